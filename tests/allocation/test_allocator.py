@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -424,3 +425,13 @@ class TestDevicesThatAreNotTakenAfterAll:
             ],
         }
         assert self.fits(shared, claim(alternatives), release=release, patch=patch) is expected
+
+
+def test_many_devices_of_many_claims_need_no_deeper_stack() -> None:
+    claims = [claim(request(count=32, adminAccess=True), name=f"c{number}") for number in range(30)]
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    try:
+        assert isinstance(answer([resource_slice(*(device(f"d{number}") for number in range(32)))], *claims), Result)
+    finally:
+        sys.setrecursionlimit(limit)

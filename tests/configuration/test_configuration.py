@@ -380,6 +380,35 @@ class TestVariables:
         assert "\x1b[" not in draguard("validate", "--color", "auto", repository).out
 
     @pytest.mark.parametrize(
+        ("command", "name", "value"),
+        [
+            ("validate", "KUBERNETES_VERSION", "2"),
+            ("validate", "FEATURE_GATES", "DRAX=true"),
+            ("validate", "RUNTIME_CONFIG", "x"),
+            ("validate", "NAMESPACE_LABELS", "x"),
+            ("validate", "POD_TEMPLATE", "x"),
+            ("validate", "DRIVER_PROFILE", "gone.yaml"),
+            ("validate", "LEVEL", "x=y"),
+            ("validate", "SELECT", "gone"),
+            ("validate", "BASELINE", "gone.json"),
+            ("validate", "UNSAFE_FIXES", "1"),
+            ("validate", "AGAINST", "gone"),
+            ("scan", "EVERY", "1"),
+            ("convert", "WRITE", "1"),
+        ],
+    )
+    def test_an_error_names_the_one_that_has_set_the_option(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str
+    ) -> None:
+        monkeypatch.setenv(f"DRAGUARD_{name}", value)
+        paths = {"validate": [repository], "scan": ["--cluster", repository], "convert": ["-"]}[command]
+        done = draguard(command, *paths)
+        option = f"--{name.lower().replace('_', '-')}"
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(f"draguard {command}: error: {option}: ")
+        assert done.err.endswith(f" (set by DRAGUARD_{name})\n")
+
+    @pytest.mark.parametrize(
         ("name", "value", "message"),
         [
             ("STRICT", "maybe", "'maybe' is neither true nor false"),

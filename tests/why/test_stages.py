@@ -1,8 +1,9 @@
 """Small clusters, stage by stage, with causes that no recorded cluster has: the first line says what to change.
 
 Each case of ``stages.yaml`` names an object that is asked about (``ask``), and what the answer has: patterns of the
-first line (``says``, ``not_says``), of the other lines (``others``) and of what helps (``helps``, ``not_helps``), the
-``stage``, and an object that it is ``about``. What the objects there leave out is added as a cluster has it.
+first line (``says``, ``not_says``), of the other lines (``others``, ``not_others``) and of what helps (``helps``,
+``not_helps``), the ``stage``, and an object that it is ``about``. ``gates`` of features differ from their defaults.
+What the objects there leave out is added as a cluster has it.
 """
 
 from __future__ import annotations
@@ -20,31 +21,31 @@ from webhook.objects import JSONObject
 from webhook.why import Scene, drivers, explain
 
 _NEVER = "(?!)"
-_FIELDS = "ask", "says", "not_says", "others", "helps", "not_helps", "stage", "about", "is_well"
+_FIELDS = "ask", "gates", "says", "not_says", "others", "not_others", "helps", "not_helps", "stage", "about", "is_well"
 CASES = clusters(ROOT / "tests/why/stages.yaml", *_FIELDS)
 
 
 @each_row("case", CASES)
 def test_the_cause_is_named(case: JSONObject) -> None:
-    answer = answer_of(case["ask"], case["cluster"])
+    answer = answer_of(case["ask"], case["cluster"], case.get("gates"))
     cause, named = answer["cause"], [f"{each['kind']} {each['name']}" for each in answer["objects"]]
     assert re.search(case.get("says", ""), cause), cause
     assert not re.search(case.get("not_says", _NEVER), cause), cause
     for field in ("others", "helps"):
         assert re.search(case.get(field, ""), "\n".join(answer[field])), answer[field]
-    assert not re.search(case.get("not_helps", _NEVER), "\n".join(answer["helps"])), answer["helps"]
+        assert not re.search(case.get(f"not_{field}", _NEVER), "\n".join(answer[field])), answer[field]
     assert case.get("about") in {None, *named}, named
     assert case.get("stage", answer["stage"]) == answer["stage"]
     assert case.get("is_well", answer["isWell"]) == answer["isWell"]
     json.dumps(answer)
 
 
-def answer_of(asked: str, objects: list[JSONObject]) -> JSONObject:
+def answer_of(asked: str, objects: list[JSONObject], gates: dict[str, bool] | None = None) -> JSONObject:
     kind, _, name = asked.rpartition("/")
     inventory = Inventory(objects)
     obj = inventory.find(ASKED[kind or "pod"], name, "" if kind == "node" else "default")
     assert obj is not None
-    return explain(Scene(inventory, "1.36.3"), obj, asked)
+    return explain(Scene(inventory, "1.36.3", gates), obj, asked)
 
 
 @each_row(

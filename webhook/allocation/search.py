@@ -5,7 +5,9 @@ Follows upstream's ``Allocate``, ``allocateOne`` and ``isSelectable`` in the sam
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
@@ -27,8 +29,24 @@ _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
+_REQUEST_FRAMES: Final = 3
+_DEVICE_FRAMES: Final = 3
+"""The calls of Python functions for a request, and for each of its devices."""
+_FRAMES_MAX: Final = 100_000
+"""The most calls, which take 50 MB: those for 33,000 devices."""
 GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
 """The scheduler's error for a search that takes too long."""
+
+
+@contextmanager
+def _recursion(frames: int) -> Iterator[None]:
+    """Let Python recurse deeper by a number of calls, which take no C stack."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + frames)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class GivenUpError(Exception):
@@ -78,7 +96,9 @@ class Search:
         picks = complaint = None
         try:
             self._check()
-            if self._allocate_one(0) == DONE:
+            with _recursion(self._frames()):
+                code = self._allocate_one(0)
+            if code == DONE:
                 picks = tuple(map(tuple, self._state.picks))
         except Stop as stop:
             complaint = stop.complaint
@@ -132,6 +152,14 @@ class Search:
     def _wanted(self, ask: Ask) -> int:
         """Return the number of devices that a request wants."""
         return len(self._every[ask]) if ask.is_all else ask.count
+
+    def _frames(self) -> int:
+        """Return how deep the search may recurse."""
+        frames = 0
+        for request in self._demand.order:
+            most = max(map(self._wanted, request.asks), default=0) if request else 0
+            frames += _REQUEST_FRAMES + _DEVICE_FRAMES * min(most, LIMIT)
+        return min(frames, _FRAMES_MAX)
 
     def _allocate_one(self, position: int, alternative: int | None = None, number: int = 0, start: int = 0) -> int:
         """Allocate the next device, and all that are wanted after it (``allocateOne``); no device if that fails.

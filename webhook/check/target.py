@@ -211,9 +211,8 @@ def pod_locations(arguments: Namespace) -> Locations | None:
     found: Locations = {}
     for text in arguments.pod_template:
         if not (match := re.fullmatch(_LOCATION, text)):
-            raise UsageError(
-                f"--pod-template: {text!r}: give GROUP/KIND=PATH, such as example.com/Trainer=spec.workers[].template"
-            )
+            example = "example.com/Trainer=spec.workers[].template"
+            raise UsageError(f"{text!r}: give GROUP/KIND=PATH, such as {example}", "--pod-template")
         group, kind, path = match.groups()
         found[group, kind] = (*found.get((group, kind), ()), path)
     return found or None

@@ -56,13 +56,11 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
     Raises:
         UsageError: Two options exclude each other.
     """
-    message = ""
     if arguments.write and (arguments.diff or arguments.check):
-        message = f"--write changes files, {'--diff' if arguments.diff else '--check'} does not: give one of them"
-    elif arguments.write and STDIN in paths:
-        message = "--write: standard input (-) cannot be changed in place: leave out --write, or name files"
-    if message:
-        raise UsageError(message)
+        other = "--diff" if arguments.diff else "--check"
+        raise UsageError(f"--write changes files, {other} does not: give one of them")
+    if arguments.write and STDIN in paths:
+        raise UsageError("standard input (-) cannot be changed in place: leave out --write, or name files", "--write")
 
 
 def _as_written(file: Migrated) -> list[Finding]:

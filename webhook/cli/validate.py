@@ -165,13 +165,14 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
         UsageError: An option or a path does not fit ``--fix``.
     """
     option = "--diff" if arguments.diff else "--fix"
-    message = ""
+    message = about = ""
     if arguments.fix and arguments.diff:
         message = "--fix and --diff: give --fix to write files, or --diff to look first"
     elif not arguments.fix and not arguments.diff:
-        message = "--unsafe-fixes: give --fix, too, to write files, or --diff to look first"
+        message, about = "give --fix, too, to write files, or --diff to look first", "--unsafe-fixes"
     elif rendered := manifests.rendered:
-        message = f"{option}: {rendered[0]} is rendered, and what it is rendered from is not changed: name files"
+        message = f"{rendered[0]} is rendered, and what it is rendered from is not changed: name files"
+        about = option
     elif STDIN in (*arguments.old, *arguments.cluster, *arguments.policies):
         message = f"{option} judges several times, and standard input is read once: give a file in place of -"
     elif arguments.write_baseline:
@@ -179,7 +180,7 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
     elif arguments.diff and arguments.settings.sources.get("output") == COMMAND_LINE:
         message = "--diff and --output: --diff prints a diff in place of reports: give one of them"
     if message:
-        raise UsageError(message)
+        raise UsageError(message, about)
 
 
 def _line(result: _Fixed, files: int, left: int, *, would: bool) -> str:

@@ -283,7 +283,7 @@ def option_profiles(files: Sequence[str]) -> dict[str, Profile] | None:
     try:
         return read_profiles(files)
     except UnusableProfilesError as error:
-        raise UsageError("\n".join(f"--driver-profile: {each}" for each in error.mistakes)) from error
+        raise UsageError("\n--driver-profile: ".join(error.mistakes), "--driver-profile") from error
 
 
 def read_profiles(files: Sequence[str]) -> dict[str, Profile]:

@@ -218,8 +218,13 @@ class Inventory:
         return known
 
     def keep(self, obj: JSONObject) -> None:
-        """Add an object that is in a namespace as it is, of any kind."""
-        self._kinds.setdefault(obj["kind"], {})[namespace_of(obj), name_of(obj)] = obj
+        """Add an object that is in a namespace as it is, of any kind, beside those of other groups with its name."""
+        held, namespace, name = self._kinds.setdefault(obj["kind"], {}), namespace_of(obj), name_of(obj)
+        group = text(obj, "apiVersion").rpartition("/")[0]
+        other = held.get((namespace, name))
+        if other is not None and text(other, "apiVersion").rpartition("/")[0] != group:
+            name = f"{name}.{group}"
+        held[namespace, name] = obj
 
     def add_allocation(self, obj: JSONObject) -> None:
         """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""

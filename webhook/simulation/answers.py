@@ -258,7 +258,9 @@ class Answers:
         if known is not None and known.log == len(self._cluster.log):
             return _renamed(known.why, dict(zip(known.claims, names, strict=True))), known.advice
         round_ = Round(self._cluster, needs)
-        groups = self._explainer.groups(verdicts.by_node, round_)
+        groups = (
+            self._explainer.groups(verdicts.by_node, round_) if verdicts.nodes else [self._explainer.unnamed(needs)]
+        )
         error = next(iter(verdicts.errors.values()), "")
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)

@@ -196,15 +196,13 @@ class Explainer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
-        """Group the nodes that refuse a pod, the closest first.
+    def unnamed(self, needs: Needs) -> Group:
+        """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
+        missing = absent(named(needs.demand.spec) or (), self._cluster.index)
+        return Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
-        Args:
-            by_node: The verdicts; none if the pod's node affinity names other nodes.
-        """
-        if not by_node:
-            missing = absent(named(round_.needs.demand.spec) or (), self._cluster.index)
-            return [Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))]
+    def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
+        """Group the nodes that refuse a pod, the closest first."""
         alike: dict[Hashable, list[_Look]] = {}
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
