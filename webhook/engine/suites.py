@@ -58,7 +58,7 @@ from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.model import Given, Policy, Validation
 from webhook.policy.manifest.versions import is_policy
-from webhook.policy.tools.coverage import Coverage, Covered
+from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -195,17 +195,14 @@ def run_suite(
     policies = load(base, release)
     if any(each.problem.level == ERROR for each in policies.findings):
         return SuiteResult((), (), policies.findings)
-    coverage = Coverage(policies)
     results = []
     for index, case in enumerate(cases):
         if not select(_name_of(case, CASES / index)):
             continue
         with guard(CASES / index):
-            result = _run_case(case, CASES / index, base, policies, templates)._replace(place=index)
-            results.append(result)
-            if result.verdict:
-                coverage.add(result.verdict.decisions)
-    return SuiteResult(tuple(results), tuple(coverage.covered()), policies.findings)
+            results.append(_run_case(case, CASES / index, base, policies, templates)._replace(place=index))
+    decisions = (decision for each in results if each.verdict for decision in each.verdict.decisions)
+    return SuiteResult(tuple(results), tuple(coverage_of(policies, decisions)), policies.findings)
 
 
 def _read(

@@ -35,32 +35,20 @@ class Covered(NamedTuple):
         return tuple(word for word, was_seen in zip(words, seen, strict=True) if not was_seen)
 
 
-class Coverage:
-    """Collects the coverage of policies by tests."""
-
-    def __init__(self, policies: PolicySet) -> None:
-        self._policies = policies
-        self._seen: set[tuple[str, str, Path, bool]] = set()
-
-    def add(self, decisions: Iterable[Decision]) -> None:
-        """Add the decisions of policies for one request."""
-        for each in decisions:
-            if each.path is not None and not each.is_error:
-                self._seen.add((each.policy.kind, each.policy.name, each.path, each.denied or each.changed))
-
-    def covered(self) -> list[Covered]:
-        """List all validations and mutations with their coverage."""
-        paths = (
-            (policy, stated.path)
-            for policy in self._policies.policies
-            for stated in (*(each.expression for each in policy.validations), *policy.mutations)
+def coverage_of(policies: PolicySet, decisions: Iterable[Decision]) -> list[Covered]:
+    """List all validations and mutations of policies, with their coverage by decisions."""
+    seen = {
+        (each.policy.kind, each.policy.name, each.path, each.denied or each.changed)
+        for each in decisions
+        if each.path is not None and not each.is_error
+    }
+    return [
+        Covered(
+            policy,
+            stated.path,
+            passed=(policy.kind, policy.name, stated.path, False) in seen,
+            failed=(policy.kind, policy.name, stated.path, True) in seen,
         )
-        return [
-            Covered(
-                policy,
-                path,
-                passed=(policy.kind, policy.name, path, False) in self._seen,
-                failed=(policy.kind, policy.name, path, True) in self._seen,
-            )
-            for policy, path in paths
-        ]
+        for policy in policies.policies
+        for stated in (*(each.expression for each in policy.validations), *policy.mutations)
+    ]
