@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -147,6 +146,8 @@ def equal(one: Any, other: Any) -> bool:
 
 def key_of(value: Any) -> str:
     """Return a text that equal JSON values have in common."""
+    import json  # profiles of drivers are read without it
+
     return json.dumps(value, sort_keys=True, default=str)
 
 
