@@ -401,7 +401,7 @@ class TestVariables:
         self, repository: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str
     ) -> None:
         monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        paths = {"validate": [repository], "scan": ["--cluster", repository], "convert": ["-"]}[command]
+        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}[command]
         done = draguard(command, *paths)
         option = f"--{name.lower().replace('_', '-')}"
         assert (done.code, done.out) == (2, "")
