@@ -28,7 +28,8 @@ _T = TypeVar("_T")
 
 _RELEASE: Final = Release(36)  # the formats of names and label values are the same in every release
 _HOSTNAME: Final = "kubernetes.io/hostname"
-REQUIRED: Final = ("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+REQUIRED_TERMS: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED: Final = ("affinity", "nodeAffinity", REQUIRED_TERMS)
 _TERMS: Final = (*REQUIRED, "nodeSelectorTerms")
 _MAX_TERMS: Final = 1_000
 """The maximum number of terms that get the node's name: a patch of 0.6 MiB; such a pod seldom has two terms."""

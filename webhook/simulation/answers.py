@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.deviceselectors.reads import drivers_of
-from webhook.engine.prescheduled import REQUIRED
+from webhook.engine.prescheduled import REQUIRED_TERMS
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (
     Blocked,
@@ -458,7 +458,7 @@ def _wants_several(asks: JSONObject) -> bool:
 
 def _used(spec: JSONObject) -> Iterator[str]:
     for field, what in (("podAffinity", "required pod affinity"), ("podAntiAffinity", "required pod anti-affinity")):
-        if items(spec, "affinity", field, REQUIRED[-1]):
+        if items(spec, "affinity", field, REQUIRED_TERMS):
             yield what
     if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in items(spec, "topologySpreadConstraints")):
         yield "topology spread constraints"
