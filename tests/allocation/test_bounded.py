@@ -7,7 +7,8 @@ from typing import Any
 from unittest import mock
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from webhook.allocation import Allocator, Failure, memories, search
+from webhook.allocation import Allocator, Failure, Result, memories, search
+from webhook.allocation.demand import Ask
 
 Json = dict[str, Any]
 
@@ -69,6 +70,20 @@ def test_remembered_states_take_no_more_than_their_bytes() -> None:
 def _bytes(value: Any) -> int:
     inner = sum(map(_bytes, value)) if isinstance(value, tuple | frozenset) else 0
     return sys.getsizeof(value) + inner
+
+
+def test_the_work_for_a_pod_grows_with_its_requests_times_the_devices() -> None:
+    count = 80
+    spec = {"driver": DRIVER, "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "nodeName": "a"}
+    pool = {"metadata": {"name": "s"}, "spec": {**spec, "devices": [{"name": f"d{n}"} for n in range(count)]}}
+    request = {"name": "r", "exactly": {"deviceClassName": "any", "allocationMode": "ExactCount", "count": 1}}
+    claims: list[Json] = [
+        {"metadata": {"name": f"c{n}"}, "spec": {"devices": {"requests": [request]}}} for n in range(count)
+    ]
+    with mock.patch.object(Ask, "tolerates", autospec=True, side_effect=Ask.tolerates) as tolerates:
+        answer = Allocator(CLASSES, [pool], features=ALL).allocate({"metadata": {"name": "a"}}, claims)
+    assert isinstance(answer, Result)
+    assert tolerates.call_count < 4 * count**2
 
 
 def test_partitions_of_equal_gpus_stand_for_each_other() -> None:

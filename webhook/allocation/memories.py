@@ -17,6 +17,7 @@ from webhook.allocation.demand import Ask, Demand
 from webhook.allocation.selecting import SelectorFault
 from webhook.allocation.state import State
 from webhook.allocation.view import Available, NodeView
+from webhook.budget import check_deadline
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 
@@ -211,7 +212,8 @@ class Memories:
         self._found = 0
         self.leaves_traces = leaves_traces(demand, view)
         self._has_admins = any(ask.is_admin for ask in demand.asks)
-        self._classes: dict[int, list[int | None]] = {}
+        self._classes: list[list[int | None]] = [[None] * len(view.devices)]
+        """The classes of all devices, by the number of requests and ends of claims that are left."""
         self._numbers: dict[Hashable, int] = {}
 
     def recall(self, key: Hashable) -> Memory | None:
@@ -319,19 +321,29 @@ class Memories:
 
     def _classes_at(self, position: int) -> list[int | None]:
         """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
-        found = self._classes.get(position)
-        if found is None:
-            asks = [ask for request in self._demand.order[position:] if request for ask in request.asks]
-            found = self._classes[position] = [self._class(index, asks) for index in range(len(self._view.devices))]
-        return found
+        order, after = self._demand.order, len(self._demand.order) - position
+        while len(self._classes) <= after:
+            check_deadline()
+            request, later = order[-len(self._classes)], self._classes[-1]
+            self._classes.append(
+                [self._class(index, request.asks, class_) for index, class_ in enumerate(later)] if request else later
+            )
+        return self._classes[after]
 
-    def _class(self, index: int, asks: list[Ask]) -> int | None:
+    def _class(self, index: int, asks: Sequence[Ask], later: int | None) -> int | None:
+        """Return the class of a device.
+
+        Args:
+            asks: The alternatives of the first request.
+            later: The device's class for the requests after it.
+        """
         view = self._view
         content = view.devices[index].content
         choices = [ask.chooser.choose(content) for ask in asks]
-        if not any(choices):
+        if later is None and not any(choices):
             return None
         parts = (
+            later,
             tuple(
                 [
                     choice
