@@ -72,6 +72,7 @@ def test_every_release_is_recorded() -> None:
     assert releases == set(RECORDED)
 
 
+@pytest.mark.recording
 @pytest.mark.slow
 def test_every_kind_is_recorded_in_every_version() -> None:
     recorded = {each for file in FILES for each in kinds(file)}
@@ -92,6 +93,7 @@ class TestPublishedRules:
         found = validate(obj, kubernetes="1.37", feature_gates=gates, namespace_labels=NAMESPACE_LABELS)
         return [problem for problem in found if problem.level == "error" and problem.reason != "BadRequest"]
 
+    @pytest.mark.recording
     @pytest.mark.slow
     def test_every_object_is_answered_as_published(self) -> None:
         compared = refused = 0

@@ -30,7 +30,6 @@ class Attack:
         growth: Bytes by which the memory of all processes together may grow.
         seconds: Its duration.
         anew: Whether the ordinary client opens a connection for each of its reviews.
-        timed: Whether the time of reviews matters: nothing may run beside it, then.
         slices: Whether it sends a ResourceSlice of 200 KB now and then, too, which must be admitted within its timeout.
         options: More options of ``draguard serve``.
     """
@@ -41,7 +40,6 @@ class Attack:
     growth: int = 100 * MIB
     seconds: float = 8.0
     anew: bool = False
-    timed: bool = True
     slices: bool = False
     options: tuple[str, ...] = ()
 

@@ -92,4 +92,4 @@ def _empty(target: Target) -> list[str]:
         return [*faults[:3], f"{len(faults)} of {shaken} rounds"] if faults else []
 
 
-ATTACK = Attack("a self-managed Secret that loses its data, up to three times", _empty, seconds=60.0, timed=False)
+ATTACK = Attack("a self-managed Secret that loses its data, up to three times", _empty, seconds=60.0)

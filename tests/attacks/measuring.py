@@ -154,26 +154,18 @@ def measure(name: str, victim: Victim, share: float = 1.0) -> Measured:
         _until_end(lambda: _weigh(pid, measured)),
         _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
     ):
-        measured.faults += faults(name, target, victim.ca, share * attack.seconds)
+        measured.faults += _attacked(name, victim, share * attack.seconds)
     _, raised, traceback = victim.process.log[logged:].partition("Traceback")
     if raised:
         measured.faults.append((raised + traceback)[:2000])
     return measured
 
 
-def faults(name: str, target: Target, ca: Path, seconds: float) -> list[str]:
-    """Run an attack in a process of its own; return the faults that it has seen.
-
-    Args:
-        name: Its name.
-        target: The address of the webhook.
-        ca: The file with the authority of its certificate.
-        seconds: Its duration.
-    """
-    ports = [str(target.port), str(target.monitoring)]
+def _attacked(name: str, victim: Victim, seconds: float) -> list[str]:
+    ports = [str(victim.target.port), str(victim.target.monitoring)]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.attacks.attacker", name, *ports, str(ca), str(seconds)],
+            [sys.executable, "-m", "tests.attacks.attacker", name, *ports, str(victim.ca), str(seconds)],
             capture_output=True,
             text=True,
             timeout=seconds + PATIENCE,

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.attacks import attacks
-from tests.attacks.measuring import Victim, faults, measure, row, victim
-from tests.attacks.target import Target
+from tests.attacks.measuring import Victim, measure, row, victim
 
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [pytest.mark.alone, pytest.mark.slow, pytest.mark.process]
 
 SHARES = (0.2, 0.4, 0.8)
 """For which share of its time an attack goes on, and goes on again if it succeeded: a busy machine stalls, too."""
@@ -25,11 +22,10 @@ def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield running
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize(
     ("attacked", "name"),
-    [(attack.options, name) for name, attack in attacks().items() if attack.timed],
-    ids=[name for name, attack in attacks().items() if attack.timed],
+    [(attack.options, name) for name, attack in attacks().items()],
+    ids=attacks(),
     indirect=["attacked"],
     scope="module",
 )
@@ -44,9 +40,3 @@ def test_an_attack_fails(name: str, attacked: Victim) -> None:
         if measured.raised or measured.growth > attacks()[name].growth:
             break  # no stall explains that
     pytest.fail("\n".join(failures))
-
-
-@pytest.mark.parametrize("name", [name for name, attack in attacks().items() if not attack.timed])
-def test_an_attack_that_takes_no_time_of_reviews_fails(name: str) -> None:
-    nowhere = Target(0, 0, "", 0)
-    assert faults(name, nowhere, Path(os.devnull), SHARES[0] * attacks()[name].seconds) == []
