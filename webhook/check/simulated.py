@@ -27,7 +27,7 @@ from webhook.hints.names import listed
 from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
 from webhook.inventory.objects import CLAIMS, split_kind
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, group_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
@@ -156,7 +156,7 @@ class _Given:
             MalformedError: It cannot be decoded.
         """
         who = _named(obj)
-        key = (text(obj, "apiVersion").rpartition("/")[0], text(obj, "kind"), namespace_of(obj), name_of(obj))
+        key = (group_of(obj), text(obj, "kind"), namespace_of(obj), name_of(obj))
         if name_of(obj) and (old := self._objects.get(key)) is not None:
             if refusal := self._refusal(obj, old):
                 self.notes.append(
