@@ -398,7 +398,11 @@ class TestVariables:
             ("validate", "BASELINE", "gone.json"),
             ("validate", "UNSAFE_FIXES", "1"),
             ("validate", "AGAINST", "gone"),
+            ("validate", "WRITE_BASELINE", "gone/baseline.json"),
             ("scan", "EVERY", "1"),
+            ("simulate", "WITHOUT", "gone"),
+            ("simulate", "RELEASE", "gone"),
+            ("devices", "CLASS", "gone"),
             ("convert", "WRITE", "1"),
         ],
     )
@@ -406,11 +410,11 @@ class TestVariables:
         self, repository: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str
     ) -> None:
         monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}[command]
-        done = draguard(command, *paths)
+        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}
+        done = draguard(command, *paths.get(command, ("--cluster", CLUSTER)))
         option = f"--{name.lower().replace('_', '-')}"
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"draguard {command}: error: {option}: ")
+        assert re.match(f"draguard {command}: error: {option}( {value})?: ", done.err)
         assert done.err.endswith(f" (set by DRAGUARD_{name})\n")
 
     @pytest.mark.parametrize(

@@ -366,9 +366,8 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(
-                f"--without {name}: node not found{_suggestion(name, [each for _, each in inventory.names('Node')])}"
-            )
+            nodes = [each for _, each in inventory.names("Node")]
+            raise UsageError(f"node not found{_suggestion(name, nodes)}", "--without", name)
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         namespace = namespace or default
@@ -376,7 +375,7 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace}/{name}"
-            raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
+            raise UsageError(f"ResourceClaim not found{_suggestion(wanted, known)}", "--release", released)
         for consumer in items(claim, "status", "reservedFor"):
             if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
