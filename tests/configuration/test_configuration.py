@@ -402,7 +402,7 @@ class TestVariables:
         ],
     )
     def test_one_that_makes_no_sense_or_has_set_an_option_that_makes_none_is_named(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str, message: str
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch, *, command: str, name: str, value: str, message: str
     ) -> None:
         monkeypatch.setenv(f"DRAGUARD_{name}", value)
         paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}[command]
