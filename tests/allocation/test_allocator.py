@@ -167,9 +167,7 @@ def test_why_devices_are_ruled_out() -> None:
                 count=2,
             ),
             resource_slice(
-                name="counters",
-                count=2,
-                sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}],
+                name="counters", count=2, sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
             ),
         ],
         [{**claim(name="holder"), "status": {"allocation": {"devices": {"results": [result("used")]}}}}],
