@@ -74,8 +74,11 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         is_flow = "{" in line[: match.start(1)]
         if meaning := _meaning(value, is_flow=is_flow):
             return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
-    if known := _HINTS.get(problem, ""):
-        return known
+    return _HINTS.get(problem, "") or _unclosed(mark, opened)
+
+
+def _unclosed(mark: str, opened: str) -> str:
+    """Explain what closes a bracket or a quotation mark; empty if it is neither."""
     if mark not in _CLOSING:
         return ""
     closing = f"a {_CLOSING[mark]}, a comma or a quotation mark" if mark in "[{" else f"a {mark}"
