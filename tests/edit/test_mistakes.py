@@ -241,7 +241,7 @@ def test_a_mistake_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ["Al", "Alll", "Exact"])
 def test_a_short_value_becomes_another_one_only_if_that_is_asked_for(wrong: str, tmp_path: Path) -> None:
     broken = CLUSTER.replace("ExactCount\n          count: 1", wrong)
-    assert found(tmp_path, broken, "--fix") == (["enum"], broken)
+    assert found(tmp_path, broken, "--fix") == (["count-for-mode"], broken)
     assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] != broken
     assert "allocationMode: All\n" in found(tmp_path, broken.replace(wrong, "all"), "--fix")[1]
 
