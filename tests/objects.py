@@ -9,6 +9,7 @@ import copy
 import gzip
 import json
 import marshal
+import math
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
@@ -35,6 +36,7 @@ NUMBERS = (0, 1, -1, 2**31, -(2**63) - 1, 2**63 - 1, 2**63, 2**64, 10**30, 0.0, 
 TEXTS = ("", "a", "A_b", "x" * 300, "1Gi", "1.2.3", "2024-01-31T12:00:00Z", "é")
 HALF = ("\ud800",)
 """Half of a surrogate pair, which readers of documents and reviews replace or refuse."""
+INFINITE = (math.inf, -math.inf)
 _ALPHABETS = (range(0x20, 0x7F), range(0x300), range(0xD800), range(0xE000, 0x110000))
 
 
@@ -45,39 +47,46 @@ def seeded(make: Callable[[Random], Any]) -> st.SearchStrategy[Any]:
 
 def text(dice: Random) -> str:
     """Make up a text."""
-    alphabet = dice.choice(_ALPHABETS)
-    return "".join(chr(dice.choice(alphabet)) for _ in range(dice.randrange(20)))
+    alphabets = dice.choice((_ALPHABETS, *([each] for each in _ALPHABETS)))
+    return "".join(chr(dice.choice(dice.choice(alphabets))) for _ in range(dice.randrange(21)))
 
 
-def value(dice: Random, keys: Sequence[str] = (), more: Sequence[Any] = (), depth: int = 3) -> Any:
+def number(dice: Random) -> float:
+    """Make up a number of any size."""
+    sign = dice.choice((-1, 1))
+    whole = sign * dice.getrandbits(dice.randrange(1, 130))
+    return dice.choice((*NUMBERS, whole, whole, whole, sign * dice.random() * 10.0 ** dice.randrange(-320, 309)))
+
+
+def value(dice: Random, keys: Sequence[str] = (), more: Sequence[Any] = ()) -> Any:
     """Make up a value of JSON.
 
     Args:
         dice: Chooses it.
         keys: The keys of its maps; others are made up if there are none.
         more: Values that it may have, too.
-        depth: How many lists and maps may be around its innermost values.
     """
-    kind = dice.randrange(10 if depth else 7)
+    kind = dice.randrange(10)
     if kind < 2:
         return dice.choice((None, False, True))
     if kind < 4:
-        return dice.choice((*NUMBERS, dice.randrange(-300, 300), dice.uniform(-1e6, 1e6)))
+        return number(dice)
     if kind < 7:
         return dice.choice((*TEXTS, *more, *more, text(dice), text(dice), text(dice)))
-    items = [value(dice, keys, more, depth - 1) for _ in range(dice.randrange(4))]
+    items = [value(dice, keys, more) for _ in range(dice.choice((0, 1, 1, 1, 2, 3, 4)))]
     return {dice.choice(keys) if keys else text(dice): each for each in items} if kind == 9 else items
 
 
 json_values = seeded(lambda dice: value(dice, more=HALF))
 
 
-def mutated(bases: Sequence[Any], *, most: int = 4) -> st.SearchStrategy[Any]:
+def mutated(bases: Sequence[Any], *, most: int = 4, more: Sequence[Any] = HALF) -> st.SearchStrategy[Any]:
     """Change some places of real objects: another value, one left out, one more, a list that is long.
 
     Args:
         bases: The objects.
         most: How many places may change.
+        more: Values that may be there then, beside others.
     """
 
     def make(dice: Random) -> Any:
@@ -86,13 +95,13 @@ def mutated(bases: Sequence[Any], *, most: int = 4) -> st.SearchStrategy[Any]:
             holder, key = dice.choice(list(places(obj)))
             change = dice.randrange(5)
             if change == 0 or key is None:
-                insert(holder, text(dice), value(dice, more=HALF))
+                insert(holder, text(dice), value(dice, more=more))
             elif change == 1:
                 del holder[key]
             elif change == 2 and isinstance(holder[key], list):
                 holder[key] = holder[key] * dice.randrange(40)
             else:
-                holder[key] = value(dice, more=HALF)
+                holder[key] = value(dice, more=more)
             if not obj:
                 break
         return obj
@@ -100,10 +109,10 @@ def mutated(bases: Sequence[Any], *, most: int = 4) -> st.SearchStrategy[Any]:
     return seeded(make)
 
 
-def mutilated(document: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Replace one value of a document."""
+def mutilated(document: dict[str, Any], more: Sequence[Any] = INFINITE) -> st.SearchStrategy[Any]:
+    """Replace one value of a document, by ``more`` or others."""
     found = paths(document)
-    return seeded(lambda dice: with_value(document, dice.choice(found), value(dice)))
+    return seeded(lambda dice: with_value(document, dice.choice(found), value(dice, more=more)))
 
 
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -311,12 +311,12 @@ def simulate(
             not known.
     """
     from webhook import arguments  # `import webhook` stays cheap
-    from webhook.references import pending
+    from webhook.references import answers
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_iterable("objects", objects)
     arguments.check_iterable("pods", pods)
-    return pending.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)
+    return answers.simulate(objects, pods, kubernetes=kubernetes, feature_gates=feature_gates)
 
 
 def _check_settings(kubernetes: Any, feature_gates: Any) -> None:

@@ -1,16 +1,29 @@
-"""``NamedTuple`` as :mod:`typing` has it, which takes a fifth of a start to import."""
+"""Classes of records that are quick to import, unlike those of :mod:`dataclasses`.
+
+``NamedTuple`` is as :mod:`typing` has it, which takes a fifth of a start to import.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["NamedTuple"]
+__all__ = ["NamedTuple", "Record", "later"]
 
 if TYPE_CHECKING:
     from typing import (
         Any,
+        Literal,
         NamedTuple,  # noqa: TID251 - type checkers know it
+        dataclass_transform,
     )
+
+    def later(value: Any, *, init: Literal[False] = False) -> Any:
+        """Declare a field that is set after its record was made, with its value until then."""
+
+    @dataclass_transform(eq_default=False, field_specifiers=(later,))
+    class Record:
+        """The base of records whose fields can be set."""
+
 else:
     from collections import namedtuple
 
@@ -26,3 +39,25 @@ else:
 
     class NamedTuple(metaclass=_Meta):
         """The base of named tuples."""
+
+    class later(NamedTuple):  # noqa: N801 - written as a function
+        """The value of a field until it is set."""
+
+        value: Any
+
+    class _MetaOfRecords(type):
+        def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> type:
+            """Make a class with a slot for each field, all of which are set by one function without further calls."""
+            declared = {field: namespace.pop(field, ...) for field in namespace.get("__annotations__", {})}
+            made = super().__new__(cls, name, bases, {"__slots__": tuple(declared), **namespace})
+            made.fields = fields = getattr(made, "fields", {}) | declared
+            values = {f"_{field}": getattr(value, "value", value) for field, value in fields.items()}
+            given = [field for field, value in fields.items() if type(value) is not later]
+            parameters = (field if fields[field] is ... else f"{field}=_{field}" for field in given)
+            lines = (f"\n self.{field} = {field if field in given else f'_{field}'}" for field in fields)
+            exec(f"def __init__(self, {', '.join(parameters)}): {''.join(lines) or 'pass'}", values)  # noqa: S102 - names of fields
+            made.__init__ = values["__init__"]
+            return made
+
+    class Record(metaclass=_MetaOfRecords):
+        """The base of records whose fields can be set."""

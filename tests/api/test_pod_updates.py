@@ -12,7 +12,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from tests.objects import places, seeded, value
+from tests.objects import INFINITE, places, seeded, value
 from webhook import validate
 
 TABLE = Path(__file__).parent / "requests" / "pod-updates.yaml"
@@ -26,7 +26,7 @@ def test_a_pod_nested_without_end_is_compared() -> None:
     assert validate(GATED | {"spec": GATED["spec"] | {"dnsConfig": deep}}, GATED)
 
 
-VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z", math.nan]}
+VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z", math.nan, *INFINITE]}
 
 
 def changed(dice: Random) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objects import mutated
+from tests.objects import INFINITE, mutated
 from webhook import validate
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def objects() -> list[tuple[str, dict[str, Any]]]:
 
 OBJECTS = objects()
 
-variations = mutated([obj for _, obj in OBJECTS], most=3)
+variations = mutated([obj for _, obj in OBJECTS], most=3, more=INFINITE)
 requests = st.fixed_dictionaries(
     {
         "old": st.none() | variations,

@@ -23,12 +23,13 @@ from webhook.cel import (
     EvaluationError,
     Meter,
     Program,
-    limits,
 )
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.costs import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.runtime import operators
+from webhook.cel.runtime.operators import MAX_ELEMENTS
+from webhook.cel.syntax.parser import MAX_CODE_POINTS
 from webhook.cel.types.base import DYN
 
 pytestmark = pytest.mark.slow
@@ -263,7 +264,7 @@ def test_what_grows_without_end_is_stopped(start: str, grown: str) -> None:
     built = start
     for _ in range(40):
         built = f"cel.bind(x, {built}, {grown})"
-    with pytest.raises(CostLimitExceededError, match=f"is larger than {limits.MAX_ELEMENTS}|MiB built"):
+    with pytest.raises(CostLimitExceededError, match=f"is larger than {MAX_ELEMENTS}|MiB built"):
         ENVIRONMENT.compile(built).evaluate({})
 
 
@@ -315,8 +316,8 @@ def test_work_grows_with_the_text_and_not_much_faster(start: str, more: str) -> 
 
 
 def test_the_largest_text_is_compiled() -> None:
-    text = "[" + "1," * (limits.MAX_CODE_POINTS // 2 - 2) + "]"
-    assert len(EVERYTHING.compile(text).evaluate({})) == limits.MAX_CODE_POINTS // 2 - 2
+    text = "[" + "1," * (MAX_CODE_POINTS // 2 - 2) + "]"
+    assert len(EVERYTHING.compile(text).evaluate({})) == MAX_CODE_POINTS // 2 - 2
 
 
 @settings(max_examples=300)

@@ -15,7 +15,7 @@ from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.ext import BINDINGS
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
-from webhook.cel.limits import MAX_BYTES
+from webhook.cel.runtime.meter import MAX_BYTES
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 

@@ -10,9 +10,10 @@ import pytest
 
 from tests.cel import EVERYTHING, evaluate
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CompileError, Environment, limits
+from webhook.cel import CompileError, Environment
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.lexer import tokenize
+from webhook.cel.syntax.parser import MAX_CODE_POINTS
 
 PLAIN = Environment()
 OPERAND = (
@@ -106,8 +107,8 @@ def test_nesting_within_bounds_is_fine(text: str) -> None:
 
 
 def test_size_is_bounded() -> None:
-    size = limits.MAX_CODE_POINTS + 1
-    expected = f"expression code point size exceeds limit: size: {size}, limit {limits.MAX_CODE_POINTS}"
+    size = MAX_CODE_POINTS + 1
+    expected = f"expression code point size exceeds limit: size: {size}, limit {MAX_CODE_POINTS}"
     assert report(" " * size).startswith(f"ERROR: <input>:-1:0: {expected}")
 
 

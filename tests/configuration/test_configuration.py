@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.command import SCRIPT, Done, draguard
+from tests.command import ROOT, SCRIPT, Done, draguard
 from tests.suppression.manifests import claim, rules, suppressed
+from webhook.cli.parser import make_parser, settle
+from webhook.configuration.options import COMMANDS, CONFIGURED, Live, reads_variables
 from webhook.configuration.reading import CONFIGURATION
 
 OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
 """A claim that Kubernetes 1.32 serves and 1.30 does not."""
+CLUSTER = ROOT / "examples/scan/cluster.yaml"
+MISSPELT = ROOT / "examples/mistakes/flat-request.yaml"
 
 
 @pytest.fixture
@@ -380,48 +386,35 @@ class TestVariables:
         assert "\x1b[" not in draguard("validate", "--color", "auto", repository).out
 
     @pytest.mark.parametrize(
-        ("command", "name", "value"),
+        ("command", "name", "value", "message"),
         [
-            ("validate", "KUBERNETES_VERSION", "2"),
-            ("validate", "FEATURE_GATES", "DRAX=true"),
-            ("validate", "RUNTIME_CONFIG", "x"),
-            ("validate", "NAMESPACE_LABELS", "x"),
-            ("validate", "POD_TEMPLATE", "x"),
-            ("validate", "DRIVER_PROFILE", "gone.yaml"),
-            ("validate", "LEVEL", "x=y"),
-            ("validate", "SELECT", "gone"),
-            ("validate", "BASELINE", "gone.json"),
-            ("validate", "UNSAFE_FIXES", "1"),
-            ("validate", "AGAINST", "gone"),
-            ("scan", "EVERY", "1"),
-            ("convert", "WRITE", "1"),
+            ("validate", "STRICT", "maybe", "'maybe' is neither true nor false"),
+            ("validate", "OUTPUT", "jsn", "unsupported format 'jsn': did you mean json?"),
+            ("validate", "COLOR", "sometimes", "'sometimes' is not one of auto, always, never"),
+            ("validate", "KUBERNETES_VERSION", "2", ""),
+            ("validate", "FEATURE_GATES", "DRAX=true", ""),
+            ("validate", "RUNTIME_CONFIG", "x", ""),
+            ("validate", "NAMESPACE_LABELS", "x", ""),
+            ("validate", "POD_TEMPLATE", "x", ""),
+            ("validate", "DRIVER_PROFILE", "gone.yaml", ""),
+            ("validate", "LEVEL", "x=y", ""),
+            ("validate", "SELECT", "gone", ""),
+            ("validate", "BASELINE", "gone.json", ""),
+            ("validate", "UNSAFE_FIXES", "1", ""),
+            ("validate", "AGAINST", "gone", ""),
+            ("scan", "EVERY", "1", ""),
+            ("convert", "WRITE", "1", ""),
         ],
     )
-    def test_an_error_names_the_one_that_has_set_the_option(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str
+    def test_one_that_makes_no_sense_or_has_set_an_option_that_makes_none_is_named(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch, *, command: str, name: str, value: str, message: str
     ) -> None:
         monkeypatch.setenv(f"DRAGUARD_{name}", value)
         paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}[command]
-        done = draguard(command, *paths)
-        option = f"--{name.lower().replace('_', '-')}"
+        done, option = draguard(command, *paths), name.lower().replace("_", "-")
+        error = f"DRAGUARD_{name}: {message}" if message else f"--{option}: * (set by DRAGUARD_{name})"
         assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"draguard {command}: error: {option}: ")
-        assert done.err.endswith(f" (set by DRAGUARD_{name})\n")
-
-    @pytest.mark.parametrize(
-        ("name", "value", "message"),
-        [
-            ("STRICT", "maybe", "'maybe' is neither true nor false"),
-            ("OUTPUT", "jsn", "unsupported format 'jsn': did you mean json?"),
-            ("COLOR", "sometimes", "'sometimes' is not one of auto, always, never"),
-        ],
-    )
-    def test_one_that_makes_no_sense_is_refused(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
-    ) -> None:
-        monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        done = draguard("validate", repository)
-        assert done == Done(2, "", f"draguard validate: error: DRAGUARD_{name}: {message}\n")
+        assert fnmatchcase(done.err, f"draguard {command}: error: {error}\n")
 
     def test_a_variable_with_a_slip_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DRAGUARD_SERVICE_HOST", "10.0.0.1")
@@ -429,6 +422,77 @@ class TestVariables:
         monkeypatch.setenv("DRAGUARD_STRIC", "true")
         message = "the variable DRAGUARD_STRIC is unknown; did you mean DRAGUARD_STRICT?"
         assert draguard("validate", repository) == Done(2, "", f"draguard validate: error: {message}\n")
+
+    def test_one_of_another_command_is_no_slip(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_FIX", "true")  # simulate has --fit
+        assert draguard("simulate", "--cluster", CLUSTER).code == 0
+
+    @pytest.mark.parametrize(
+        ("command", "expected"),
+        [
+            (["why", "node/node-a"], "node/node-a: "),
+            (["simulate"], "no pod is pending\nsimulated as Kubernetes 1.36"),
+            (["match", "device.driver == 'x'"], "device.driver == 'x': 0 of 2 devices match"),
+            (["devices"], "NODE "),
+            (["scan"], f"{CLUSTER}:25:3: warning node-without-slices"),
+            (["validate", MISSPELT], f"{MISSPELT}:10:7: error unknown-field"),
+        ],
+    )
+    def test_they_set_the_cluster_of_all_that_ask_about_one(
+        self, monkeypatch: pytest.MonkeyPatch, command: list[str], expected: str
+    ) -> None:
+        monkeypatch.setenv("DRAGUARD_CLUSTER", str(CLUSTER))
+        assert draguard(*command).out.startswith(expected)
+        monkeypatch.setenv("DRAGUARD_CLUSTER", "gone.yaml")
+        assert "gone.yaml: error unreadable: no such file" in "".join(draguard(*command)[1:])
+
+    def test_the_output_of_reports_is_not_that_of_other_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_OUTPUT", "github")
+        assert draguard("devices", "--cluster", CLUSTER).out.startswith("NODE ")
+
+    def test_the_files_and_the_running_cluster_add_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_CLUSTER", "a.yaml\nb.yaml")
+        monkeypatch.setenv("DRAGUARD_CONTEXT", "prod")
+        arguments = make_parser(["devices"]).parse_args(["devices"])
+        settle(arguments)
+        assert arguments.cluster == ["a.yaml", "b.yaml", Live("prod")]
+        assert arguments.settings.sources == {"cluster": "DRAGUARD_CONTEXT"}
+
+    def test_of_options_that_exclude_each_other_one_is_set(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DRAGUARD_DIFF", "true")
+        assert draguard("mutate", "--patch", repository).code == 0
+        monkeypatch.setenv("DRAGUARD_PATCH", "true")
+        message = "DRAGUARD_DIFF and DRAGUARD_PATCH exclude each other: set one of them"
+        assert draguard("mutate", repository) == Done(2, "", f"draguard mutate: error: {message}\n")
+        monkeypatch.setenv("DRAGUARD_PATCH", "false")
+        assert draguard("mutate", repository).code == 0
+
+    def test_several_releases_are_too_many_for_some_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.33\n1.34")
+        assert "are several releases: give one (set by" in draguard("simulate", "--cluster", CLUSTER).err
+
+    def test_the_documentation_names_the_commands_that_read_them(self) -> None:
+        text = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+        with_file, _, rest = text.partition(" read `.draguard.yaml`")
+        of_variables = rest.partition("These commands, and ")[2].partition(", read a variable")[0]
+        ours = {
+            " ".join(words): command
+            for name, each in COMMANDS.items()
+            for words, command in [((name,), each), *(((name, action), of) for action, of in each.actions.items())]
+            if reads_variables(command)
+        }
+        configured = [name for name, command in ours.items() if CONFIGURED in command.of and name != "config show"]
+        assert sorted(re.findall("`(?:draguard )?([a-z ]+)`", with_file)) == sorted(configured)
+        others = [name for name, command in ours.items() if CONFIGURED not in command.of]
+        assert sorted(re.findall("`([a-z]+)`", of_variables)) == sorted(others)
+
+    def test_a_service_of_that_name_sets_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTPS", "PORT_443_TCP", "PORT_443_TCP_PORT"):
+            monkeypatch.setenv(f"DRAGUARD_{name}", "tcp://10.0.0.1:443")
+        assert draguard("devices", "--cluster", CLUSTER).code == 0
+        assert "no such file" in draguard("ui", "--cluster", "gone").err
 
     def test_a_service_of_that_name_does_not_set_the_webhooks_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DRAGUARD_PORT", "tcp://10.0.0.1:443")  # Kubernetes sets it in every pod beside the Service

@@ -23,13 +23,14 @@ from tests.engine.pods import (
     applied,
     pod,
 )
-from tests.objects import mutilated, seeded, value
+from tests.objects import INFINITE, mutilated, seeded, value
 from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
 # Never an exception
 
-JSON = seeded(lambda dice: value(dice, more=[NODE, "metadata.name", math.nan, math.inf]))
+MORE = [NODE, "metadata.name", math.nan, *INFINITE]
+JSON = seeded(lambda dice: value(dice, more=MORE))
 OPTIONS = st.builds(RewriteOptions, st.sampled_from(["hostname", "name"]), st.sampled_from(["claims", "all"]))
 FULL = {
     **RECORDED,
@@ -55,7 +56,7 @@ def test_no_json_value_raises(value: object, options: RewriteOptions, user: obje
     rewrite_manifest({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": value}}, options)
 
 
-@given(mutilated(FULL) | JSON, OPTIONS, st.sampled_from(["pod", "template"]))
+@given(mutilated(FULL, MORE) | JSON, OPTIONS, st.sampled_from(["pod", "template"]))
 def test_no_json_value_anywhere_in_a_pod_raises_and_what_is_patched_can_be_applied(
     obj: Any, options: RewriteOptions, what: str
 ) -> None:

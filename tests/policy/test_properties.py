@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objects import mutilated, seeded, value
+from tests.objects import INFINITE, mutilated, seeded, value
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY, evaluate
 from webhook.engine.cases import SuiteError
 from webhook.engine.suites import run_suite
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 fuzz = settings(max_examples=150)
-json_values = seeded(value)
+json_values = seeded(lambda dice: value(dice, more=INFINITE))
 
 
 policies = st.tuples(

@@ -144,8 +144,9 @@ def test_ten_thousand_nodes_are_seen_at_once(command: str, chromium: Browser, la
         assert not seen.is_wide
         assert (seen.said, seen.asked) == ([], [address])
         seen.page.close()
-    assert min(paints) < 500
-    assert min(loads) < 1_500
+        if is_quick := min(paints) < 500 and min(loads) < 1_500:
+            break  # a busy machine gets other tries
+    assert is_quick, (paints, loads)
 
 
 STORIES = {

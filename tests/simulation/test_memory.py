@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.clusters import device_class, devices, node, pod, selector, template
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject
-from webhook.references.pending import Annotated
+from webhook.references.answers import Annotated
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.changes import cluster as cluster_changes
 

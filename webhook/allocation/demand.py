@@ -408,4 +408,4 @@ def _attribute(result: Any) -> JSONObject | str:
 
 
 def _plain(value: Any) -> Any:
-    return str(value.version) if isinstance(value, Semver) else value
+    return str(value) if isinstance(value, Semver) else value

@@ -30,7 +30,7 @@ from webhook.inventory.objects import CLAIMS, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
-from webhook.references.pending import Annotated
+from webhook.references.answers import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in

@@ -71,7 +71,7 @@ def kubernetes(arguments: Namespace) -> str | None:
         UsageError: The release is unknown, or there are several.
     """
     stated: str | None = arguments.kubernetes_version
-    if stated and "," in stated:
+    if stated and len(stated.replace(",", "\n").splitlines()) > 1:  # those of a variable are on lines
         raise UsageError(f"{stated!r} are several releases: give one", "--kubernetes-version")
     return _of_file(getattr(arguments, "kubernetes_version_file", None)) if stated is None else _of_option(stated)
 

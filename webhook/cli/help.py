@@ -66,7 +66,7 @@ def _command(parser: Parser) -> Iterator[str]:
 def _options(parser: Parser) -> Iterator[str]:
     for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to list them
         shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001 - argparse keeps this to itself
-        if shown and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - argparse keeps this to itself
+        if (shown or group.description) and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - argparse keeps this to itself
             yield f".SS {_escaped(group.title or '')}"
             if group.description:
                 yield _escaped(group.description)

@@ -13,7 +13,6 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import Namespaces, kubernetes
 from webhook.cli.console import code_of, print_error, read_sources, some_paths
-from webhook.cli.parser import expect_policies
 from webhook.documents import STDIN, Document, Unreadable
 from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
@@ -127,10 +126,9 @@ def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
     """Load the policies, if there are any.
 
     Raises:
-        UsageError: A policy is invalid or cannot work, or an option is for policies and there are none.
+        UsageError: A policy is invalid or cannot work.
     """
     if not arguments.policies:
-        expect_policies(arguments)
         return None
     from webhook.check.policies import sender, sound_policies  # needed only with policies
 

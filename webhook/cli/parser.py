@@ -9,15 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
-from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from webhook.configuration.options import (
     COMMANDS,
-    CONFIGURED,
     NO_CONFIG,
     PREFIX,
     PROGRAM,
@@ -27,6 +25,8 @@ from webhook.configuration.options import (
     Option,
     Output,
     Settings,
+    reads_variables,
+    variables,
 )
 from webhook.report import FORMATS
 from webhook.spelling import did_you_mean, nearest
@@ -277,7 +277,7 @@ def _add(commands: argparse._SubParsersAction[Any], name: str, command: Command,
     if is_listed:
         return
     _declare(parser, command.of)
-    if CONFIGURED in command.of:
+    if reads_variables(command):
         parser.set_defaults(settings=command)
     if command.actions:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
@@ -383,7 +383,7 @@ _OF_POLICIES = {
 
 
 def settle(arguments: argparse.Namespace) -> None:
-    """Set the options that the command line leaves open, if the command has settings.
+    """Set the options that the command line leaves open, if the command reads variables.
 
     Args:
         arguments: The command's arguments; ``settings`` becomes :class:`webhook.configuration.options.Settings`.
@@ -394,26 +394,48 @@ def settle(arguments: argparse.Namespace) -> None:
     command: Command | None = getattr(arguments, "settings", None)
     if command is None:
         return
-    _expect_known(command)
-    sources: dict[str, str] = {}
-    for option in _options(command):
-        if getattr(arguments, option.dest) is not option.default:
-            sources[option.dest] = COMMAND_LINE
-        elif text := os.environ.get(option.variable):
-            setattr(arguments, option.dest, _value(option, text))
-            sources[option.dest] = option.variable
-    path = next(iter(getattr(arguments, "paths", ())), ".")
-    file = None if getattr(arguments, NO_CONFIG) else arguments.config or _find(path)
+    _expect_known()
+    sources = _from_variables(arguments, command)
+    file = None
+    if not getattr(arguments, NO_CONFIG, True):
+        file = arguments.config or _find(next(iter(getattr(arguments, "paths", ())), "."))
     if file is None:
         arguments.settings = Settings(None, sources)
     else:
         from webhook.configuration.reading import configured  # most repositories have no such file
 
         arguments.settings = configured(arguments, file, sources)
-    expect_policies(arguments, sources)
+    _expect_policies(arguments, sources)
 
 
-def expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str] = MappingProxyType({})) -> None:
+def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str, str]:
+    """Set the options that the command line leaves open from variables; return the sources of those that are set.
+
+    Raises:
+        UsageError: A variable has no value of its option, or two of them set options of which one may be given.
+    """
+    options = [each for each in command.options() if each.variable]
+    sources = {each.dest: COMMAND_LINE for each in options if getattr(arguments, each.dest) is not each.default}
+    settled = set(sources)
+    for either in command.alternatives():
+        if any(each.dest in settled for each in either.of):
+            settled.update(each.dest for each in either.of)
+    for option in options:
+        if option.dest not in settled and (text := os.environ.get(option.variable)):
+            value = _value(option, text)
+            # --cluster and --live add to one list.
+            setattr(
+                arguments, option.dest, getattr(arguments, option.dest) + value if option.dest in sources else value
+            )
+            sources[option.dest] = option.variable
+    for either in command.alternatives():
+        both = [sources[each.dest] for each in either.of if each.dest in sources and getattr(arguments, each.dest)]
+        if both[1:]:
+            raise UsageError(f"{' and '.join(both)} exclude each other: set one of them")
+    return sources
+
+
+def _expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str]) -> None:
     """Refuse options that only policies read if there are none.
 
     Args:
@@ -442,24 +464,17 @@ def setter(arguments: argparse.Namespace, option: str) -> str:
     return "" if source == COMMAND_LINE else f" (set by {source})"
 
 
-def _options(command: Command) -> Iterator[Option]:
-    """Yield the options that variables set."""
-    return (each for each in command.options() if not each.is_argument and each.dest != "filenames")
-
-
-def _expect_known(command: Command) -> None:
-    """Refuse a variable whose name is a typo of one that the command knows; others may be for other commands.
+def _expect_known() -> None:
+    """Refuse a variable whose name is a typo of one that a command knows.
 
     Raises:
         UsageError: There is such a variable.
     """
-    unknown = {name for name in os.environ if name.startswith(PREFIX)}
-    if not unknown:
-        return
-    known = [option.variable for option in _options(command)]
-    for name in sorted(unknown.difference(known)):
-        if near := nearest(name.removeprefix(PREFIX), (each.removeprefix(PREFIX) for each in known)):
-            raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
+    given = [name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX)]
+    known = {each.removeprefix(PREFIX) for each in variables()} if given else set()
+    for name in sorted(set(given) - known):
+        if near := nearest(name, known):
+            raise UsageError(f"the variable {PREFIX}{name} is unknown; did you mean {PREFIX}{near}?")
 
 
 def _value(option: Option, text: str) -> Any:

@@ -60,6 +60,7 @@ class Option:
         type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
+        is_shared: Whether its name means the same in all commands, so that a variable can set it.
         key: The key of ``.draguard.yaml`` that sets it, or adds to it.
         value: The shape and description of that key.
     """
@@ -78,6 +79,7 @@ class Option:
         type: Any = None,  # noqa: A002 - as argparse calls it
         number: str = "",
         dest: str = "",
+        is_shared: bool = True,
         key: str = "",
         value: Key | None = None,
     ) -> None:
@@ -90,8 +92,8 @@ class Option:
         """Whether it takes no value."""
         longest = max(self.names, key=len, default="").lstrip("-").replace("-", "_")
         self.dest = dest or longest
-        self.variable = PREFIX + longest.upper()
-        """The environment variable that sets it."""
+        self.variable = PREFIX + longest.upper() if is_shared and not self.is_argument and longest != "filename" else ""
+        """The environment variable that sets it; empty if none does."""
         if default is None and (many or (number == "*" and self.is_argument)):
             default = []
         elif default is None and self.is_switch:
@@ -136,6 +138,11 @@ class Command:
     def options(self) -> list[Option]:
         """Return its arguments."""
         return [*_options(self.of)]
+
+    def alternatives(self) -> list[Either]:
+        """Return the options of which one may be given."""
+        groups = (each.of if isinstance(each, Group) else (each,) for each in self.of)
+        return [each for group in groups for each in group if isinstance(each, Either)]
 
 
 def _options(entries: Sequence[Option | Group | Either]) -> Iterator[Option]:
@@ -376,6 +383,12 @@ IN_FILE: Final = (
 """The keys of the configuration file, in the order of its schema."""
 
 NO_CONFIG: Final = "no_config"
+_VARIABLES: Final = (
+    "Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
+    "An option that can be repeated takes one value a line. The command line takes precedence over variables"
+)
+FROM_VARIABLES: Final = Group("configuration", about=f"{_VARIABLES}.")
+"""Its commands take variables."""
 CONFIGURED: Final = Group(
     "configuration",
     Either(
@@ -387,9 +400,7 @@ CONFIGURED: Final = Group(
         ),
         Option("--no-config", about="use no configuration file"),
     ),
-    about="Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
-    "An option that can be repeated takes one value a line. The command line takes precedence over variables, "
-    "and variables over the configuration file.",
+    about=f"{_VARIABLES}, and variables over the configuration file.",
 )
 """Its commands take the configuration file and variables."""
 CHARTS: Final[tuple[Option | Group, ...]] = (
@@ -462,8 +473,9 @@ def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
         _release("the scheduler's release, such as 1.35 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         *CHARTS,
-        _choice("-o --output", "the format of the results (default: %(default)s)", formats),
+        _choice("-o --output", "the format of the results (default: %(default)s)", formats, is_shared=False),
         *_terminal("results"),
+        FROM_VARIABLES,
     )
 
 
@@ -709,20 +721,32 @@ COMMANDS: Final = {
         Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
         _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
-        _choice("-o --output", "the format of the list (default: %(default)s)", ("text", "wide", "json", "html")),
+        _choice(
+            "-o --output",
+            "the format of the list (default: %(default)s)",
+            ("text", "wide", "json", "html"),
+            is_shared=False,
+        ),
         *_terminal("the list"),
+        FROM_VARIABLES,
     ),
     "ui": Command(
         "serve a local page that shows a cluster's devices and tries out selectors, pods and changes",
         *_cluster("the page"),
         Option(
-            "--port", "PORT", "the port on loopback; 0 takes a free one (default: %(default)s)", type=int, default=0
+            "--port",
+            "PORT",
+            "the port on loopback; 0 takes a free one (default: %(default)s)",
+            type=int,
+            default=0,
+            is_shared=False,
         ),
         Option("--timeout", "SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
         _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         RUNTIME_CONFIG,
         Option("-q --quiet", about="show the address only: no progress"),
+        FROM_VARIABLES,
     ),
     "snapshot": Command(
         "print the command that collects the objects of a cluster, or the objects",
@@ -769,6 +793,7 @@ COMMANDS: Final = {
         *CHARTS,
         PRESCHEDULED,
         REQUESTER,
+        FROM_VARIABLES,
     ),
     "explain": Command(
         "describe a kind, a field, a rule or a feature gate",
@@ -1007,6 +1032,19 @@ COMMANDS: Final = {
     "version": Command("print the version"),
 }
 """The commands, in the order of the help."""
+
+
+def reads_variables(command: Command) -> bool:
+    """Tell whether variables set the options of a command."""
+    return CONFIGURED in command.of or FROM_VARIABLES in command.of
+
+
+def variables() -> set[str]:
+    """Return the variables that set an option of any command."""
+    commands = (each for command in COMMANDS.values() for each in (command, *command.actions.values()))
+    return {option.variable for each in commands if reads_variables(each) for option in each.options()} - {""}
+
+
 PROGRAM: Final = Command(
     "checks Dynamic Resource Allocation (DRA) objects as the Kubernetes API server and scheduler do",
     Option("-V --version", about="print the version and exit"),

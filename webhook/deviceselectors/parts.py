@@ -14,7 +14,7 @@ from webhook.cel.cache import Cache
 from webhook.cel.checker import scope
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes import devices, quantity, semver
+from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
 from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.ast import (
@@ -401,7 +401,7 @@ def _pieces(value: Any) -> Iterator[str]:
     elif isinstance(value, quantity.Quantity):
         yield str(value.number)
     else:
-        yield str(value.version if isinstance(value, semver.Semver) else value)
+        yield str(value)
 
 
 def source_of(node: Expression) -> str:  # noqa: PLR0911 - a return for each kind of node

@@ -264,15 +264,15 @@ def _next_to(value: Any) -> Iterator[Any]:
             yield quantity.Quantity(value.number + parse_quantity(step))
     elif isinstance(value, semver.Semver):
         yield semver.parse("0.0.0-0")
-        yield semver.Semver(_later(value.version))
+        yield _later(value)
 
 
-def _later(version: semver.Version) -> semver.Version:
+def _later(version: semver.Semver) -> semver.Semver:
     """Return the next version after another."""
     major, minor, patch = version.numbers
     first = (False, 0, "")
     if version.is_release:
-        return semver.Version((major, minor, patch + 1), is_release=False, pre_release=(first,))
+        return semver.Semver((major, minor, patch + 1), is_release=False, pre_release=(first,))
     return version._replace(pre_release=(*version.pre_release, first))
 
 

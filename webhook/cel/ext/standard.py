@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from webhook.cel import costs
 from webhook.cel.checker.declarations import Function, Library, member
@@ -43,37 +43,47 @@ MAP_AB: Final = map_of(A, B)
 
 _NAMES: Final = {
     BOOL: "bool", BYTES: "bytes", DOUBLE: "double", DURATION: "duration", INT: "int64", STRING: "string",
-    TIMESTAMP: "timestamp", UINT: "uint64", LIST_A: "list",
+    TIMESTAMP: "timestamp", UINT: "uint64", LIST_A: "list", MAP_AB: "map",
 }  # fmt: skip
 _NUMBERS: Final = (DOUBLE, INT, UINT)
-_SUMS: Final = {
-    "add_bytes": costs.concatenation,
-    "add_string": costs.concatenation,
-    "add_list": costs.list_concatenation,
+_TIMES: Final = frozenset({DURATION, TIMESTAMP})
+_COMPARED: Final[Mapping[str, Any]] = {"cost": costs.of_smaller, "estimate": costs.comparison}
+_COPIED: Final[Mapping[str, Any]] = {"cost": costs.of_both, "estimate": costs.concatenation}
+_ORDERS: Final = {
+    "less": ("_<_", operators.less),
+    "less_equals": ("_<=_", operators.less_equal),
+    "greater": ("_>_", operators.greater),
+    "greater_equals": ("_>=_", operators.greater_equal),
 }
-_ENCODINGS: Final = {  # a code point takes one byte to four
-    "string_to_bytes": costs.by_argument(0, result=lambda size: Bounds(size.low, min(size.high * 4, MOST))),
-    "bytes_to_string": costs.by_argument(0, result=lambda size: Bounds(size.low // 4, size.high)),
+_CHARGES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{f"{order}_{name}": _COMPARED for order in _ORDERS for name in ("string", "bytes")},
+    **dict.fromkeys(("add_bytes", "add_string"), _COPIED),
+    "add_list": {"estimate": costs.list_concatenation},
+    "string_to_bytes": {
+        "cost": costs.of_argument(0),
+        "estimate": costs.by_argument(0, result=lambda size: Bounds(size.low, min(size.high * 4, MOST))),
+    },
+    "bytes_to_string": {
+        "cost": costs.of_argument(0),
+        "estimate": costs.by_argument(0, result=lambda size: Bounds(size.low // 4, size.high)),
+    },
 }
+"""The costs of overloads that depend on sizes; a code point takes one byte to four."""
 
 
-def _arithmetic(
+def _overload(id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., Value]) -> Overload:
+    return Overload(id_, parameters, result, implementation, **_CHARGES.get(id_, {}))
+
+
+def _operator(
     name: str, verb: str, implementation: Callable[[Value, Value], Value], *signatures: tuple[Type, Type, Type]
 ) -> Function:
+    """An operator, whose overloads are named by their types: `add_int64`, `less_int64_double`."""
     overloads = []
     for first, second, result in signatures:
-        own = f"{verb}_{_NAMES[first]}" if first == second == result and first not in {DURATION, TIMESTAMP} else ""
-        id_ = own or f"{verb}_{_NAMES[first]}_{_NAMES[second]}"
-        overloads.append(
-            Overload(
-                id_,
-                (first, second),
-                result,
-                implementation,
-                cost=costs.of_both if id_ in {"add_string", "add_bytes"} else 1,
-                estimate=_SUMS.get(id_),
-            )
-        )
+        is_alike = first == second and (result == BOOL or first not in _TIMES)
+        id_ = "_".join((verb, _NAMES[first]) if is_alike else (verb, _NAMES[first], _NAMES[second]))
+        overloads.append(_overload(id_, (first, second), result, implementation))
     return Function(name, *overloads)
 
 
@@ -81,112 +91,44 @@ def _same(*types: Type) -> list[tuple[Type, Type, Type]]:
     return [(type_, type_, type_) for type_ in types]
 
 
-def _comparison(name: str, verb: str, implementation: Callable[[Value, Value], bool]) -> Function:
-    pairs = [
-        (BOOL, BOOL),
-        *((first, second) for first in (INT, UINT, DOUBLE) for second in dict.fromkeys((first, DOUBLE, UINT, INT))),
-        *((type_, type_) for type_ in (STRING, BYTES, TIMESTAMP, DURATION)),
-    ]
-    overloads = []
-    for first, second in pairs:
-        other = "" if first == second else f"_{_NAMES[second]}"
-        sized = first in {STRING, BYTES}
-        overloads.append(
-            Overload(
-                f"{verb}_{_NAMES[first]}{other}",
-                (first, second),
-                BOOL,
-                implementation,
-                cost=costs.of_smaller if sized else 1,
-                estimate=costs.comparison if sized else None,
-            )
-        )
-    return Function(name, *overloads)
-
-
-def _size() -> Function:
-    overloads = []
-    for type_, name in ((BYTES, "bytes"), (LIST_A, "list"), (MAP_AB, "map"), (STRING, "string")):
-        overloads.append(Overload(f"size_{name}", (type_,), INT, len))
-        overloads.append(Overload(f"{name}_size", (type_,), INT, len, member=True))
-    return Function("size", *overloads)
-
-
-def _conversion(target: Type, name: str, **sources: tuple[Type, Callable[[Value], Value]]) -> Function:
-    overloads = []
-    for source, (type_, implementation) in sources.items():
-        id_ = f"{source}_to_{_NAMES[target]}"
-        overloads.append(
-            Overload(
-                id_,
-                (type_,),
-                target,
-                implementation,
-                cost=costs.of_argument(0) if id_ in _ENCODINGS else 1,
-                estimate=_ENCODINGS.get(id_),
-            )
-        )
-    return Function(name, *overloads)
-
-
-_CONVERSIONS: Final = (
-    Function("type", Overload("type", (A,), type_of(A), type_of_value)),
-    Function("dyn", Overload("to_dyn", (A,), DYN, operators.identity)),
-    _conversion(BOOL, "bool", bool=(BOOL, operators.identity), string=(STRING, conversions.string_to_bool)),
-    _conversion(BYTES, "bytes", bytes=(BYTES, operators.identity), string=(STRING, conversions.string_to_bytes)),
-    _conversion(
-        DOUBLE,
-        "double",
-        double=(DOUBLE, operators.identity),
-        int64=(INT, float),
-        string=(STRING, conversions.string_to_double),
-        uint64=(UINT, float),
-    ),
-    _conversion(
-        DURATION,
-        "duration",
-        duration=(DURATION, operators.identity),
-        int64=(INT, conversions.int_to_duration),
-        string=(STRING, conversions.string_to_duration),
-    ),
-    _conversion(
-        INT,
-        "int",
-        int64=(INT, operators.identity),
-        double=(DOUBLE, conversions.double_to_int),
-        duration=(DURATION, lambda duration: duration.nanos),
-        string=(STRING, conversions.string_to_int),
-        timestamp=(TIMESTAMP, conversions.timestamp_to_int),
-        uint64=(UINT, conversions.uint_to_int),
-    ),
-    _conversion(
-        STRING,
-        "string",
-        string=(STRING, operators.identity),
-        bool=(BOOL, conversions.bool_to_string),
-        bytes=(BYTES, conversions.bytes_to_string),
-        double=(DOUBLE, conversions.double_to_string),
-        duration=(DURATION, temporal.format_duration),
-        int64=(INT, conversions.int_to_string),
-        timestamp=(TIMESTAMP, temporal.format_timestamp),
-        uint64=(UINT, conversions.int_to_string),
-    ),
-    _conversion(
-        TIMESTAMP,
-        "timestamp",
-        timestamp=(TIMESTAMP, operators.identity),
-        int64=(INT, conversions.int_to_timestamp),
-        string=(STRING, conversions.string_to_timestamp),
-    ),
-    _conversion(
-        UINT,
-        "uint",
-        uint64=(UINT, operators.identity),
-        double=(DOUBLE, conversions.double_to_uint),
-        int64=(INT, conversions.int_to_uint),
-        string=(STRING, conversions.string_to_uint),
-    ),
+_ORDERED: Final = (
+    (BOOL, BOOL, BOOL),
+    *((first, second, BOOL) for first in (INT, UINT, DOUBLE) for second in dict.fromkeys((first, DOUBLE, UINT, INT))),
+    *((type_, type_, BOOL) for type_ in (STRING, BYTES, TIMESTAMP, DURATION)),
 )
+
+
+def _conversion(target: Type, sources: Mapping[Type, Callable[[Any], Value]]) -> Function:
+    name = _NAMES[target]
+    overloads = (_overload(f"{_NAMES[each]}_to_{name}", (each,), target, by) for each, by in sources.items())
+    return Function(name.removesuffix("64"), *overloads)
+
+
+_CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
+    BOOL: {BOOL: operators.identity, STRING: conversions.string_to_bool},
+    BYTES: {BYTES: operators.identity, STRING: conversions.string_to_bytes},
+    DOUBLE: {DOUBLE: operators.identity, INT: float, STRING: conversions.string_to_double, UINT: float},
+    DURATION: {
+        DURATION: operators.identity, INT: conversions.int_to_duration, STRING: conversions.string_to_duration,
+    },
+    INT: {
+        INT: operators.identity, DOUBLE: conversions.double_to_int, DURATION: lambda duration: duration.nanos,
+        STRING: conversions.string_to_int, TIMESTAMP: conversions.timestamp_to_int, UINT: conversions.uint_to_int,
+    },
+    STRING: {
+        STRING: operators.identity, BOOL: conversions.bool_to_string, BYTES: conversions.bytes_to_string,
+        DOUBLE: conversions.double_to_string, DURATION: temporal.format_duration, INT: conversions.int_to_string,
+        TIMESTAMP: temporal.format_timestamp, UINT: conversions.int_to_string,
+    },
+    TIMESTAMP: {
+        TIMESTAMP: operators.identity, INT: conversions.int_to_timestamp, STRING: conversions.string_to_timestamp,
+    },
+    UINT: {
+        UINT: operators.identity, DOUBLE: conversions.double_to_uint, INT: conversions.int_to_uint,
+        STRING: conversions.string_to_uint,
+    },
+}  # fmt: skip
+"""The implementations of conversions, by the type that they give and the type that they take."""
 
 
 def _accessor(
@@ -216,38 +158,27 @@ _ACCESSORS: Final = (
 )
 
 _OPERATORS: Final = (
+    Function("type", Overload("type", (A,), type_of(A), type_of_value)),
+    Function("dyn", Overload("to_dyn", (A,), DYN, operators.identity)),
     Function("_?_:_", Overload("conditional", (BOOL, A, A), A)),
     Function("_&&_", Overload("logical_and", (BOOL, BOOL), BOOL)),
     Function("_||_", Overload("logical_or", (BOOL, BOOL), BOOL)),
     Function("!_", Overload("logical_not", (BOOL,), BOOL, operators.logical_not)),
     Function("@not_strictly_false", Overload("not_strictly_false", (BOOL,), BOOL)),
-    Function("_==_", Overload("equals", (A, A), BOOL, cost=costs.of_smaller, estimate=costs.comparison)),
-    Function("_!=_", Overload("not_equals", (A, A), BOOL, cost=costs.of_smaller, estimate=costs.comparison)),
-    _comparison("_<_", "less", operators.less),
-    _comparison("_<=_", "less_equals", operators.less_equal),
-    _comparison("_>_", "greater", operators.greater),
-    _comparison("_>=_", "greater_equals", operators.greater_equal),
-    _arithmetic(
-        "_+_",
-        "add",
-        operators.add,
-        *_same(BYTES, DOUBLE, DURATION),
-        (DURATION, TIMESTAMP, TIMESTAMP),
-        (TIMESTAMP, DURATION, TIMESTAMP),
-        *_same(INT, LIST_A, STRING, UINT),
+    Function("_==_", Overload("equals", (A, A), BOOL, **_COMPARED)),
+    Function("_!=_", Overload("not_equals", (A, A), BOOL, **_COMPARED)),
+    *(_operator(name, verb, implementation, *_ORDERED) for verb, (name, implementation) in _ORDERS.items()),
+    _operator(
+        "_+_", "add", operators.add, *_same(BYTES, DOUBLE, DURATION), (DURATION, TIMESTAMP, TIMESTAMP),
+        (TIMESTAMP, DURATION, TIMESTAMP), *_same(INT, LIST_A, STRING, UINT),
     ),
-    _arithmetic(
-        "_-_",
-        "subtract",
-        operators.subtract,
-        *_same(DOUBLE, DURATION, INT),
-        (TIMESTAMP, DURATION, TIMESTAMP),
-        (TIMESTAMP, TIMESTAMP, DURATION),
-        *_same(UINT),
+    _operator(
+        "_-_", "subtract", operators.subtract, *_same(DOUBLE, DURATION, INT), (TIMESTAMP, DURATION, TIMESTAMP),
+        (TIMESTAMP, TIMESTAMP, DURATION), *_same(UINT),
     ),
-    _arithmetic("_*_", "multiply", operators.multiply, *_same(*_NUMBERS)),
-    _arithmetic("_/_", "divide", operators.divide, *_same(*_NUMBERS)),
-    _arithmetic("_%_", "modulo", operators.modulo, *_same(INT, UINT)),
+    _operator("_*_", "multiply", operators.multiply, *_same(*_NUMBERS)),
+    _operator("_/_", "divide", operators.divide, *_same(*_NUMBERS)),
+    _operator("_%_", "modulo", operators.modulo, *_same(INT, UINT)),
     Function(
         "-_",
         Overload("negate_double", (DOUBLE,), DOUBLE, operators.negate),
@@ -261,20 +192,25 @@ _OPERATORS: Final = (
     Function(
         "@in",
         Overload(
-            "in_list",
-            (A, LIST_A),
-            BOOL,
-            operators.contains,
-            cost=costs.of_argument(1, 1),
-            estimate=costs.by_argument(1, 1),
+            "in_list", (A, LIST_A), BOOL, operators.contains,
+            cost=costs.of_argument(1, 1), estimate=costs.by_argument(1, 1),
         ),
         Overload("in_map", (A, MAP_AB), BOOL, operators.contains),
     ),
-)
+    Function(
+        "size",
+        *(
+            Overload(f"{name}_size" if member else f"size_{name}", (type_,), INT, len, member=member)
+            for type_, name in _NAMES.items()
+            if type_ in {BYTES, LIST_A, MAP_AB, STRING}
+            for member in (False, True)
+        ),
+    ),
+)  # fmt: skip
 
 
 _TWO: Final = (STRING, STRING)
-_PREFIX: Final = {"cost": costs.of_argument(0), "estimate": costs.by_argument(1)}
+_PREFIX: Final[Mapping[str, Any]] = {"cost": costs.of_argument(0), "estimate": costs.by_argument(1)}
 _SEARCH: Final = {"cost": costs.of_search, "estimate": costs.search}
 _REGEX: Final = {"cost": costs.of_regex, "estimate": costs.regex}
 _STRINGS: Final = (
@@ -287,7 +223,7 @@ _STRINGS: Final = (
 
 STANDARD: Final = Library(
     "standard",
-    functions=(*_OPERATORS, *_CONVERSIONS, *_STRINGS, *_ACCESSORS, _size()),
+    functions=(*_OPERATORS, *map(_conversion, _CONVERSIONS, _CONVERSIONS.values()), *_STRINGS, *_ACCESSORS),
     macros=macros.STANDARD,
     structs=WELL_KNOWN,
     types=(BOOL, BYTES, DOUBLE, DURATION, INT, LIST, MAP, NULL, STRING, TIMESTAMP, TYPE, UINT),

@@ -20,31 +20,16 @@ _BITS_A_BYTE: Final = 8
 
 
 @only_class
-class CIDR:
+class CIDR(netip.Prefix):
     """A network, as a value of expressions."""
 
-    __slots__ = ("prefix",)
+    __slots__ = ()
     cel_type: ClassVar[Type] = CIDR_TYPE
     cel_equality_cost: ClassVar[int] = 1
 
-    def __init__(self, prefix: netip.Prefix) -> None:
-        self.prefix = prefix
-
-    def __eq__(self, other: object) -> bool:
-        """Networks are equal if their addresses, host bits included, and lengths are."""
-        return isinstance(other, CIDR) and self.prefix == other.prefix
-
-    def __hash__(self) -> int:
-        """Equal networks hash alike."""
-        return hash(self.prefix)
-
     def cel_size(self) -> int:
         """The number of bytes of the address that count."""
-        return -(-self.prefix.length // _BITS_A_BYTE)
-
-    def cel_string(self) -> str:
-        """The network in its canonical form."""
-        return str(self.prefix)
+        return -(-self.length // _BITS_A_BYTE)
 
 
 def parse(text: str) -> CIDR:
@@ -60,11 +45,11 @@ def parse(text: str) -> CIDR:
         raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
     if ip.is_mapped(prefix.address):
         raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
-    return CIDR(prefix)
+    return CIDR(*prefix)
 
 
 def _contains_ip(cidr: CIDR, address: IP) -> bool:
-    return cidr.prefix.contains(address.address)
+    return cidr.contains(address.address)
 
 
 def _contains_ip_text(cidr: CIDR, text: str) -> bool:
@@ -76,7 +61,7 @@ def _contains_ip_text(cidr: CIDR, text: str) -> bool:
 
 
 def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
-    return cidr.prefix.contains_prefix((parse(other) if isinstance(other, str) else other).prefix)
+    return cidr.contains_prefix(parse(other) if isinstance(other, str) else other)
 
 
 LIBRARY: Final = Library(
@@ -85,7 +70,7 @@ LIBRARY: Final = Library(
     functions=(
         Function("cidr", Overload("string_to_cidr", (STRING,), CIDR_TYPE, parse)),
         Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, succeeds(parse))),
-        Function("string", Overload("cidr_to_string", (CIDR_TYPE,), STRING, CIDR.cel_string)),
+        Function("string", Overload("cidr_to_string", (CIDR_TYPE,), STRING, str)),
         Function(
             "containsIP",
             Overload("cidr_contains_ip_string", (CIDR_TYPE, STRING), BOOL, _contains_ip_text, member=True),
@@ -96,8 +81,8 @@ LIBRARY: Final = Library(
             Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr, member=True),
             Overload("cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, member=True),
         ),
-        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.prefix.address)),
-        member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.prefix.length),
-        member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, lambda cidr: CIDR(cidr.prefix.masked)),
+        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.address)),
+        member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.length),
+        member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, CIDR.masked),
     ),
 )

@@ -14,36 +14,30 @@ from webhook.cel.overloads import Overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
+from webhook.records import NamedTuple
 
 IP_TYPE: Final = opaque("net.IP")
 _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
+class _Address(NamedTuple):
+    address: netip.Address
+
+
 @only_class
-class IP:
+class IP(_Address):
     """An address, as a value of expressions."""
 
-    __slots__ = ("address",)
+    __slots__ = ()
     cel_type: ClassVar[Type] = IP_TYPE
     cel_equality_cost: ClassVar[int] = 1
-
-    def __init__(self, address: netip.Address) -> None:
-        self.address = address
-
-    def __eq__(self, other: object) -> bool:
-        """Equal addresses are equal."""
-        return isinstance(other, IP) and self.address == other.address
-
-    def __hash__(self) -> int:
-        """Equal addresses hash alike."""
-        return hash(self.address)
 
     def cel_size(self) -> int:
         """How many bytes the address has."""
         return len(self.address.packed)
 
-    def cel_string(self) -> str:
-        """The address in its canonical form."""
+    def __str__(self) -> str:
+        """Write the address in its canonical form."""
         return str(self.address)
 
 
@@ -82,7 +76,7 @@ def _is_global_unicast(address: netip.Address) -> bool:
 
 
 def _is_canonical(text: str) -> bool:
-    return str(parse(text).address) == text
+    return str(parse(text)) == text
 
 
 def _kind(name: str, id_: str, is_of: Callable[[netip.Address], bool]) -> Function:
@@ -96,7 +90,7 @@ LIBRARY: Final = Library(
         Function("ip", Overload("string_to_ip", (STRING,), IP_TYPE, parse)),
         Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(parse))),
         Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
-        Function("string", Overload("ip_to_string", (IP_TYPE,), STRING, IP.cel_string)),
+        Function("string", Overload("ip_to_string", (IP_TYPE,), STRING, str)),
         member("family", "ip_family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         _kind("isUnspecified", "ip_is_unspecified", attrgetter("is_unspecified")),
         _kind("isLoopback", "ip_is_loopback", attrgetter("is_loopback")),

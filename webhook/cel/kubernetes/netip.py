@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Self
 
 from webhook.formats import quoted
 from webhook.records import NamedTuple
@@ -26,8 +26,7 @@ class Prefix(NamedTuple):
     address: Address
     length: int
 
-    @property
-    def masked(self) -> Prefix:
+    def masked(self) -> Self:
         """The network without host bits."""
         rest = self.address.max_prefixlen - self.length
         return self._replace(address=type(self.address)(int(self.address) >> rest << rest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import string
 from functools import lru_cache
 from typing import ClassVar, Final
@@ -24,8 +25,8 @@ _SHORT: Final = 19
 """Digits that always fit 64 bits."""
 
 
-class Version(NamedTuple):
-    """A version; versions compare as in the specification of semver.org, whatever their build.
+class _Version(NamedTuple):
+    """The parts of a version, in an order in which they compare as in the specification of semver.org.
 
     Args:
         numbers: Major, minor and patch.
@@ -44,24 +45,13 @@ class Version(NamedTuple):
 
 
 @only_class
-class Semver:
-    """A version, as a value of expressions."""
+class Semver(_Version):
+    """A version, as a value of expressions; versions are equal if only their builds differ."""
 
-    __slots__ = ("version",)
+    __slots__ = ()
     cel_type: ClassVar[Type] = SEMVER
     cel_has_slices: ClassVar[bool] = True
     """In Go; so it cannot be a key of a map."""
-
-    def __init__(self, version: Version) -> None:
-        self.version = version
-
-    def __eq__(self, other: object) -> bool:
-        """Versions are equal if only their builds differ."""
-        return isinstance(other, Semver) and self.version == other.version
-
-    def __hash__(self) -> int:
-        """Equal versions hash alike."""
-        return hash(self.version)
 
 
 def parse(text: str) -> Semver:
@@ -71,12 +61,12 @@ def parse(text: str) -> Semver:
         EvaluationError: The text is invalid.
     """
     try:
-        return Semver(_parse(text))
+        return _parse(text)
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
 
-def _parse(text: str) -> Version:
+def _parse(text: str) -> Semver:
     if not text:
         raise ValueError("Version string empty")
     parts = text.split(".", _PARTS - 1)
@@ -93,7 +83,7 @@ def _parse(text: str) -> Version:
             raise ValueError("Build meta data is empty")
         if not _ALPHANUMERIC.issuperset(each):
             raise ValueError(f"Invalid character(s) found in build meta data {quoted(each)}")
-    return Version(numbers, not pre, pre)
+    return Semver(numbers, not pre, pre)
 
 
 def _number(name: str, text: str) -> int:
@@ -149,12 +139,12 @@ def _without_zeros(part: str) -> str:
 
 
 def _compare(one: Semver, other: Semver) -> int:
-    return (one.version > other.version) - (one.version < other.version)
+    return (one > other) - (one < other)
 
 
 def _part(name: str, position: int) -> Function:
     def part(semver: Semver) -> int:
-        number = semver.version.numbers[position]
+        number = semver.numbers[position]
         return number if number <= INT_MAX else number - _WRAP
 
     return member(name, f"semver_{name}", (SEMVER,), INT, part)
@@ -166,8 +156,8 @@ _PAIR: Final = (SEMVER, SEMVER)
 _FUNCTIONS: Final = (
     Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
     Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
-    member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, lambda one, other: one.version > other.version),
-    member("isLessThan", "semver_is_less_than", _PAIR, BOOL, lambda one, other: one.version < other.version),
+    member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
+    member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
     member("compareTo", "semver_compare_to", _PAIR, INT, _compare),
     _part("major", 0),
     _part("minor", 1),

@@ -15,29 +15,26 @@ URL_TYPE: Final = struct("kubernetes.URL")
 
 
 @only_class
-class URL:
+class URL(gourl.URL):
     """A URL, as a value of expressions."""
 
-    __slots__ = ("url",)
+    __slots__ = ()
     cel_type: ClassVar[Type] = URL_TYPE
-
-    def __init__(self, url: gourl.URL) -> None:
-        self.url = url
 
     def __eq__(self, other: object) -> bool:
         """URLs are equal if they are written alike."""
-        return isinstance(other, URL) and str(self.url) == str(other.url)
+        return isinstance(other, URL) and str(self) == str(other)
 
     def __hash__(self) -> int:
         """Equal URLs hash alike."""
-        return hash(str(self.url))
+        return hash(str(self))
 
 
 def _parse(text: str) -> URL:
     # The first decides whether it is a URL at all, the second supports fragments.
     try:
         gourl.parse_request_uri(text)
-        return URL(gourl.parse(text))
+        return URL(*gourl.parse(text))
     except ValueError as error:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
@@ -50,11 +47,11 @@ LIBRARY: Final = Library(
     functions=(
         Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _parse)),
         Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(gourl.parse_request_uri))),
-        member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.url.scheme),
-        member("getHost", "url_get_host", _URL, STRING, lambda url: url.url.host.decode(errors="replace")),
-        member("getHostname", "url_get_hostname", _URL, STRING, lambda url: url.url.hostname()),
-        member("getPort", "url_get_port", _URL, STRING, lambda url: url.url.port()),
-        member("getEscapedPath", "url_get_escaped_path", _URL, STRING, lambda url: url.url.escaped_path()),
-        member("getQuery", "url_get_query", _URL, map_of(STRING, list_of(STRING)), lambda url: url.url.query()),
+        member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.scheme),
+        member("getHost", "url_get_host", _URL, STRING, lambda url: url.host.decode(errors="replace")),
+        member("getHostname", "url_get_hostname", _URL, STRING, URL.hostname),
+        member("getPort", "url_get_port", _URL, STRING, URL.port),
+        member("getEscapedPath", "url_get_escaped_path", _URL, STRING, URL.escaped_path),
+        member("getQuery", "url_get_query", _URL, map_of(STRING, list_of(STRING)), URL.query),
     ),
 )

@@ -14,8 +14,9 @@ from typing import Any, Final
 from webhook.budget import DeadlineExceededError, current
 from webhook.cel.costs import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.limits import MAX_BYTES
 
+MAX_BYTES: Final = 64 << 20
+"""The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
 SHARE: Final = 100
 """The cost spent between two checks of the clock: some tens of microseconds."""
 _WORK_OF_SHARE: Final = 20

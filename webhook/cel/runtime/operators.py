@@ -9,7 +9,6 @@ from typing import Final
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
-from webhook.cel.limits import MAX_ELEMENTS
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     ABSENT,
@@ -27,6 +26,8 @@ from webhook.cel.types.values import (
     to_key,
 )
 
+MAX_ELEMENTS: Final = 1 << 22
+"""The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
 _NUMBERS: Final = frozenset({int, UInt, float})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),

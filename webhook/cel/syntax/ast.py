@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.types.base import DYN, Type
+from webhook.records import Record, later
 
 if TYPE_CHECKING:
     from webhook.cel.overloads import Overload
@@ -13,20 +14,16 @@ if TYPE_CHECKING:
 ACCUMULATOR: Final = "@result"
 
 
-class Expression:
+class Expression(Record):
     """A node; `offset` is the code point in the source that errors about it point to.
 
     `height` is how deep cel-go's parser recurses into the node's text; the checker sets `type`, and for names
     `resolved`: a variable's full name or a type.
     """
 
-    __slots__ = ("height", "offset", "type")
-
-    # Every class sets these three itself: a call of this for each node is a tenth of the time that parsing takes.
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type: Type = DYN
+    offset: int
+    height: int = later(0)
+    type: Type = later(DYN)
 
     def children(self) -> Iterator[Expression]:
         """The expressions directly inside this one, in source order."""
@@ -50,41 +47,23 @@ def within(root: Expression) -> Iterator[Expression]:
 class Literal(Expression):
     """A constant: None, bool, int, `UInt`, float, str or bytes."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, offset: int, value: Any) -> None:  # any CEL value
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.value = value
+    value: Any  # any CEL value
 
 
 class Ident(Expression):
     """A name; a leading dot says that it is looked up from the root."""
 
-    __slots__ = ("name", "resolved")
-
-    def __init__(self, offset: int, name: str) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.name = name
-        self.resolved: str | Type | None = None
+    name: str
+    resolved: str | Type | None = later(None)
 
 
 class Select(Expression):
     """`operand.field`, and `has(operand.field)` when `test` is set."""
 
-    __slots__ = ("field", "operand", "resolved", "test")
-
-    def __init__(self, offset: int, operand: Expression, field: str, *, test: bool = False) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.operand = operand
-        self.field = field
-        self.test = test
-        self.resolved: str | Type | None = None
+    operand: Expression
+    field: str
+    test: bool = False
+    resolved: str | Type | None = later(None)
 
     def children(self) -> Iterator[Expression]:
         """The operand."""
@@ -98,18 +77,10 @@ class Call(Expression):
     The checker writes the `overloads` that may apply.
     """
 
-    __slots__ = ("arguments", "function", "overloads", "target")
-
-    def __init__(
-        self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None
-    ) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.function = function
-        self.arguments = arguments
-        self.target = target
-        self.overloads: tuple[Overload, ...] | None = None
+    function: str
+    arguments: list[Expression]
+    target: Expression | None = None
+    overloads: tuple[Overload, ...] | None = later(None)
 
     def children(self) -> Iterator[Expression]:
         """The target, if any, and the arguments."""
@@ -121,42 +92,27 @@ class Call(Expression):
 class ListExpression(Expression):
     """`[a, ?b]`; `optional` holds the indexes of elements written with a question mark."""
 
-    __slots__ = ("elements", "optional")
-
-    def __init__(self, offset: int, elements: list[Expression], optional: frozenset[int] = frozenset()) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.elements = elements
-        self.optional = optional
+    elements: list[Expression]
+    optional: frozenset[int] = frozenset()
 
     def children(self) -> Iterator[Expression]:
         """The elements."""
         return iter(self.elements)
 
 
-class Entry:
+class Entry(Record):
     """`key: value` of a map, or `field: value` of a struct, whose key is then the field's name."""
 
-    __slots__ = ("key", "offset", "optional", "value")
-
-    def __init__(self, offset: int, key: Any, value: Expression, *, optional: bool) -> None:  # see above
-        self.offset = offset
-        self.key = key
-        self.value = value
-        self.optional = optional
+    offset: int
+    key: Any  # as it says
+    value: Expression
+    optional: bool
 
 
 class MapExpression(Expression):
     """`{k: v, ?k: v}`."""
 
-    __slots__ = ("entries",)
-
-    def __init__(self, offset: int, entries: list[Entry]) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.entries = entries
+    entries: list[Entry]
 
     def children(self) -> Iterator[Expression]:
         """Keys and values, alternating."""
@@ -168,14 +124,8 @@ class MapExpression(Expression):
 class StructExpression(Expression):
     """`Name{field: value, ?field: value}`."""
 
-    __slots__ = ("entries", "name")
-
-    def __init__(self, offset: int, name: str, entries: list[Entry]) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.name = name
-        self.entries = entries
+    name: str
+    entries: list[Entry]
 
     def children(self) -> Iterator[Expression]:
         """The values of the fields."""
@@ -190,55 +140,20 @@ class Comprehension(Expression):
     is in the fields alone. `parts` are then the expressions that the user wrote inside the macro.
     """
 
-    __slots__ = (
-        "accumulator",
-        "condition",
-        "initial",
-        "parts",
-        "range",
-        "result",
-        "shape",
-        "step",
-        "variable",
-        "variable2",
-    )
-
-    def __init__(  # a fold has these parts
-        self,
-        offset: int,
-        *,
-        range_: Expression,
-        variable: str,
-        variable2: str = "",
-        accumulator: str = ACCUMULATOR,
-        initial: Expression,
-        condition: Expression,
-        step: Expression,
-        result: Expression,
-        shape: str,
-        parts: tuple[Expression, ...],
-    ) -> None:
-        self.offset = offset
-        self.height = 0
-        self.type = DYN
-        self.range = range_
-        self.variable = variable
-        self.variable2 = variable2
-        self.accumulator = accumulator
-        self.initial = initial
-        self.condition = condition
-        self.step = step
-        self.result = result
-        self.shape = shape
-        self.parts = parts
+    shape: str
+    range: Expression
+    parts: tuple[Expression, ...]
+    initial: Expression
+    condition: Expression
+    step: Expression
+    result: Expression
+    variable: str
+    variable2: str = ""
+    accumulator: str = ACCUMULATOR
 
     def children(self) -> Iterator[Expression]:
         """Range, initial value, condition, step and result."""
-        yield self.range
-        yield self.initial
-        yield self.condition
-        yield self.step
-        yield self.result
+        return iter((self.range, self.initial, self.condition, self.step, self.result))
 
 
 class Shared(Expression):
@@ -247,13 +162,7 @@ class Shared(Expression):
     cel-go copies it, and nested copies double. A walk visits a shared node once, and counts it twice.
     """
 
-    __slots__ = ("original",)
-
-    def __init__(self, original: Expression) -> None:
-        self.offset = original.offset
-        self.height = original.height
-        self.type = DYN
-        self.original = original
+    original: Expression
 
     def children(self) -> Iterator[Expression]:
         """The expression."""
@@ -262,8 +171,6 @@ class Shared(Expression):
 
 class Failed(Expression):
     """A placeholder where the parser reported an error."""
-
-    __slots__ = ()
 
 
 def qualified_name(node: Expression) -> str | None:

@@ -59,11 +59,11 @@ class Builder:
 
     def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # passed on
         """A comprehension; see `Comprehension` for the arguments."""
-        return ast.Comprehension(self.offset, shape=shape, range_=range_, parts=parts, **rest)
+        return ast.Comprehension(self.offset, shape=shape, range=range_, parts=parts, **rest)
 
     def shared(self, node: Expression) -> ast.Shared:
         """An argument that the expansion uses twice."""
-        return ast.Shared(node)
+        return ast.Shared(node.offset, node)
 
 
 ANY_ARITY: Final = -1

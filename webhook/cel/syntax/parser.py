@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final
 
 from webhook.budget import Budget
-from webhook.cel import limits
 from webhook.cel.errors import NOWHERE, RESERVED_NAME, Issues, StopParsingError
 from webhook.cel.syntax import ast, literals
 from webhook.cel.syntax.ast import Expression
@@ -40,6 +39,9 @@ from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
 from webhook.cel.syntax.tokens import MemberEndedError, TokenStream
 
+MAX_CODE_POINTS: Final = 100_000
+MAX_DEPTH: Final = 250
+"""The limits on the text of an expression (cel-go parser/parser.go, NewParser)."""
 _COST_OF_CHARACTERS: Final = 8
 """The number of characters split into tokens for a unit of work."""
 _COST_OF_TOKEN: Final = 10
@@ -68,10 +70,8 @@ def parse(
         BudgetExceededError: Parsing is more work than the budget allows.
     """
     text = issues.text
-    if len(text) > limits.MAX_CODE_POINTS:
-        issues.report(
-            NOWHERE, f"expression code point size exceeds limit: size: {len(text)}, limit {limits.MAX_CODE_POINTS}"
-        )
+    if len(text) > MAX_CODE_POINTS:
+        issues.report(NOWHERE, f"expression code point size exceeds limit: size: {len(text)}, limit {MAX_CODE_POINTS}")
         issues.raise_if_any()
     budget.spend(len(text) // _COST_OF_CHARACTERS)
     root: Expression = ast.Failed(0)
@@ -117,7 +117,7 @@ class _Parser:
         return ast.Failed(offset)
 
     def _too_deep(self) -> StopParsingError:
-        self._issues.report(NOWHERE, f"expression recursion limit exceeded: {limits.MAX_DEPTH}")
+        self._issues.report(NOWHERE, f"expression recursion limit exceeded: {MAX_DEPTH}")
         return StopParsingError()
 
     def _raised(self, node: Expression, *parts: Expression, by: int = 1) -> Expression:
@@ -127,7 +127,7 @@ class _Parser:
             if part.height > height:  # noqa: PLR1730 - a call of `max` would take longer than all the rest
                 height = part.height
         node.height = height = height + by
-        if height > limits.MAX_DEPTH:
+        if height > MAX_DEPTH:
             self._issues.report(NOWHERE, "max recursion depth exceeded")
             raise StopParsingError
         return node
@@ -144,7 +144,7 @@ class _Parser:
     def _expression(self) -> Expression:
         tokens = self._tokens
         self._expression_depth += 1
-        if self._expression_depth > limits.MAX_DEPTH:
+        if self._expression_depth > MAX_DEPTH:
             raise self._too_deep()
         node = self._operation(OR)
         if tokens.kind == "?":
@@ -167,7 +167,7 @@ class _Parser:
         self._calculation_depth = calculations + 1
         if level <= RELATION:
             self._relation_depth = relations + 1
-        if self._relation_depth > limits.MAX_DEPTH or self._calculation_depth > limits.MAX_DEPTH:
+        if self._relation_depth > MAX_DEPTH or self._calculation_depth > MAX_DEPTH:
             raise self._too_deep()
         node = self._operand()
         found = OPERATORS.get(tokens.kind)

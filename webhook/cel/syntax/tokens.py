@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from webhook.cel import limits
 from webhook.cel.errors import (
     EXTRANEOUS,
     MISMATCHED,
@@ -25,6 +24,7 @@ from webhook.cel.syntax.lexer import END, Tokens, escape
 if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
 
+_MAX_RECOVERIES: Final = 30
 _ORDER: Final = (
     *("==", "!=", "in", "<", "<=", ">=", ">", "&&", "||", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!", "?", ":"),
     *("+", "*", "/", "%", "true", "false", "null"),
@@ -224,9 +224,9 @@ class TokenStream:
     def _recover(self, place: object, stop: frozenset[str]) -> None:
         """Skips to a token that can follow; a place that has recovered here before skips at least one."""
         self._recoveries += 1
-        if self._recoveries > limits.MAX_RECOVERIES:
+        if self._recoveries > _MAX_RECOVERIES:
             self._recovered = None
-            self._error(TOO_MANY_RECOVERIES, str(limits.MAX_RECOVERIES))
+            self._error(TOO_MANY_RECOVERIES, str(_MAX_RECOVERIES))
             raise StopParsingError
         recovered = self._recovered or set()
         if self.at == self._recovered_at and place in recovered:

@@ -1,9 +1,9 @@
 """CEL's values, as Python objects.
 
 Plain JSON values stand for themselves: None, bool, int, float, str, list, dict. The rest of CEL's values are here.
-A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__`
-(else values are equal when identical), `cel_select(field)`, `cel_has(field)` and `cel_string()`, and its costs:
-`cel_size()` is the size that costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on the size.
+A type of a library is a class of its own with a class or instance attribute `cel_type`; it may define `__eq__` (else
+values are equal when identical), `cel_select(field)` and `cel_has(field)`, and its costs: `cel_size()` is the size that
+costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on the size.
 """
 
 from __future__ import annotations

@@ -372,10 +372,10 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
             yield Threshold(f"{name} {found.operator} {value}", changed)
 
 
-def _version(text: str) -> semver.Version | None:
+def _version(text: str) -> semver.Semver | None:
     """Read a version, None if the text is malformed."""
     try:
-        return semver.parse(text).version
+        return semver.parse(text)
     except EvaluationError:
         return None
 
