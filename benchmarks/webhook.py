@@ -57,14 +57,8 @@ UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 TYPED, UNTYPED = "Go, typed", "Go, untyped"
 FIXED, ADMITS = "bare, fixed answer", "bare, admits all"
-GO: Mapping[str, tuple[str, ...]] = {
-    TYPED: ("typed",),
-    UNTYPED: ("untyped",),
-}
-DRAGUARDS: Mapping[str, tuple[str, ...]] = {
-    "draguard": (),
-    "draguard, policies": (f"--policies={POLICIES}",),
-}
+GO: Mapping[str, tuple[str, ...]] = {TYPED: ("typed",), UNTYPED: ("untyped",)}
+DRAGUARDS: Mapping[str, tuple[str, ...]] = {"draguard": (), "draguard, policies": (f"--policies={POLICIES}",)}
 """The measured variants of draguard: options of ``draguard serve``."""
 BESIDE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys((FIXED, ADMITS), (UNTYPED,)),

@@ -68,11 +68,7 @@ class Served:
         return self.request("GET", path)
 
     def request(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
         connection = self.connect()
         try:

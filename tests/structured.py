@@ -79,12 +79,7 @@ def resource_slice(*devices: dict[str, Any], version: str = "v1", **spec: Any) -
 
 def of_kind(kind: str, spec: dict[str, Any], version: str = "v1alpha3") -> dict[str, Any]:
     """Make an object of a kind."""
-    return {
-        "apiVersion": f"resource.k8s.io/{version}",
-        "kind": kind,
-        "metadata": {"name": "object"},
-        "spec": spec,
-    }
+    return {"apiVersion": f"resource.k8s.io/{version}", "kind": kind, "metadata": {"name": "object"}, "spec": spec}
 
 
 def changed(obj: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -17,10 +17,7 @@ def findings(path: str, *options: str) -> list[tuple[int, str, str, str]]:
 def test_the_documentations_example_is_found_wanting_as_published() -> None:
     # The name of the class sits beside its metadata, and one --- begins with an en dash. The same mistake in
     # ClaimParameters is between the user and the driver that defines the kind.
-    assert findings("as-published") == [
-        (3, "error", "unknown-field", "name"),
-        (24, "error", "unreadable", ""),
-    ]
+    assert findings("as-published") == [(3, "error", "unknown-field", "name"), (24, "error", "unreadable", "")]
 
 
 def test_the_documentations_example_is_fine_once_fixed() -> None:

@@ -14,7 +14,7 @@ TEXTS = {"message", "hint"}
 PARTS = {"startswith", "endswith", "removeprefix", "removesuffix", "split", "rsplit", "partition", "rpartition"}
 SEARCHES = {"match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 ALLOWED = {
-    "webhook/engine/suites.py": ["verdict.message"],  # whether the API server's message quotes a name
+    "webhook/engine/suites.py": ["verdict.message"]  # whether the API server's message quotes a name
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -17,18 +16,10 @@ pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["ruff", "check"],
-        ["ruff", "format", "--check"],
-        ["mypy"],
-        ["lint-imports"],
-    ],
-    ids=" ".join,
+    "command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"], ["lint-imports"]], ids=" ".join
 )
 def test_the_tools_find_nothing(command: list[str]) -> None:
     done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -72,8 +63,7 @@ def test_readme_shows_what_draguard_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "programs"),
-    [("simulate", ["draguard", "draguard", "sed", *["draguard"] * 3]), ("why", ["draguard"] * 3)],
+    ("page", "programs"), [("simulate", ["draguard", "draguard", "sed", *["draguard"] * 3]), ("why", ["draguard"] * 3)]
 )
 def test_the_story_shows_what_draguard_says(
     page: str, programs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

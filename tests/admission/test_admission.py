@@ -386,9 +386,7 @@ def test_an_answer_is_json() -> None:
 
 @pytest.mark.parametrize("fail_open", [False, True])
 def test_what_goes_wrong_unexpectedly_is_decided_by_the_failure_policy(
-    fail_open: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    fail_open: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # No input is known that makes judge raise, so it is made to.
     monkeypatch.setattr("webhook.admission.decisions.judge_admitted", lambda *_, **__: 1 / 0)

@@ -24,10 +24,7 @@ from webhook.problem import WARNING, Path, Problem
 
 LONG = with_spec(resourceClassName="x" * 300)
 TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
-CLAIMLESS: dict[str, Any] = {
-    **POD,
-    "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]},
-}
+CLAIMLESS: dict[str, Any] = {**POD, "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}}
 JOBS: dict[str, Any] = {
     "kind": {"group": "batch", "version": "v1", "kind": "Job"},
     "resource": {"group": "batch", "version": "v1", "resource": "jobs"},
@@ -268,10 +265,7 @@ class TestPolicies:
     )
     def test_a_mutation_that_fails_changes_nothing(self, patch: str, says: str) -> None:
         label = '[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}]'
-        manifests = [
-            *mutating("p", patch),
-            *mutating("good", label),
-        ]
+        manifests = [*mutating("p", patch), *mutating("good", label)]
         assert not self.result(manifests, "mutate")[0]["allowed"]
         response, _ = self.result(manifests, "mutate", policies={"p": "warn"})
         assert response["allowed"]

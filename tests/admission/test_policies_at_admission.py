@@ -68,9 +68,7 @@ class TestValidating:
     def test_a_failure_may_only_warn(self) -> None:
         response = answered([saying(), binding(validationActions=["Warn"])], POD)
         assert response["allowed"]
-        assert response["warnings"] == [
-            "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no",
-        ]
+        assert response["warnings"] == ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': no"]
 
     def test_a_failure_may_be_noted_in_the_audit_log(self) -> None:
         response = answered([saying(), binding(validationActions=["Audit"])], POD)
@@ -130,10 +128,7 @@ class TestValidating:
 
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_what_goes_wrong_unexpectedly_is_decided_in_the_one_place(
-        self,
-        fail_open: bool,
-        monkeypatch: pytest.MonkeyPatch,
-        caplog: pytest.LogCaptureFixture,
+        self, fail_open: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         # No input is known that makes policies raise, so they are made to.
         monkeypatch.setattr(mutation, "validate", lambda *_, **__: 1 / 0)
@@ -166,10 +161,7 @@ class TestMutating:
         assert response["auditAnnotations"]["prescheduled"].startswith("node-2")
 
     @pytest.mark.parametrize("fail_open", [False, True])
-    def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(
-        self,
-        fail_open: bool,
-    ) -> None:
+    def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(self, fail_open: bool) -> None:
         copied = mutating(
             "m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}"
         )

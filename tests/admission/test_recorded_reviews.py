@@ -22,10 +22,7 @@ CLIENTS = 2
 @pytest.fixture(scope="module")
 def responses() -> Iterator[list[tuple[Recorded, int, dict[str, Any]]]]:
     """Post each review once, each client over one connection."""
-    with (
-        serving(Reviews(partial(answer, options=ReviewOptions()))) as served,
-        ThreadPoolExecutor(CLIENTS) as clients,
-    ):
+    with serving(Reviews(partial(answer, options=ReviewOptions()))) as served, ThreadPoolExecutor(CLIENTS) as clients:
         shares = [clients.submit(_post, served, REVIEWS[share::CLIENTS]) for share in range(CLIENTS)]
         yield [each for share in shares for each in share.result()]
 

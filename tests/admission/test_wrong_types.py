@@ -49,11 +49,7 @@ def checked(review: Any, endpoint: Endpoint, options: ReviewOptions) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=500)
-@given(
-    mistyped(),
-    st.sampled_from(["validate", "mutate"]),
-    st.sampled_from([None, "1.30", "1.34"]),
-)
+@given(mistyped(), st.sampled_from(["validate", "mutate"]), st.sampled_from([None, "1.30", "1.34"]))
 def test_fields_may_be_of_any_type(review: Any, endpoint: Endpoint, kubernetes: str | None) -> None:
     policies = load([POLICY, BINDING, MUTATING, MUTATING_BINDING])
     checked(review, endpoint, ReviewOptions(kubernetes=kubernetes, policies=policies))

@@ -25,10 +25,7 @@ def device(name: str, **more: Any) -> Json:
 
 
 def claim(*requests: Json, name: str = "c", **devices: Any) -> Json:
-    return {
-        "metadata": {"name": name, "namespace": "ns"},
-        "spec": {"devices": {"requests": list(requests), **devices}},
-    }
+    return {"metadata": {"name": name, "namespace": "ns"}, "spec": {"devices": {"requests": list(requests), **devices}}}
 
 
 def request(name: str = "r", **exactly: Any) -> Json:

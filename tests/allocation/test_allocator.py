@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -167,9 +167,7 @@ def test_why_devices_are_ruled_out() -> None:
                 count=2,
             ),
             resource_slice(
-                name="counters",
-                count=2,
-                sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}],
+                name="counters", count=2, sharedCounters=[{"name": "set", "counters": {"memory": {"value": "1Gi"}}}]
             ),
         ],
         [{**claim(name="holder"), "status": {"allocation": {"devices": {"results": [result("used")]}}}}],
@@ -428,10 +426,13 @@ class TestDevicesThatAreNotTakenAfterAll:
 
 
 def test_many_devices_of_many_claims_need_no_deeper_stack() -> None:
-    claims = [claim(request(count=32, adminAccess=True), name=f"c{number}") for number in range(30)]
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(1000)
-    try:
-        assert isinstance(answer([resource_slice(*(device(f"d{number}") for number in range(32)))], *claims), Result)
-    finally:
-        sys.setrecursionlimit(limit)
+    claims = [claim(request(count=32, adminAccess=True), name=f"c{number}") for number in range(1100)]
+    slices = [resource_slice(*(device(f"d{number}") for number in range(32)))]
+    with ThreadPoolExecutor() as threads:
+        assert all(isinstance(each, Result) for each in threads.map(lambda _: answer(slices, *claims), range(2)))
+
+
+def test_a_search_may_take_more_steps_than_a_float_can_tell() -> None:
+    claims = [claim(request(), name=f"c{number}") for number in range(180)]
+    found = answer([resource_slice(*(device(f"d{number}") for number in range(179)))], *claims)
+    assert (isinstance(found, Failure), found.timed_out, found.steps > 10**320) == (True, True, True)

@@ -63,7 +63,7 @@ def test_remembered_states_take_no_more_than_their_bytes() -> None:
         mock.patch.object(search, "MOST_VISITS", 50_000),
     ):
         assert allocator.allocate({"metadata": {"name": "a"}}, [claim]).timed_out
-    sizes = [sum(map(_bytes, each._known.items())) for each in made]  # noqa: SLF001 - nothing else tells
+    sizes = [sum(map(_bytes, each.known.items())) for each in made]
     assert most / 3 < max(sizes) < 2 * most
 
 

@@ -13,11 +13,7 @@ from webhook.allocation.explain import together
 
 @each_row(
     ("wanted", "found"),
-    [
-        (1, None),
-        (2, None),
-        (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least")),
-    ],
+    [(1, None), (2, None), (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least"))],
 )
 def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None) -> None:
     def part(name: str, memory: str) -> Json:

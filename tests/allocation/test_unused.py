@@ -140,10 +140,7 @@ def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:
 def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, partitionable: bool) -> None:
     features = Features(PartitionableDevices=partitionable)
     funnel = funnels([made()], features, Release(release))
-    because = {
-        with_counters: BESIDE if release >= 35 else "",
-        per_device: "" if partitionable else GATE,
-    }[made]
+    because = {with_counters: BESIDE if release >= 35 else "", per_device: "" if partitionable else GATE}[made]
     why = f"used without slice a: {because}"
     assert funnel.counts["seen"] == (0 if because else 1)
     assert [(each.why, each.devices) for each in funnel.unused] == ([(why, 1)] if because else [])

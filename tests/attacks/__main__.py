@@ -29,10 +29,7 @@ def main() -> None:
     names = arguments.names or list(attacks())
     failed = []
     for name in names:
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            victim(Path(directory), attacks()[name].options) as attacked,
-        ):
+        with tempfile.TemporaryDirectory() as directory, victim(Path(directory), attacks()[name].options) as attacked:
             measured = measure(name, attacked)
         verdict = measured.verdict(attacks()[name])
         failed += [name] if verdict else []

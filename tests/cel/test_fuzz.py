@@ -15,15 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
-from webhook.cel import (
-    CelError,
-    CompileError,
-    CostLimitExceededError,
-    Environment,
-    EvaluationError,
-    Meter,
-    Program,
-)
+from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, Program
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.costs import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS

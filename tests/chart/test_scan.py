@@ -180,10 +180,7 @@ class TestObjects:
     def test_its_network_policy_lets_metrics_in_and_requests_to_api_servers_out(self) -> None:
         spec = rendered("scanned by several").network_policy("scan")["spec"]
         (ingress,) = spec["ingress"]
-        assert ingress == {
-            "ports": [{"port": 8080, "protocol": "TCP"}],
-            "from": [{"ipBlock": {"cidr": "10.1.0.0/16"}}],
-        }
+        assert ingress == {"ports": [{"port": 8080, "protocol": "TCP"}], "from": [{"ipBlock": {"cidr": "10.1.0.0/16"}}]}
         assert spec["egress"] == [
             {"ports": [{"port": 7443, "protocol": "TCP"}], "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]}
         ]

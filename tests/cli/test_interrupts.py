@@ -92,9 +92,7 @@ class TestPrograms:
 
 
 @pytest.mark.parametrize(
-    ("command", "text"),
-    [(("validate", "--fix"), FIXABLE), (("convert", "--write"), BETA)],
-    ids=["fix", "convert"],
+    ("command", "text"), [(("validate", "--fix"), FIXABLE), (("convert", "--write"), BETA)], ids=["fix", "convert"]
 )
 @pytest.mark.parametrize("step", ["replace", "chmod"])
 def test_a_file_is_written_whole_or_not_at_all(

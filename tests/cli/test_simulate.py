@@ -230,10 +230,7 @@ class TestWrongUse:
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.9"), "1.9 is not known here"),
             ((DEPLOYMENT, "--cluster", CLUSTER, "--kubernetes-version", "1.29"), "give 1.31 or later"),
             (("-", "--cluster", "-"), "standard input (-) cannot be both"),
-            (
-                ("trian-1-0", "--cluster", CLUSTER),
-                "the cluster has no pod trian-1-0: did you mean team-x/train-1-0?",
-            ),
+            (("trian-1-0", "--cluster", CLUSTER), "the cluster has no pod trian-1-0: did you mean team-x/train-1-0?"),
             (("team-x/trian-1-0", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("train-1", "--cluster", CLUSTER), "did you mean team-x/train-1-0?"),
             (("web", "--cluster", CLUSTER), "the cluster has team-x/train-1-0, team-x/train-2-0"),

@@ -134,10 +134,7 @@ class TestFiles:
             ({"policies": ["gone"]}, "policies[0]: file "),
             ({"policies": "policy.yaml"}, "policies: must be a list of files and directories"),
             ({"policies": ["/etc"]}, "policies[0]: /etc: give a name relative to the suite"),
-            (
-                {"objects": {"claim": "policy.yaml"}},
-                "policy.yaml holds 2 objects: name a file with one",
-            ),
+            ({"objects": {"claim": "policy.yaml"}}, "policy.yaml holds 2 objects: name a file with one"),
             ({"objects": {"claim": "bad.yaml"}}, "bad.yaml:1: "),
             ({"context": ["/x"]}, "context[0]: /x: give a name relative to the suite"),
         ],

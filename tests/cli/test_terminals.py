@@ -94,10 +94,7 @@ class TestProgress:
 
     @pytest.mark.parametrize(("options", "shown"), [([], True), (["--quiet"], False)])
     def test_it_is_shown_on_a_terminal_unless_only_findings_are_wanted(
-        self,
-        options: list[str],
-        shown: bool,
-        monkeypatch: pytest.MonkeyPatch,
+        self, options: list[str], shown: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
         with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:

@@ -442,10 +442,7 @@ class TestFields:
         text, _ = ui.show(manifest=loaded.replace("count: 2", "count: 1"))
         assert title_of(text) == "1 pod: 1 scheduled, if ResourceClaim team-x/train-1 is created anew"
         *deletions, creation = (each for each in told(text).splitlines() if "kubectl" in each)
-        assert deletions == [
-            "kubectl delete pod -n team-x train-1-0",
-            "kubectl delete resourceclaim train-1 -n team-x",
-        ]
+        assert deletions == ["kubectl delete pod -n team-x train-1-0", "kubectl delete resourceclaim train-1 -n team-x"]
         created = json.loads(creation.removeprefix("printf %s '").removesuffix("' | kubectl create -f -"))
         assert created["spec"]["devices"]["requests"][0]["exactly"]["count"] == 1
         assert created.keys() == {"apiVersion", "kind", "metadata", "spec"}

@@ -92,11 +92,7 @@ def test_no_secret_goes_to_a_server_of_another_authority(server: ApiServer, clie
     ],
 )
 def test_an_account_that_cannot_be_read_is_reported(
-    server: ApiServer,
-    client: Api,
-    name: str,
-    content: str | None,
-    fault: str,
+    server: ApiServer, client: Api, name: str, content: str | None, fault: str
 ) -> None:
     path = server.account / name
     path.unlink()
@@ -121,11 +117,7 @@ def test_an_object_changed_by_somebody_else_is_a_conflict(server: ApiServer, cli
         client.patch(LEASE, seen, [{"op": "add", "path": "/spec", "value": {"leaseTransitions": 1}}])
 
 
-def test_a_server_that_hangs_is_given_up(
-    server: ApiServer,
-    client: Api,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_server_that_hangs_is_given_up(server: ApiServer, client: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
     server.before = lambda _verb, _path: ended.wait(10)
     monkeypatch.setattr(api, "TIMEOUT", 0.2)
@@ -147,10 +139,7 @@ def test_an_answer_that_trickles_is_given_up(server: ApiServer, client: Api, mon
 
 @pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000])
 def test_an_answer_that_is_not_an_object_is_an_error(
-    server: ApiServer,
-    client: Api,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: bytes,
+    server: ApiServer, client: Api, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
     monkeypatch.setattr(server, "answer", lambda *_request: (200, answer))
     with pytest.raises(ClusterError, match=r"cannot get Lease a/b: 200 OK$"):

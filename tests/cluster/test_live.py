@@ -69,11 +69,7 @@ def test_commands_about_a_cluster_read_it(
     ],
 )
 def test_as_a_plugin_of_kubectl(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    command: str,
-    said: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, said: str
 ) -> None:
     given, _, namespace = command.partition("/")
     kubectl(tmp_path, monkeypatch, cluster(), {"view": {"prints": namespace}})
@@ -183,10 +179,7 @@ def test_what_cannot_be_read_does_not_hide_the_rest(
             {"prints": "<html>"},
             "the answer is not that of an API server: JSON is malformed: invalid character (byte 0)",
         ),
-        (
-            {"prints": '{"metadata":{"continue":"x"},"items":[]}'},
-            "the API server returned a list that does not go on",
-        ),
+        ({"prints": '{"metadata":{"continue":"x"},"items":[]}'}, "the API server returned a list that does not go on"),
         (
             {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'},
             "the API server returned a list that does not go on",

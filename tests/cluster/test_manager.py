@@ -33,9 +33,7 @@ def begin(replica: Manager) -> None:
 
 
 def test_three_replicas_that_start_at_once_serve_one_certificate(
-    api: ApiServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(manager, "RETRY_SECONDS", 0.1)
@@ -106,16 +104,10 @@ def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp
 @pytest.mark.no_cover
 @pytest.mark.parametrize(
     ("how", "restarted"),
-    [
-        *product(["emptied", "recreated", "without its authority"], [False, True]),
-        ("of a stranger", False),
-    ],
+    [*product(["emptied", "recreated", "without its authority"], [False, True]), ("of a stranger", False)],
 )
 def test_a_secret_that_loses_its_data_costs_no_handshake(
-    api: ApiServer,
-    tmp_path: Path,
-    how: str,
-    restarted: bool,
+    api: ApiServer, tmp_path: Path, how: str, restarted: bool
 ) -> None:
     api.wait(timedelta(hours=-3))
     leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
@@ -273,9 +265,7 @@ def test_an_unexpected_exception_ends_nothing(api: ApiServer, tmp_path: Path, ca
 
 
 def test_the_thread_follows_until_it_is_stopped(
-    api: ApiServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manager, "LOOK_SECONDS", 0.02)
     replica = Manager(options_of(api, tmp_path / "pair"), decide=step)

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.process
 
 
 def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
-    api: ApiServer,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     replica = Replica(api, tmp_path / "pair")
     replica.tick()
@@ -39,10 +37,7 @@ def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
 
 @pytest.mark.parametrize(("path", "name"), [(SECRET, "Secret"), (LEASE, "Lease")])
 def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
-    api: ApiServer,
-    tmp_path: Path,
-    path: str,
-    name: str,
+    api: ApiServer, tmp_path: Path, path: str, name: str
 ) -> None:
     del api.objects[path]
     replica = Replica(api, tmp_path / "pair")
@@ -69,9 +64,7 @@ def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, tmp_pat
 
 
 def test_a_configuration_that_is_missing_is_waited_for(
-    api: ApiServer,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     missing = api.objects.pop(MUTATING)
     replica = Replica(api, tmp_path / "pair")
@@ -133,8 +126,7 @@ def test_an_api_server_that_is_away_for_a_day_does_no_harm(api: ApiServer, tmp_p
 
 
 def test_a_restarted_container_serves_with_what_is_on_disk_if_the_api_server_is_away(
-    api: ApiServer,
-    tmp_path: Path,
+    api: ApiServer, tmp_path: Path
 ) -> None:
     Replica(api, tmp_path / "pair").tick()
     again = Replica(api, tmp_path / "pair", server="localhost:1")

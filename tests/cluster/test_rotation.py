@@ -425,15 +425,9 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.large_base_example])
-@given(
-    begin=st.sampled_from(["fresh", "announced"]),
-    steps=st.lists(STEPS, min_size=10, max_size=40),
-)
+@given(begin=st.sampled_from(["fresh", "announced"]), steps=st.lists(STEPS, min_size=10, max_size=40))
 def test_what_is_served_with_is_trusted_through_all_crashes_and_times(
-    fresh: Data,
-    announced: Data,
-    begin: str,
-    steps: list[Callable[[Cluster], None]],
+    fresh: Data, announced: Data, begin: str, steps: list[Callable[[Cluster], None]]
 ) -> None:
     if begin == "fresh":
         cluster = Cluster(fresh, START)

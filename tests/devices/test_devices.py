@@ -14,16 +14,7 @@ import pytest
 from tests.allocation.recorded import FILES, scenarios
 from tests.command import ROOT, Done, draguard
 from tests.rows import each_row
-from tests.scan.clusters import (
-    HEALTHY,
-    claim,
-    device,
-    device_class,
-    node,
-    pod,
-    slices,
-    taint_rule,
-)
+from tests.scan.clusters import HEALTHY, claim, device, device_class, node, pod, slices, taint_rule
 
 SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
 

@@ -126,11 +126,7 @@ def test_links_in_a_tree_show_nothing_that_is_not_in_it(here: Path, paths: list[
     (here / "d" / "e" / "x.yaml").symlink_to(target)
     (fault,) = read(paths)
     assert fault == Unreadable(
-        "d/e/x.yaml",
-        0,
-        0,
-        OUTSIDE,
-        "name the file that it leads to, or the directory which that is in",
+        "d/e/x.yaml", 0, 0, OUTSIDE, "name the file that it leads to, or the directory which that is in"
     )
 
 

@@ -67,8 +67,7 @@ _NONE = "{apiVersion: v1, kind: List, items: []}"
 
 
 @pytest.mark.parametrize(
-    ("option", "text", "code"),
-    [("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)],
+    ("option", "text", "code"), [("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)]
 )
 def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
     option: str, text: str, code: int, tmp_path: Path

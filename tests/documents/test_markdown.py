@@ -65,10 +65,7 @@ IN_LINE = [
     ("spec: \u2026\n", 0),
     ("spec: ...  # as above\n", 0),
     ("spec: {devices: {requests: [...]}}\n", 0),
-    (
-        "spec: {devices: {requests: [{name: a, exactly: {deviceClassName: b, ...}}, ...], config: ...}}\n",
-        0,
-    ),
+    ("spec: {devices: {requests: [{name: a, exactly: {deviceClassName: b, ...}}, ...], config: ...}}\n", 0),
     ("spec: {devices: {requests: [{..., name: A}]}}\n", 1),
     ('spec: {devices: {requests: [{name: "..."}]}}\n', 1),
 ]

@@ -64,10 +64,7 @@ LISTS = [
         "requests:\n      g:\n       exactly: {count: 1}\n      # two\n      h: {exactly: {}}",
         "requests:\n      - name: g\n        exactly: {count: 1}\n      # two\n      - {name: h, exactly: {}}",
     ),
-    (
-        "requests: {g: {exactly: {deviceClassName: gpu}}}",
-        "requests: [{name: g, exactly: {deviceClassName: gpu}}]",
-    ),
+    ("requests: {g: {exactly: {deviceClassName: gpu}}}", "requests: [{name: g, exactly: {deviceClassName: gpu}}]"),
 ]
 """Maps in the place of lists, and the lists."""
 

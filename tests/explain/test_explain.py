@@ -373,10 +373,7 @@ class TestUnknownNames:
             ("reserved-while-goin", "unknown rule or kind reserved-while-goin: did you mean reserved-while-going?"),
             ("deviceClasName", "unknown rule or kind deviceClasName: did you mean deviceClassName?"),
             ("qqqqqq", "unknown rule or kind qqqqqq: `draguard explain` lists them"),
-            (
-                "ResourceClass.driverNam",
-                "ResourceClass has no field driverNam: did you mean ResourceClass.driverName?",
-            ),
+            ("ResourceClass.driverNam", "ResourceClass has no field driverNam: did you mean ResourceClass.driverName?"),
             ("ResourceClass.qqqqqq", "ResourceClass has no field qqqqqq: it has apiVersion, kind, metadata, "),
             ("Pod.spec.volumes", "Pod.spec.volumes exists in Kubernetes, but nothing of it is judged here"),
             ("ResourceClass.driverName.x", "ResourceClass.driverName has no field x: it has none"),

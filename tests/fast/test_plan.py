@@ -25,19 +25,8 @@ from webhook.fast.objects import PLANNED_AFTER
 from webhook.fast.plan import REMEMBERED_MAX, planned, remember, remembered
 from webhook.problem import Problem, forbidden
 from webhook.release import Release, releases
-from webhook.schema import (
-    CREATE,
-    UPDATE,
-    UPDATE_STATUS,
-    CompiledStruct,
-    Struct,
-    Text,
-    View,
-    compile_struct,
-)
-from webhook.schema import (
-    check as rule,
-)
+from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, Struct, Text, View, compile_struct
+from webhook.schema import check as rule
 
 EXAMPLES = settings(max_examples=400)
 JUDGED = [each for each in OBJECTS if find(each["apiVersion"], each["kind"])]

@@ -179,22 +179,14 @@ NOPE = "object.metadata.labels.nope == ''"
 UNKNOWN: dict[str, dict[str, Any]] = {
     "false": {"expression": "false"},
     "an error": {"expression": NOPE},
-    "an error of a variable": {
-        "expression": "variables.v || true",
-        "variables": [{"name": "v", "expression": NOPE}],
-    },
+    "an error of a variable": {"expression": "variables.v || true", "variables": [{"name": "v", "expression": NOPE}]},
     "an invalid key": {"expression": "{object.metadata: 1} == {} || true"},
     "a pattern that is too large": {"expression": "object.metadata.name.matches('\\\\pL{1000}') || true"},
     "an error of a condition": {"matchConditions": [{"name": "c", "expression": NOPE}]},
-    "the variables as a whole": {
-        "expression": "has(variables.v)",
-        "variables": [{"name": "v", "expression": "1"}],
-    },
+    "the variables as a whole": {"expression": "has(variables.v)", "variables": [{"name": "v", "expression": "1"}]},
     "what notes something": {"auditAnnotations": [{"key": "k", "valueExpression": "'v'"}]},
     "what asks what users may do": {"expression": "authorizer.path('/').check('get').allowed() || true"},
-    "a condition about the namespace": {
-        "matchConditions": [{"name": "c", "expression": "namespaceObject == null"}],
-    },
+    "a condition about the namespace": {"matchConditions": [{"name": "c", "expression": "namespaceObject == null"}]},
     "what costs much": {"expression": "object.metadata.big.contains('y') || true"},
     "what builds much": {"expression": "object.metadata.big + object.metadata.big != ''"},
     "more messages than may be left out": {

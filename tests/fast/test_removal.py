@@ -17,7 +17,7 @@ KEPT = ("admission", "documents", "policy", "schema", "test_benchmarks.py")
 
 
 def test_without_the_package_all_tests_but_its_own_pass(tmp_path: Path) -> None:
-    ignored = shutil.ignore_patterns(".*", "fast")
+    ignored = shutil.ignore_patterns(".git", ".venv", ".*cache", "fast")
     shutil.copytree(ROOT, tmp_path / "copy", ignore=ignored)
     tests = [f"tests/{name}" for name in KEPT]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

@@ -115,10 +115,7 @@ spec:
     ]
 
 
-@each_row(
-    ("name", "rules"),
-    [("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"])],
-)
+@each_row(("name", "rules"), [("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"])])
 def test_the_name_of_an_unknown_claim_tells_whether_it_is_for_the_network(name: str, rules: list[str]) -> None:
     manifest = POD.replace("name: gpu", "name: used")
     manifest += f"  resourceClaims: [{{name: used, resourceClaimName: a}}, {{name: {name}, resourceClaimName: b}}]"

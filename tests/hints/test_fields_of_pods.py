@@ -79,10 +79,7 @@ def test_an_operator_of_something_else_is_replaced_in_tolerations(written: str, 
     assert advice(pod(tolerations=tolerations)) == (f'did you mean "{meant}"?', meant)
 
 
-@each_row(
-    ("written", "meant"),
-    [("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt")],
-)
+@each_row(("written", "meant"), [("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt")])
 def test_an_operator_of_something_else_is_replaced_in_conditions(written: str, meant: str) -> None:
     conditions = [{"key": "a", "operator": written, "values": ["1"]}]
     assert advice(selecting(matchExpressions=conditions)) == (f'did you mean "{meant}"?', meant)

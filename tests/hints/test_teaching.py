@@ -69,10 +69,7 @@ class TestExpressions:
             ("device.driver == 'a')", "there is one ) too many"),
             ("device.driver in ['a', 'b'", "a bracket is not closed: a ] is missing"),
             ("device.attributes['a.b'.foo == 'c'", "a bracket is not closed: a ] is missing"),
-            (
-                "device.driver LIKE 'a%'",
-                'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")',
-            ),
+            ("device.driver LIKE 'a%'", 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'),
             ("device.drive == 'a'", 'did you mean "driver"?'),
             (
                 "device.foo == 1",
@@ -86,10 +83,7 @@ class TestExpressions:
             ("devic.driver == 'a'", 'did you mean "device"?'),
             ("driver == 'a'", 'did you mean "device.driver"?'),
             ("model == 'A'", 'read an attribute as in device.attributes["DRIVER"].model'),
-            (
-                "device.driver == 'a.b' && model == 'A'",
-                'read an attribute as in device.attributes["a.b"].model',
-            ),
+            ("device.driver == 'a.b' && model == 'A'", 'read an attribute as in device.attributes["a.b"].model'),
             (
                 "device.capacity['a.b'].m >= 108",
                 "a capacity is a quantity: device.capacity['a.b'].m.compareTo(quantity(\"108\")) >= 0" + UNITS_FOLLOW,
@@ -120,10 +114,7 @@ class TestExpressions:
             ),
             ("device.driver == 3", "both sides must have one type, and are string and int"),
             ("", "the expression is empty"),
-            (
-                "device.attributes['a.b/model'] == 'A'",
-                'domain and name are two steps: device.attributes["a.b"].model',
-            ),
+            ("device.attributes['a.b/model'] == 'A'", 'domain and name are two steps: device.attributes["a.b"].model'),
             ("'A'", "a selector is true or false for a device: compare, as in device.driver == …"),
             (
                 "device.driver.matches('[a')",
@@ -173,10 +164,7 @@ class TestExpressions:
                 "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
             ),
             ("!device.driver == 'a'", "! is for conditions: device.driver != 'a'"),
-            (
-                "!device.attributes['a.b'].model == 'A'",
-                "! is for conditions: device.attributes['a.b'].model != 'A'",
-            ),
+            ("!device.attributes['a.b'].model == 'A'", "! is for conditions: device.attributes['a.b'].model != 'A'"),
             ("device.driver in ('a', 'b')", "a CEL list is written in brackets: ['a', 'b']"),
             ("device.driver === 'a'", "CEL writes === as =="),
             ("device.driver !== 'a'", "CEL writes !== as !="),

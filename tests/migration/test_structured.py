@@ -71,8 +71,7 @@ def test_a_request_for_anything_is_one_for_any_device_of_the_driver() -> None:
 
 
 @each_row(
-    "selector",
-    ['attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3],
+    "selector", ['attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3]
 )
 def test_missing_attributes_of_devices_are_described(selector: Any) -> None:
     assert result(claim_parameters(selector)) is None
@@ -96,11 +95,7 @@ class TestClaimsWithTheirParameters:
             "parametersRef": {"apiGroup": "gpu.example.com", "kind": "GpuParameters", "name": "one"},
         },
     }
-    TEMPLATE: ClassVar[dict[str, Any]] = {
-        **CLAIM,
-        "kind": "ResourceClaimTemplate",
-        "spec": {"spec": CLAIM["spec"]},
-    }
+    TEMPLATE: ClassVar[dict[str, Any]] = {**CLAIM, "kind": "ResourceClaimTemplate", "spec": {"spec": CLAIM["spec"]}}
     MADE: ClassVar[dict[str, Any]] = {"generatedFrom": CLAIM["spec"]["parametersRef"]}
 
     @staticmethod
@@ -124,11 +119,7 @@ class TestClaimsWithTheirParameters:
 
     @each_row(
         "given",
-        [
-            parameters(namespace="b", **MADE),
-            parameters(),
-            parameters(selector="attributes.string[model]", **MADE),
-        ],
+        [parameters(namespace="b", **MADE), parameters(), parameters(selector="attributes.string[model]", **MADE)],
     )
     def test_unclear_parameters_are_not_converted(self, given: dict[str, Any]) -> None:
         known = Parameters([self.CLAIM, given])

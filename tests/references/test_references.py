@@ -31,10 +31,7 @@ def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch:
 @each_row(
     ("given", "count"),
     [
-        (
-            "apiVersion: resource.nvidia.com/v1, kind: ComputeDomain, spec: {channel: {resourceClaimTemplate: %s}}",
-            0,
-        ),
+        ("apiVersion: resource.nvidia.com/v1, kind: ComputeDomain, spec: {channel: {resourceClaimTemplate: %s}}", 0),
         ("apiVersion: acme.io/v1, kind: Fabric, spec: {parts: [{resourceClaimTemplate: %s}]}", 0),
         ("apiVersion: acme.io/v1, kind: Fabric, spec: {parts: [{template: %s}]}", 1),
     ],

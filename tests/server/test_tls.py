@@ -107,10 +107,7 @@ class TestProtocol:
     ) -> None:
         trust = ssl.create_default_context(cadata=certs.ephemeral(["localhost"]).ca.decode())
         trust.maximum_version = version
-        with (
-            socket.create_connection((served.host, served.port)) as plain,
-            pytest.raises(ssl.SSLCertVerificationError),
-        ):
+        with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
             trust.wrap_socket(plain, server_hostname=served.host)
         assert eventually(lambda: "ALERT_UNKNOWN_CA" in caplog.text)
         assert caplog.records[-1].levelno == logging.WARNING

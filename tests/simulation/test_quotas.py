@@ -9,7 +9,6 @@ from typing import Any
 from tests.cli.simulating import simulated
 from tests.command import draguard, findings
 from tests.simulation.clusters import claim, device_class, devices, node, pod, template
-from webhook import simulate
 from webhook.objects import JSONObject, name_of
 
 DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
@@ -22,11 +21,6 @@ def quota(name: str = "q", namespace: str = "default", used: dict[str, Any] | No
 
 def cluster(*others: JSONObject, **fields: Any) -> list[JSONObject]:
     return [node("a"), device_class(**fields), devices("a", 4), template(count=2), *others]
-
-
-def exceeded(key: str, requested: int, used: int, limited: str, claim_name: str = "p-g") -> str:
-    amounts = f"requested: {key}={requested}, used: {key}={used}, limited: {key}={limited}"
-    return f"the API server refuses its claim default/{claim_name}-XXXXX: exceeded quota: q, {amounts}"
 
 
 def test_fewer_copies_fit(tmp_path: Path) -> None:
@@ -56,10 +50,7 @@ def test_claims_of_the_manifests_are_created_in_their_order(tmp_path: Path) -> N
     }
     amounts = f"requested: {DEVICES}=%d, used: {DEVICES}=3, limited: {DEVICES}=3"
     note = "the API server refuses its claim default/{}: exceeded quota: q, " + amounts
-    assert refused == {
-        "p-c2": note.format("c2") % 32,
-        "p-c3": note.format("c3") % 1,
-    }
+    assert refused == {"p-c2": note.format("c2") % 32, "p-c3": note.format("c3") % 1}
 
 
 def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:
@@ -82,8 +73,3 @@ def test_a_template_of_the_cluster_is_found_where_a_pod_names_it(tmp_path: Path)
     (found,) = [each for each in findings("validate", given, "--cluster", known) if each["rule"] == "quota-exceeded"]
     assert found["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
     assert found["message"].startswith("the API server refuses the claims made from it, so pods stay pending: exceeded")
-
-
-def refused(of: JSONObject, *pods: JSONObject) -> list[str]:
-    answers = simulate([node("a"), of], pods, kubernetes="1.36")
-    return [each["why"]["reason"].removeprefix("the API server refuses it: ") for each in answers]

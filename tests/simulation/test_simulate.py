@@ -69,10 +69,7 @@ class TestBadInput:
             ([{"kind": "Node"}], "Node without metadata"),
             ([{"kind": "Node", "metadata": {}}], "Node without metadata.name"),
             ([{**claim(), "spec": 1}], "ResourceClaim c: spec: json: cannot unmarshal number"),
-            (
-                [{"apiVersion": "resource.k8s.io/v1alpha2", **claim()}],
-                "ResourceClaim c: ",
-            ),
+            ([{"apiVersion": "resource.k8s.io/v1alpha2", **claim()}], "ResourceClaim c: "),
         ],
     )
     def test_is_reported(self, objects: list[JSONObject], text: str) -> None:

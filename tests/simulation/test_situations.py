@@ -63,8 +63,6 @@ class TestAllocatable:
 
 
 class TestReplicas:
-    AROUND = (node("a", memory="32Gi"), device_class(), devices("a"), template())
-
     def test_the_text_has_one_group_of_them(self, tmp_path: Path) -> None:
         failing = template(selectors=[selector('device.attributes["other.example.com"].model == "a100"')])
         cluster, given = tmp_path / "cluster.json", tmp_path / "pods.json"

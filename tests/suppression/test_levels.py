@@ -254,10 +254,7 @@ class TestComments:
         ("ignored", "hints"),
         [
             ("unknown-field", [MOVE]),
-            (
-                "unknown-field, object-name",
-                ["remove unknown-field", WRITE.replace("unknown-field", "object-name")],
-            ),
+            ("unknown-field, object-name", ["remove unknown-field", WRITE.replace("unknown-field", "object-name")]),
         ],
     )
     def test_a_reason_is_missing_only_for_what_is_suppressed(self, ignored: str, hints: list[str]) -> None:

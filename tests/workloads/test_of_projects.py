@@ -82,10 +82,7 @@ class TestUnknownKinds:
     @each_row(
         ("item", "field"),
         [
-            (
-                {"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"},
-                "spec.model.resourceClaims[1]",
-            ),
+            ({"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"}, "spec.model.resourceClaims[1]"),
             ({"name": "a"}, "spec.model.resourceClaims[1]"),
             ({"name": "gpu", "resourceClaimName": "b"}, "spec.model.resourceClaims[1].name"),
         ],
@@ -228,10 +225,7 @@ class TestClaimsThatAreLost:
     @pytest.mark.parametrize(("kind", "at"), [("Service", "spec.template.spec"), ("Revision", "spec")])
     def test_knative_refuses_claims(self, kind: str, at: str) -> None:
         problems = problems_of("serving.knative.dev/v1", kind, around(at, SPEC))
-        assert [each.field for each in problems] == [
-            f"{at}.resourceClaims",
-            f"{at}.containers[0].resources.claims",
-        ]
+        assert [each.field for each in problems] == [f"{at}.resourceClaims", f"{at}.containers[0].resources.claims"]
         assert {(each.level, each.rule) for each in problems} == {("warning", "claims-lost")}
 
     def test_a_train_job_cannot_add_claims(self) -> None:

@@ -26,11 +26,11 @@ _OUTCOMES: Final = 100_000
 """How many searches are remembered of each."""
 _encode: Final = msgspec.json.Encoder().encode
 
-UPSTREAM_SECONDS: Final = 10
+_UPSTREAM_NANOS: Final = 10_000_000_000
 """How long the scheduler searches on a node before it gives up on the pod (DRA's filter timeout)."""
-_STEP_SECONDS: Final = 7e-7
-_VISIT_SECONDS: Final = 4e-7
-"""The time that a step and a look at a device take upstream, from the recorded times."""
+_STEP_NANOS: Final = 700
+_VISIT_NANOS: Final = 400
+"""The time that a step and a look at a device take upstream, from the recorded times; there may be 10**500 of them."""
 
 
 class Allocator:
@@ -238,8 +238,8 @@ class Answer:
         self._attempt, self._view, self._outcome = attempt, view, outcome
         self.steps = outcome.steps
         """The number of steps that upstream's search takes; 0 if the attempt ends before it."""
-        seconds = outcome.steps * _STEP_SECONDS + outcome.visits * _VISIT_SECONDS
-        self.timed_out = outcome.complaint is GIVEN_UP or seconds > UPSTREAM_SECONDS
+        nanos = outcome.steps * _STEP_NANOS + outcome.visits * _VISIT_NANOS
+        self.timed_out = outcome.complaint is GIVEN_UP or nanos > _UPSTREAM_NANOS
         """Whether upstream would search longer than ten seconds, and give up on the pod; true if draguard gave up."""
         self.depends_on_order = depends_on_order(
             attempt.demand, view, attempt.allocator.catalog, has_devices=outcome.picks is not None

@@ -167,14 +167,21 @@ class SearchPosition(NamedTuple):
     """The position of a search.
 
     Args:
+        position: The position of the request among all.
+        alternative: The chosen alternative of the request; None before one is chosen.
         number: The number of devices found for the request.
         start: The place from which the search for the next device starts.
     """
 
     position: int
-    alternative: int
-    number: int
-    start: int
+    alternative: int | None = None
+    number: int = 0
+    start: int = 0
+
+    @property
+    def next(self) -> SearchPosition:
+        """The position of the next request."""
+        return SearchPosition(self.position + 1)
 
 
 class Memory(NamedTuple):
@@ -206,7 +213,7 @@ class Memories:
         self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
         self._others: dict[int, bool] = {}
         self._demand, self._view, self._state = demand, view, state
-        self._known: dict[Hashable, Memory] = {}
+        self.known: dict[Hashable, Memory] = {}
         self._size = 0
         self._sought = 0
         self._found = 0
@@ -218,7 +225,7 @@ class Memories:
 
     def recall(self, key: Hashable) -> Memory | None:
         """Return the end of a search from a state, and restore the state that it left behind; None for a new state."""
-        memory = self._known.get(key)
+        memory = self.known.get(key)
         self._sought += 1
         if memory is not None:
             self._found += 1
@@ -242,7 +249,7 @@ class Memories:
         """Remember how the search ended from a state."""
         if self._size < _MOST:
             after = self._state.save() if self.leaves_traces else None
-            self._known[key] = Memory(code, steps, visits, after)
+            self.known[key] = Memory(code, steps, visits, after)
             self._size += _STATE + _PART * (_parts(key) + _parts(after))
 
     def key(self, place: SearchPosition, claim: int) -> Hashable:

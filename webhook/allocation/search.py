@@ -5,10 +5,8 @@ Follows upstream's ``Allocate``, ``allocateOne`` and ``isSelectable`` in the sam
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, Final
 
 from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
 from webhook.allocation.memories import Memories, SearchPosition
@@ -29,24 +27,12 @@ _STRIDE: Final = 10_000
 """The number of devices looked at between two checks of the clock."""
 _REMEMBERED_AFTER: Final = 64
 """The steps after which states are remembered; most searches end before."""
-_REQUEST_FRAMES: Final = 3
-_DEVICE_FRAMES: Final = 3
-"""The calls of Python functions for a request, and for each of its devices."""
-_FRAMES_MAX: Final = 100_000
-"""The most calls, which take 50 MB: those for 33,000 devices."""
 GIVEN_UP: Final = Complaint(None, "node ", "node", after=": timed out trying to allocate devices")
 """The scheduler's error for a search that takes too long."""
 
 
-@contextmanager
-def _recursion(frames: int) -> Iterator[None]:
-    """Let Python recurse deeper by a number of calls, which take no C stack."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(limit + frames)
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
+_Steps = Generator[SearchPosition, Any, int]
+"""A step, which yields those that it takes next, receives how each of them ends, and returns how it ends itself."""
 
 
 class GivenUpError(Exception):
@@ -96,13 +82,11 @@ class Search:
         picks = complaint = None
         try:
             self._check()
-            with _recursion(self._frames()):
-                code = self._allocate_one(0)
-            if code == DONE:
+            if self._can_allocate(SearchPosition(0)):
                 picks = tuple(map(tuple, self._state.picks))
         except Stop as stop:
             complaint = stop.complaint
-        except (GivenUpError, RecursionError):
+        except GivenUpError:
             complaint = GIVEN_UP
         return Outcome(picks, self._chosen, self._steps, self._visits, complaint)
 
@@ -153,73 +137,75 @@ class Search:
         """Return the number of devices that a request wants."""
         return len(self._every[ask]) if ask.is_all else ask.count
 
-    def _frames(self) -> int:
-        """Return how deep the search may recurse."""
-        frames = 0
-        for request in self._demand.order:
-            most = max(map(self._wanted, request.asks), default=0) if request else 0
-            frames += _REQUEST_FRAMES + _DEVICE_FRAMES * min(most, LIMIT)
-        return min(frames, _FRAMES_MAX)
+    def _can_allocate(self, at: SearchPosition) -> bool:
+        """Tell whether a step and all that follow lead to devices; they are too many for Python's own stack."""
+        taken = [self._allocate_one(at)]
+        code: int | None = None
+        while taken:
+            try:
+                following = taken[-1].send(code)
+            except StopIteration as end:
+                code = end.value
+                taken.pop()
+            else:
+                taken.append(self._allocate_one(following))
+                code = None
+        return code == DONE
 
-    def _allocate_one(self, position: int, alternative: int | None = None, number: int = 0, start: int = 0) -> int:
-        """Allocate the next device, and all that are wanted after it (``allocateOne``); no device if that fails.
-
-        Args:
-            position: The position of the request among all.
-            alternative: The chosen alternative of the request; None before one is chosen.
-            number: The number of devices found for the request.
-            start: The place from which devices are tried.
-        """
+    def _allocate_one(self, at: SearchPosition) -> _Steps:
+        """Allocate the next device, and all that are wanted after it (``allocateOne``); no device if that fails."""
         self._steps += 1
-        if position >= len(self._demand.order):
+        if at.position >= len(self._demand.order):
             return DONE
-        request = self._demand.order[position]
+        request = self._demand.order[at.position]
         if request is None:
             # Too many devices for a later claim: fewer devices for this one may leave enough.
-            return DONE if self._allocate_one(position + 1) == DONE else FAILED
-        if request.has_alternatives and alternative is None:
-            return self._allocate_any(position, len(request.asks))
-        ask = request.asks[alternative or 0]
+            return DONE if (yield at.next) == DONE else FAILED
+        if request.has_alternatives and at.alternative is None:
+            return (yield from self._allocate_any(at, len(request.asks)))
+        ask = request.asks[at.alternative or 0]
         wanted = self._wanted(ask)
-        if number >= wanted:  # of all devices, there must be one at least
-            return FAILED if ask.is_all and not wanted else self._allocate_one(position + 1)
-        if len(self._state.picks[ask.claim]) + wanted - number > LIMIT:
+        if at.number >= wanted:
+            code: int = FAILED if ask.is_all and not wanted else (yield at.next)  # of all, there must be one at least
+            return code
+        if len(self._state.picks[ask.claim]) + wanted - at.number > LIMIT:
             return EXCEEDED
-        at = SearchPosition(position, alternative or 0, number, start)
         is_remembered = self._steps > _REMEMBERED_AFTER and self._memories.is_worthwhile
-        return (self._recall if is_remembered else self._allocate_device)(ask, at)
+        return (yield from (self._recall if is_remembered else self._allocate_device)(ask, at))
 
-    def _allocate_any(self, position: int, alternatives: int) -> int:
+    def _allocate_any(self, at: SearchPosition, alternatives: int) -> _Steps:
         """Allocate the first alternative of a request that leaves enough for the requests after it."""
-        codes = []
+        codes: list[int] = []
         for alternative in range(alternatives):
-            self._chosen[position] = alternative
-            codes.append(self._allocate_one(position, alternative))
+            self._chosen[at.position] = alternative
+            codes.append((yield at._replace(alternative=alternative)))
             if codes[-1] == DONE:
                 return DONE
         return min(codes)  # EXCEEDED only if all are
 
-    def _recall(self, ask: Ask, at: SearchPosition) -> int:
+    def _recall(self, ask: Ask, at: SearchPosition) -> _Steps:
         """Return the end of the search from an equal state before; else search, and remember the end."""
-        key = self._memories.key(at, ask.claim)
-        if memory := self._memories.recall(key):
+        memories = self._memories
+        # Before the first failure nothing is known; the key can be made once this fails, if undoing leaves no traces.
+        key = memories.key(at, ask.claim) if memories.known or memories.leaves_traces else None
+        if key and (memory := memories.recall(key)):
             self._steps += memory.steps
             self._visits += memory.visits
             return memory.code
         steps, visits = self._steps, self._visits
-        code = self._allocate_device(ask, at)
+        code = yield from self._allocate_device(ask, at)
         if code != DONE:
-            self._memories.note(key, code, self._steps - steps, self._visits - visits)
+            memories.note(key or memories.key(at, ask.claim), code, self._steps - steps, self._visits - visits)
         return code
 
-    def _allocate_device(self, ask: Ask, at: SearchPosition) -> int:
+    def _allocate_device(self, ask: Ask, at: SearchPosition) -> _Steps:
         """Try devices for a request until the rest can be allocated, too."""
         variant = self._view.variant
         alternative = 0 if ask.is_all and variant.mixes_up_alternatives else at.alternative
         for index in self._candidates(ask, at):
             if pick := self._state.allocate(ask, index):
                 start = index + 1 if variant.is_sorted and not ask.is_all else 0
-                code = self._allocate_one(at.position, alternative, at.number + 1, start)
+                code = yield SearchPosition(at.position, alternative, at.number + 1, start)
                 if code == DONE:
                     return DONE
                 self._state.undo(pick)

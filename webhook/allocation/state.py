@@ -107,11 +107,13 @@ class Pick(NamedTuple):
     Args:
         device: Its place among the node's devices.
         take: The capacity taken of it, if it is shared.
+        used: The devices that the search had allocated before, as a bit set of places.
     """
 
     ask: Ask
     device: int
     take: Take | None
+    used: int
     draw: Draw = _NOTHING
     is_first: bool = True
 
@@ -170,9 +172,10 @@ class State:
             self._reject(index, draw)
             return None
         take = None
-        is_first = index not in self.shares
+        is_first, used = index not in self.shares, self._used
         if not is_shared:
-            self._mark(ask.claim, self._used_by[ask.claim] | 1 << index)
+            self._used_by[ask.claim] |= 1 << index
+            self._used |= 1 << index
         else:
             if ask.is_all and not self.has_capacity(ask, index):
                 if self._undoes_all:
@@ -183,7 +186,7 @@ class State:
             shares = self.shares.setdefault(index, {})
             for name, amount in (take.amounts if take else {}).items():
                 shares[name] = shares.get(name, 0) + amount
-        pick = Pick(ask, index, take, draw, is_first)
+        pick = Pick(ask, index, take, used, draw, is_first)
         self.picks[ask.claim].append(pick)
         return pick
 
@@ -216,7 +219,8 @@ class State:
         self.picks[ask.claim].pop()
         self._restore_groups(pick.draw)
         self._release_constraints(ask)
-        self._mark(ask.claim, self._used_by[ask.claim] & ~(1 << index))
+        self._used_by[ask.claim] &= ~(1 << index)
+        self._used = pick.used
         if pick.take is None:
             if self._view.devices[index].content.consumes:
                 self._release(index)
@@ -246,12 +250,6 @@ class State:
         constraints = self.constraints[ask.claim]
         for number in ask.constraints:
             constraints[number].remove(ask.base)
-
-    def _mark(self, claim: int, used: int) -> None:
-        self._used_by[claim] = used
-        self._used = 0
-        for each in self._used_by:
-            self._used |= each
 
     def _constrain(self, ask: Ask, index: int) -> bool:
         content = self._view.devices[index].content

@@ -211,10 +211,7 @@ class TestCheck:
 
     def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
         folder = write(
-            p=LIMITED.replace(
-                "dyn(object.spec.containers) != null",
-                "object.spec.containers.all(c, c.name != '')",
-            )
+            p=LIMITED.replace("dyn(object.spec.containers) != null", "object.spec.containers.all(c, c.name != '')")
         )
         lines = draguard("policy", "check", "--costs", folder).out.splitlines()
         assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")

@@ -18,11 +18,7 @@ from tests.policy.examples import spec as with_spec
 from webhook.documents.dump import dump
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "small"}}}
-WIDGET: dict[str, Any] = {
-    "apiVersion": "apps/v1",
-    "kind": "Widget",
-    "metadata": {"name": "w"},
-}
+WIDGET: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "Widget", "metadata": {"name": "w"}}
 
 
 def bad(pod: dict[str, Any] = NODELESS) -> dict[str, Any]:
