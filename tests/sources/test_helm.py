@@ -353,7 +353,7 @@ class TestUsage:
         (directory / "charts" / "common-1.0.0.tgz").touch()
         assert findings(directory, code=0) == []
 
-    @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "missing.yaml", "-"])
+    @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "Missing.yaml", "-"])
     def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:
         done = draguard("validate", chart(tmp_path / "c"), "--helm-values", file)
         assert done.code == 2
