@@ -552,27 +552,31 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
 
 
 class _Memory:
-    """The sets of valid values, and the bytes that they take together: clients choose the values."""
+    """The sets of valid values, by their identity, and the bytes that they take together: clients choose the values."""
 
-    filled: ClassVar[dict[int, set[Any]]] = {}
-    """The sets, by their identity."""
-    size: ClassVar[int] = 0
+    __slots__ = ("_filled", "_size")
+
+    def __init__(self) -> None:
+        self._filled: dict[int, set[Any]] = {}
+        self._size = 0
+
+    def remember(self, value: _T, known: set[_T]) -> None:
+        """Remember a valid value, which must be short: objects share names of attributes, containers and classes.
+
+        Args:
+            known: The values of this kind that are remembered.
+        """
+        self._size += getsizeof(value) + _ENTRY
+        if self._size > REMEMBERED_MAX:
+            filled, self._filled = self._filled, {}
+            self._size = getsizeof(value) + _ENTRY
+            for each in list(filled.values()):
+                each.clear()
+        self._filled[id(known)] = known  # each time, as other threads forget
+        known.add(value)
 
 
-def remember(value: _T, known: set[_T]) -> None:
-    """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
-
-    Args:
-        known: The values of this kind that are remembered.
-    """
-    _Memory.size += getsizeof(value) + _ENTRY
-    if _Memory.size > REMEMBERED_MAX:
-        filled, _Memory.filled = _Memory.filled, {}
-        _Memory.size = getsizeof(value) + _ENTRY
-        for each in list(filled.values()):
-            each.clear()
-    _Memory.filled[id(known)] = known  # each time, as other threads forget
-    known.add(value)
+remember: Final = _Memory().remember
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
