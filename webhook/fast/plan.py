@@ -14,7 +14,7 @@ from functools import cache, partial
 from operator import attrgetter
 from sys import getsizeof
 from types import GenericAlias
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
@@ -23,7 +23,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.compiled import CompiledField, CompiledStruct, View
 from webhook.schema.declarations import Declared, Field, Format, Rule
-from webhook.schema.fields import WIDEST, Anything, Array, Int, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import WIDEST, Anything, Array, Int, Many, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 _T = TypeVar("_T", bound=Hashable)
@@ -590,7 +590,7 @@ _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
 """The planned field types; fields compiled in a special way take the walk."""
 
 
-def _sized(type_: Any, field: Array | Map, of_empty: object, target: Target) -> Any:
+def _sized(type_: Any, field: Many, of_empty: object, target: Target) -> Any:
     least, most = 1 if of_empty else 0, target.pick(field.max_items) if target.validates else None
     return Annotated[type_, Meta(min_length=least, max_length=most)] if least or most is not None else type_
 
