@@ -110,6 +110,11 @@ def metadata_of(obj: object) -> Mapping[str, Any]:
     return metadata if isinstance(metadata, dict) else _NONE
 
 
+def group_of(obj: object) -> str:
+    """Return the API group of an object or of a reference; empty for the core group."""
+    return text(obj, "apiVersion").rpartition("/")[0]
+
+
 def name_of(obj: object) -> str:
     """Return an object's name, empty if it has none."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

@@ -9,8 +9,9 @@ class UsageError(Exception):
     Args:
         message: What is wrong, and how to fix it.
         option: The option whose value is wrong, such as ``--cluster``; empty if it is about something else.
+        value: The value that is wrong, if the message does not name it.
     """
 
-    def __init__(self, message: str, option: str = "") -> None:
-        super().__init__(f"{option}: {message}" if option else message)
+    def __init__(self, message: str, option: str = "", value: str = "") -> None:
+        super().__init__(f"{' '.join(filter(None, (option, value)))}: {message}" if option else message)
         self.option = option

@@ -17,6 +17,7 @@ from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.record import Call, Record
 from webhook.api.judgement import judge_admitted
 from webhook.budget import (
+    INLINE,
     MAX_REPORT,
     REVIEW,
     Budget,
@@ -29,6 +30,7 @@ from webhook.budget import (
 from webhook.cel import Environment, Meter
 from webhook.cel.ext import BINDINGS, OPTIONALS
 from webhook.cel.kubernetes.devices import compile_selector, selector_environment
+from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
 from webhook.policy.load import load
@@ -128,6 +130,26 @@ def test_what_the_first_use_computes_is_counted_once() -> None:
         assert environment.compile(text).evaluate({"o": {"a": 1}}, meter=meter) == 2
         costs.append(meter.cost)
     assert costs == [24, 38]
+
+
+@each_row(
+    "expression",
+    [
+        "object.some.all(each, !(each in object.many))",
+        "object.some.all(each, object.many.indexOf(each) < 0)",
+        "object.some.all(each, object.many.lastIndexOf(each) < 0)",
+        "object.some.all(each, object.many.isSorted())",
+        "object.some.all(each, object.many.join() != each)",
+        "object.some.all(each, isURL(object.url))",
+        "object.some.all(each, !isIP(object.url))",
+    ],
+)
+@each_row("release", [31, 36])
+def test_what_is_read_again_and_again_is_work_though_it_costs_nothing(expression: str, release: int) -> None:
+    value = {"some": ["x"] * 500, "many": ["y"] * 5_000, "url": f"/{'%41' * 6_000}"}
+    program = admission_environment(Release(release), stored=True).compile(expression)
+    with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
+        program.evaluate({"object": value}, meter=Meter(CALL_LIMIT))
 
 
 def test_an_exceeded_budget_stays_so() -> None:

@@ -402,7 +402,11 @@ class TestVariables:
             ("validate", "BASELINE", "gone.json", ""),
             ("validate", "UNSAFE_FIXES", "1", ""),
             ("validate", "AGAINST", "gone", ""),
+            ("validate", "WRITE_BASELINE", "gone/baseline.json", ""),
             ("scan", "EVERY", "1", ""),
+            ("simulate", "WITHOUT", "gone", ""),
+            ("simulate", "RELEASE", "gone", ""),
+            ("devices", "CLASS", "gone", ""),
             ("convert", "WRITE", "1", ""),
         ],
     )
@@ -410,9 +414,9 @@ class TestVariables:
         self, repository: Path, monkeypatch: pytest.MonkeyPatch, *, command: str, name: str, value: str, message: str
     ) -> None:
         monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}[command]
-        done, option = draguard(command, *paths), name.lower().replace("_", "-")
-        error = f"DRAGUARD_{name}: {message}" if message else f"--{option}: * (set by DRAGUARD_{name})"
+        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}
+        done, option = draguard(command, *paths.get(command, ("--cluster", CLUSTER))), name.lower().replace("_", "-")
+        error = f"DRAGUARD_{name}: {message}" if message else f"--{option}*: * (set by DRAGUARD_{name})"
         assert (done.code, done.out) == (2, "")
         assert fnmatchcase(done.err, f"draguard {command}: error: {error}\n")
 

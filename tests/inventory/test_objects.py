@@ -61,3 +61,20 @@ def test_what_has_no_nulls_is_not_copied() -> None:
     for value in ({"a": None}, {"a": [{"b": None}]}, {"a": [[None]]}):
         assert free_of_nulls(copy.deepcopy(value)) == without_nulls(value)
         assert free_of_nulls(value) is not value
+
+
+def test_a_reference_means_the_workload_of_its_group() -> None:
+    jobs = [
+        {"apiVersion": version, "kind": "Job", "metadata": {"name": "train", "uid": version}}
+        for version in ("batch.volcano.sh/v1alpha1", "batch/v1")
+    ]
+    for objects in (jobs, jobs[::-1]):
+        inventory = Inventory()
+        for each in objects:
+            inventory.keep(each)
+        assert inventory.all("Job") == objects
+        assert inventory.find("Job", "train", "default") is jobs[1]
+        for each in jobs:
+            version = each["apiVersion"]
+            reference = {"apiVersion": version, "kind": "Job", "name": "train", "uid": version}
+            assert inventory.referred("Job", reference, "default") is each

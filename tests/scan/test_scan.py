@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, findings
 from tests.rows import each_row
 from tests.scan.clusters import (
     DRIVER,
@@ -306,3 +306,14 @@ def test_clusters_that_hold_nothing_are_errors(tmp_path: Path) -> None:
     assert draguard("validate", "--cluster", tmp_path / "list.yaml", "examples/v1").code == 0
     done = draguard("scan", "--cluster", tmp_path / "gone.yaml")
     assert ("no such file or directory" in done.out, "warning" in done.err) == (True, False)
+
+
+def test_workloads_of_two_groups_with_one_name_are_two() -> None:
+    entry = {"name": "gpu", "resourceClaimTemplateName": "gone"}
+    ours = deployment(entry)
+    other = {**ours, "apiVersion": "apps.example.com/v1", "metadata": {**ours["metadata"], "uid": "another"}}
+    for objects in ([ours, other], [other, ours]):
+        stdin = "---\n".join(json.dumps(each, indent=1) + "\n" for each in [*objects, pod(claims=()), template()])
+        (found,) = findings("scan", "--cluster", "-", "--quiet", stdin=f"# YAML\n{stdin}")
+        is_first = found["line"] < len(json.dumps(ours, indent=1).splitlines())
+        assert (found["rule"], is_first) == ("reference-missing", objects[0] is ours)

@@ -36,9 +36,8 @@ def enforcement(arguments: Namespace) -> Enforcement:
         what, _, named = text.rpartition("=")
         mode = next((each for each in MODES if each == named), None)
         if mode is None or what == _POLICY or ("=" in text and not what):
-            raise UsageError(
-                f"--enforce: {text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
-            )
+            message = f"{text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
+            raise UsageError(message, "--enforce")
         modes[what] = mode
     _check_patterns(arguments)
     overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
@@ -73,9 +72,8 @@ def _check_policies(named: Collection[str], known: Collection[str]) -> None:
 def _check_patterns(arguments: Namespace) -> None:
     for what in ("namespace", "user", "group"):
         if "" in getattr(arguments, f"exempt_{what}"):
-            raise UsageError(
-                f"--exempt-{what}: an empty pattern is most likely a variable that is not set; leave the option out"
-            )
+            message = "an empty pattern is most likely a variable that is not set; leave the option out"
+            raise UsageError(message, f"--exempt-{what}")
 
 
 def _check_rules(named: Collection[str]) -> None:

@@ -27,7 +27,7 @@ from webhook.hints.names import listed
 from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
 from webhook.inventory.claims import is_pod
 from webhook.inventory.objects import CLAIMS, split_kind
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items, name_of, namespace_of, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, group_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
@@ -156,7 +156,7 @@ class _Given:
             MalformedError: It cannot be decoded.
         """
         who = _named(obj)
-        key = (text(obj, "apiVersion").rpartition("/")[0], text(obj, "kind"), namespace_of(obj), name_of(obj))
+        key = (group_of(obj), text(obj, "kind"), namespace_of(obj), name_of(obj))
         if name_of(obj) and (old := self._objects.get(key)) is not None:
             if refusal := self._refusal(obj, old):
                 self.notes.append(
@@ -366,9 +366,8 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
     """
     for name in arguments.without:
         if inventory.discard("Node", name) is None:
-            raise UsageError(
-                f"--without {name}: node not found{_suggestion(name, [each for _, each in inventory.names('Node')])}"
-            )
+            nodes = [each for _, each in inventory.names("Node")]
+            raise UsageError(f"node not found{_suggestion(name, nodes)}", "--without", name)
     for released in arguments.release:
         namespace, _, name = released.rpartition("/")
         namespace = namespace or default
@@ -376,7 +375,7 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         if claim is None:
             known = [f"{space}/{each}" for space, each in inventory.names("ResourceClaim")]
             wanted = f"{namespace}/{name}"
-            raise UsageError(f"--release {released}: ResourceClaim not found{_suggestion(wanted, known)}")
+            raise UsageError(f"ResourceClaim not found{_suggestion(wanted, known)}", "--release", released)
         for consumer in items(claim, "status", "reservedFor"):
             if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))

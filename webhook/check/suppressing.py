@@ -39,7 +39,7 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     if arguments.write_baseline:
         from webhook.documents.writing import check_writable  # needed only to write files
 
-        check_writable(arguments.write_baseline, f"--write-baseline {arguments.write_baseline}")
+        check_writable(arguments.write_baseline, "--write-baseline", arguments.write_baseline)
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
         try:

@@ -175,7 +175,7 @@ def check_outputs(arguments: Namespace) -> None:
         if output.file:
             from webhook.documents.writing import check_writable  # needed only to write files
 
-            check_writable(output.file, f"--output {output.format}={output.file}")
+            check_writable(output.file, "--output", f"{output.format}={output.file}")
 
 
 def show(report: Report, arguments: Namespace) -> int:

@@ -130,7 +130,9 @@ def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
     for option, (wanted, names) in known.items():
         if wanted and names and wanted not in names:
             there = f"there is {listed(sorted(names))}"
-            raise UsageError(printable(f"{option} {wanted}: no such name; {did_you_mean(wanted, names, there)}"))
+            raise UsageError(
+                printable(f"no such name; {did_you_mean(wanted, names, there)}"), option, printable(wanted)
+            )
 
 
 def _is_wanted(row: Row, arguments: Namespace) -> bool:

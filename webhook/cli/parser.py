@@ -460,7 +460,9 @@ def setter(arguments: argparse.Namespace, option: str) -> str:
         The text in parentheses, behind a space; empty if the command line has set the option.
     """
     sources: Mapping[str, str] = getattr(getattr(arguments, "settings", None), "sources", {})
-    source = sources.get(option.removeprefix("--").replace("-", "_"), COMMAND_LINE)
+    name = option.removeprefix("--").replace("-", "_")
+    variable = PREFIX + name.upper()
+    source = variable if variable in sources.values() else sources.get(name, COMMAND_LINE)
     return "" if source == COMMAND_LINE else f" (set by {source})"
 
 

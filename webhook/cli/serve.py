@@ -239,9 +239,8 @@ def _share(arguments: Namespace) -> float:
     except (ValueError, ZeroDivisionError):
         share = -1
     if not 0 <= share <= 1:
-        raise UsageError(
-            f"--log-allowed: {arguments.log_allowed!r} is not a share: give a number from 0 to 1, or such as 1/100"
-        )
+        message = f"{arguments.log_allowed!r} is not a share: give a number from 0 to 1, or such as 1/100"
+        raise UsageError(message, "--log-allowed")
     return share
 
 

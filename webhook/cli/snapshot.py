@@ -32,7 +32,7 @@ _ONE_NAMESPACE: Final = (
 def run(arguments: Namespace) -> int:
     """Print the objects, or the command."""
     if unknown := [each for each in arguments.without if each not in RESOURCES]:
-        raise UsageError(f"--without {unknown[0]}: give one of {', '.join(RESOURCES)}")
+        raise UsageError(f"give one of {', '.join(RESOURCES)}", "--without", unknown[0])
     if arguments.namespace:
         show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
     wanted = [each for each in RESOURCES if each not in arguments.without]

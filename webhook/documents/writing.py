@@ -192,28 +192,29 @@ def check_replaceable(name: str) -> None:
         )
 
 
-def check_writable(file: str, option: str) -> None:
+def check_writable(file: str, option: str, value: str) -> None:
     """Check that a file can be written, before the work begins.
 
     Args:
         option: The option that names it.
+        value: The value of the option.
 
     Raises:
         UsageError: It cannot, or a link of a repository leads out of it.
     """
     directory = os.path.dirname(file) or "."
     if not os.path.isdir(directory):
-        raise UsageError(f"directory {directory} does not exist: create it first", option)
+        raise UsageError(f"directory {directory} does not exist: create it first", option, value)
     if os.path.isdir(file):
-        raise UsageError("this is a directory: name a file in it", option)
+        raise UsageError("this is a directory: name a file in it", option, value)
     try:
         check_inside(file)
         if os.path.isfile(file):
             check_replaceable(file)
     except PermissionError as error:
-        raise UsageError(error.strerror or str(error), option) from error
+        raise UsageError(error.strerror or str(error), option, value) from error
     if not os.access(file if os.path.exists(file) else directory, os.W_OK):
-        raise UsageError("permission denied: name a file that you may write", option)
+        raise UsageError("permission denied: name a file that you may write", option, value)
 
 
 def _mask() -> int:

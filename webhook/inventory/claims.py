@@ -253,7 +253,7 @@ class Request(NamedTuple):
         name: Its name; for an alternative, after the request's name.
         path: The path of its devices' description.
         content: The devices that it requests.
-        device_class: The DeviceClass that it names; None if it is unknown.
+        device_class: The DeviceClass that it names; None if it is unknown, or was not looked up.
     """
 
     name: str
@@ -287,10 +287,15 @@ class Request(NamedTuple):
         return text(self.content, "allocationMode") == "All"
 
 
-def requests_of(claim: JSONObject | None, inventory: Inventory) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives."""
+def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[Request]:
+    """Yield the requests of a claim or template, and their alternatives.
+
+    Args:
+        inventory: Has their classes; None if these do not matter.
+    """
     for name, path, content in _requested(claim):
-        yield Request(name, path, content, inventory.find("DeviceClass", text(content, "deviceClassName")))
+        named = text(content, "deviceClassName")
+        yield Request(name, path, content, inventory.find("DeviceClass", named) if inventory else None)
 
 
 def devices_of(claim: JSONObject) -> list[str]:
@@ -307,16 +312,6 @@ def _requested(claim: JSONObject | None) -> Iterator[tuple[str, tuple[str | int,
             yield name, (*here, "exactly"), exactly
         for place, alternative in enumerate(items(each, "firstAvailable")):
             yield f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative
-
-
-def requests(claim: JSONObject | None) -> list[tuple[str, JSONObject]]:
-    """Return the requests of a claim, by the full name of the request or alternative."""
-    return [(name, content) for name, _, content in _requested(claim)]
-
-
-def classes_of(claim: JSONObject) -> list[tuple[str, str]]:
-    """Return the classes that the requests and alternatives of a claim name, by their full names."""
-    return [(name, text(asks, "deviceClassName")) for name, asks in requests(claim)]
 
 
 def shape_of(claim: JSONObject) -> str:

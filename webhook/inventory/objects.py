@@ -14,7 +14,17 @@ from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, limited
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, free_of_nulls, items, name_of, namespace_of, text
+from webhook.objects import (
+    DEFAULT_NAMESPACE,
+    JSONObject,
+    at,
+    free_of_nulls,
+    group_of,
+    items,
+    name_of,
+    namespace_of,
+    text,
+)
 from webhook.problem import BAD_REQUEST, ERROR, Problem
 from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
 from webhook.schema.decoding import apart, as_reported
@@ -219,12 +229,8 @@ class Inventory:
 
     def keep(self, obj: JSONObject) -> None:
         """Add an object that is in a namespace as it is, of any kind, beside those of other groups with its name."""
-        held, namespace, name = self._kinds.setdefault(obj["kind"], {}), namespace_of(obj), name_of(obj)
-        group = text(obj, "apiVersion").rpartition("/")[0]
-        other = held.get((namespace, name))
-        if other is not None and text(other, "apiVersion").rpartition("/")[0] != group:
-            name = f"{name}.{group}"
-        held[namespace, name] = obj
+        kind = obj["kind"]
+        self._kinds.setdefault(kind, {})[namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
 
     def add_allocation(self, obj: JSONObject) -> None:
         """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
@@ -306,7 +312,7 @@ class Inventory:
 
     def referred(self, kind: str, reference: JSONObject, namespace: str) -> JSONObject | None:
         """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
-        found = self.find(kind, text(reference, "name"), namespace)
+        found = self.find(kind, _known_as(kind, text(reference, "name"), group_of(reference)), namespace)
         return found if found and text(found, "metadata", "uid") in {"", text(reference, "uid")} else None
 
     def running(self) -> Iterator[JSONObject]:
@@ -321,6 +327,11 @@ class Inventory:
             is_starting = text(pod, "status", "phase") == "Pending" and bool(items(pod, "spec", "resourceClaims"))
             if is_starting if at(pod, "spec", "nodeName") else not has_ended(pod):
                 yield pod
+
+
+def _known_as(kind: str, name: str, group: str) -> str:
+    """Return the name of an object among those of its kind; that of another group comes with its group."""
+    return f"{name}.{group}" if group and AROUND.get(kind, group) != group else name
 
 
 def is_noted(obj: JSONObject) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.engine.manifests import review
 from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS, Inventory
-from webhook.inventory.claims import allocation_of, classes_of, source
+from webhook.inventory.claims import allocation_of, requests_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Problem, value_at
 from webhook.references.allocation import without_sharing
@@ -96,7 +96,7 @@ class Annotated(Answers):
 
     def _classes(self, placement: Placement) -> list[JSONObject]:
         """Return the classes of a pod's claims."""
-        names = {name: None for claim in placement.claims for _, name in classes_of(claim)}
+        names = {each.class_name: None for claim in placement.claims for each in requests_of(claim)}
         return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
 
     def _of_names(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:

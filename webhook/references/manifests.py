@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.api.templates import pod_template
 from webhook.documents import Document
-from webhook.objects import mapping, number, text
+from webhook.objects import group_of, mapping, number, text
 from webhook.problem import WARNING, Key, Path, Problem
 
 _MAPS: Final = (
@@ -67,7 +67,7 @@ def repeated_object(document: Document, known: Known, namespace: str | None) -> 
     obj = document.data
     name, kind, stated = text(obj, *_NAME), text(obj, "kind"), text(obj, "metadata", "namespace")
     where = "" if namespace is None else stated or namespace
-    first = known.setdefault((obj["apiVersion"].rpartition("/")[0], kind, where, name), document) if name else document
+    first = known.setdefault((group_of(obj), kind, where, name), document) if name else document
     if first is not document:
         line = first.position(_NAME).line
         place = f" in namespace {where}" if where else ""

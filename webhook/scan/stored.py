@@ -21,7 +21,7 @@ from webhook.inventory.claims import allocation_of, claims_named, consumers, dev
 from webhook.inventory.objects import DRA, controller_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
-from webhook.objects import LAST_APPLIED, JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import LAST_APPLIED, JSONObject, at, group_of, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import ERROR, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context
@@ -110,7 +110,7 @@ class Cluster:
         self._unjudged: list[JSONObject] = []
         self.unread: list[tuple[str, str]] = []
         """The kinds of the objects that :meth:`judge` leaves out, and why."""
-        self._places: dict[tuple[str, str, str], Document | str] = {}
+        self._places: dict[tuple[str, str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[..., Any], Any] = {}
         """What :func:`once` has derived."""
@@ -125,11 +125,11 @@ class Cluster:
         obj, kind = document.data, document.data.get("kind")
         if not name_of(obj):
             raise MalformedError(f"{kind} without metadata.name")
-        group = text(obj, "apiVersion").rpartition("/")[0]
+        group = group_of(obj)
         if group == DRA:
             obj = self._with_versions_noted(obj)
         has_lines = not document.is_json and document.extent[1] - document.extent[0] <= _SMALL
-        self._places[kind, namespace_of(obj), name_of(obj)] = document if has_lines else document.source
+        self._places[group, kind, namespace_of(obj), name_of(obj)] = document if has_lines else document.source
         if group == DRA:
             self._unjudged.append(obj)
         elif kind in WORKLOADS:
@@ -183,7 +183,7 @@ class Cluster:
             hint = f"driver {driver} writes the slice, and would undo a change of it: mend or update the driver"
             problem = problem._replace(hint="; ".join(filter(None, (problem.hint, hint))), fix=None)
         release = f"1.{self.settings.release}"
-        place = self._places.get((text(obj, "kind"), namespace_of(obj), name_of(obj)))
+        place = self._places.get((group_of(obj), text(obj, "kind"), namespace_of(obj), name_of(obj)))
         place = place or next((each if isinstance(each, str) else each.source for each in self._places.values()), "")
         if not isinstance(place, str):
             return found(problem, place, release)._replace(rendered=True)

@@ -19,9 +19,8 @@ from webhook.inventory.claims import (
     DeviceID,
     allocation_of,
     claims_of,
-    classes_of,
     device_of,
-    requests,
+    requests_of,
     results_of,
     source,
     uid_of,
@@ -137,12 +136,12 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
 def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
     """Let the requests of a claim name classes that exist; return the changes."""
     changes = []
-    for request, asks in requests(claim):
-        name = text(asks, "deviceClassName")
+    for request in requests_of(claim):
+        name = request.class_name
         is_known = inventory.find("DeviceClass", name) is not None
         if not is_known and (meant := nearest(name, [each for _, each in inventory.names("DeviceClass")])):
-            asks["deviceClassName"] = meant
-            changes.append(f"with deviceClassName: {meant} in place of {name} in request {request}")
+            request.content["deviceClassName"] = meant
+            changes.append(f"with deviceClassName: {meant} in place of {name} in request {request.name}")
     return changes
 
 
@@ -393,7 +392,7 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
     if allocation_of(claim):
         return any(rule.taints(*device_of(each)) for rule in rules for each in results_of(claim))
-    found = [_drivers(name, cluster) for _, name in classes_of(claim)]
+    found = [_drivers(each.class_name, cluster) for each in requests_of(claim)]
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
 
 
@@ -426,7 +425,7 @@ class _LeftOut:
         if used:
             yield f"not simulated for this pod: {', '.join(used)}"
         if self._mistakes_devices and any(
-            _wants_several(asks) for claim in placement.claims for _, asks in requests(claim)
+            _wants_several(each.content) for claim in placement.claims for each in requests_of(claim)
         ):
             yield (
                 "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "

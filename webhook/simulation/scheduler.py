@@ -21,8 +21,8 @@ from webhook.inventory.claims import (
     Use,
     allocation_of,
     claims_of,
-    classes_of,
     not_created,
+    requests_of,
     shape_of,
     source,
     uid_of,
@@ -299,13 +299,13 @@ class Scheduler:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
         knows_alternatives = PRIORITIZED_LIST in self.cluster.settings.gates
         for claim in claims:
-            for name, device_class in [] if allocation_of(claim) else classes_of(claim):
-                request, is_alternative, _ = name.partition("/")
+            for each in () if allocation_of(claim) else requests_of(claim, self.cluster.inventory):
+                request, is_alternative, _ = each.name.partition("/")
                 if is_alternative and not knows_alternatives:
                     subject = f"resource claim {full_name_of(claim)}, request {request}"
                     yield f"{subject}: has subrequests, but the {PRIORITIZED_LIST} feature is disabled"
-                if self.cluster.inventory.find("DeviceClass", device_class) is None:
-                    yield f"request {name}: device class {device_class} does not exist"
+                if each.device_class is None:
+                    yield f"request {each.name}: device class {each.class_name} does not exist"
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""

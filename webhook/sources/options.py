@@ -23,7 +23,15 @@ class SourceError(UsageError):
 
 
 class NoRendererError(SourceError):
-    """The program that renders it is not installed."""
+    """The program that renders it is not installed.
+
+    Args:
+        reason: What it is, and what is not installed.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path} is {reason}")
+        self.reason = reason
 
 
 Progress = Callable[[], "AbstractContextManager[Callable[[int], None]]"]

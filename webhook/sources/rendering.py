@@ -59,9 +59,8 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         return _unless_empty(stream, bare(f"{path.rstrip('/')}/Chart.yaml"), selection)
     program = which("kustomize") or which("kubectl")
     if program is None:
-        raise NoRendererError(
-            f"{path} is a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
-        )
+        reason = f"a kustomization, and neither kubectl nor kustomize is installed: {_INSTALL_KUSTOMIZE}"
+        raise NoRendererError(path, reason)
     verb = "build" if "kustomize" in program.rpartition("/")[2] else "kustomize"
     file = bare(kustomization_of(path))
     return _unless_empty(_kustomization(file, [program, verb, "--", path], options), file, selection)
@@ -91,9 +90,9 @@ def _check(path: str, options: RenderOptions) -> None:
             with open(file, "rb"):  # Helm would also take a URL, and run a plugin for it
                 pass
         except OSError as error:
-            raise SourceError(f"--helm-values {file}: {error.strerror or error}".lower()) from error
+            raise SourceError(str(error.strerror or error).lower(), "--helm-values", file) from error
     if which("helm") is None and find_spec("helm_python") is None:
-        raise NoRendererError(f"{path} is a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
+        raise NoRendererError(path, f"a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
 
 
 def _helm(chart: str, options: RenderOptions) -> Sequence[str]:

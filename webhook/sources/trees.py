@@ -15,7 +15,7 @@ from webhook.documents.source import MAX_BYTES, STDIN, decoded
 from webhook.problem import cut
 from webhook.regular import read_up_to
 from webhook.sources.bases import Inputs, inputs_of
-from webhook.sources.options import CHART, NoRendererError, RenderOptions, SourceError, is_chart
+from webhook.sources.options import CHART, NoRendererError, RenderOptions, is_chart
 from webhook.sources.rendering import render
 from webhook.sources.running import SECONDS
 
@@ -59,7 +59,7 @@ def read_trees(
         except NoRendererError as error:
             if is_chart(path) and os.path.normpath(path) != ".":  # nothing of it would be judged
                 raise
-            trees.leave_out(path, error)
+            trees.leave_out(path, error.reason)
         else:
             trees.cover(path)
     below = list(trees.render(options.concerns or bool))
@@ -92,9 +92,8 @@ class _Trees:
         insides = (real.removeprefix(f"{top}/") for top in self._charts if real.startswith(f"{top}/"))
         return any(inside.startswith(("charts/", *_OF_CHARTS)) for inside in insides)
 
-    def leave_out(self, path: str, error: SourceError) -> None:
+    def leave_out(self, path: str, reason: str) -> None:
         """Note why a chart or kustomization is not rendered."""
-        reason = str(error).removeprefix(f"{path} is ")
         self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(path))
         self._directories.add(os.path.realpath(path))
 
@@ -163,7 +162,7 @@ class _Trees:
         if not reason:
             self.cover(directory, inputs)
             return documents
-        self._unrendered.setdefault(cut(reason, _LONGEST), []).append(bare(directory))
+        self.leave_out(directory, reason)
         return ()
 
 
@@ -171,8 +170,8 @@ def _tried(directory: str, options: RenderOptions) -> tuple[list[Document | Unre
     """Render a chart or kustomization; the text is the reason why that is not possible."""
     try:
         documents = list(render(directory, options))
-    except SourceError as error:
-        return [], str(error).removeprefix(f"{directory} is ")
+    except NoRendererError as error:
+        return [], error.reason
     failed = documents and not any(isinstance(each, Document) for each in documents)
     return documents, documents[0].message if failed and isinstance(documents[0], Unreadable) else ""
 

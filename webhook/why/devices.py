@@ -8,7 +8,7 @@ from typing import Final
 from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
 from webhook.hints.names import listed
-from webhook.inventory.claims import requests, results_of
+from webhook.inventory.claims import requests_of, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.simulation.causes import RequestKey, key_of, shortfall_of, taints_of, wanted_of, whole
@@ -113,11 +113,10 @@ class Lacks:
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
-        asks = dict(requests(claim)).get(key[1])
+        class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
         resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
-        device_class = text(asks, "deviceClassName") or extended.class_of(resource)
-        return _Asked(key, groups, self._sources.get(name), (device_class, resource))
+        return _Asked(key, groups, self._sources.get(name), (class_name or extended.class_of(resource), resource))
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""

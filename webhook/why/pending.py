@@ -12,7 +12,7 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
-from webhook.inventory.claims import Blocked, allocation_of, classes_of, requests, results_of
+from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of
 from webhook.inventory.extended import as_in_pods
 from webhook.inventory.resources import is_extended
 from webhook.objects import (
@@ -250,14 +250,14 @@ class _Pending:
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = [name for _, name in self.scene.inventory.names("DeviceClass")]
         for claim in used:
-            for request, name in classes_of(claim) if not allocation_of(claim) else ():
-                if name not in known:
+            for each in requests_of(claim) if not allocation_of(claim) else ():
+                if (name := each.class_name) not in known:
                     near, written = nearest(name, known), self._source(claim)
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
                     more = (Ref("DeviceClass", near),) if near else ()
                     yield Cause(
-                        f"DeviceClass {name}, which {written.kind} {written.name} names in request {request}, does not "
-                        f"exist; {hint}",
+                        f"DeviceClass {name}, which {written.kind} {written.name} names in request {each.name}, "
+                        f"does not exist; {hint}",
                         (Ref("DeviceClass", name), written, *more),
                     )
 
@@ -413,13 +413,13 @@ class _Pending:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", (ref_of(self.pod),))
         written, words, missing, of_class = self._source(claim), error.words, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
-        total = sum(number(asks, "count") or 1 for _, asks in requests(claim))
+        total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
         if not missing and total > LIMIT:
             said = f"{who} wants {total} devices: a claim may have at most {LIMIT}"
             return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
-        asked = either([name for name, asks in requests(claim) if items(asks, "selectors")])
+        asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
         hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")
         return Cause(

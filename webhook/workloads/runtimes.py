@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, group_of, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.embedded import every_object
 from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES
@@ -45,7 +45,7 @@ class Templates:
     def applied(self, obj: JSONObject) -> JSONObject:
         """Return an object that states what its runtime or templates add to it; the object itself if none is known."""
         used = [self.known[each] for each in used_by(obj) if each in self.known]
-        merge = _MERGED.get((_group(obj), text(obj, "kind")))
+        merge = _MERGED.get((group_of(obj), text(obj, "kind")))
         return merge(obj, used) if used and merge else obj
 
     def missing(self, obj: JSONObject) -> str:
@@ -58,7 +58,7 @@ class Templates:
 
     def lost(self, obj: JSONObject) -> Iterator[Problem]:
         """Warn of claims of a runtime that an object replaces."""
-        if (_group(obj), text(obj, "kind")) != ("trainer.kubeflow.org", "TrainJob"):
+        if (group_of(obj), text(obj, "kind")) != ("trainer.kubeflow.org", "TrainJob"):
             return
         path = ("spec", "trainer", "resourcesPerNode")
         for used in used_by(obj):
@@ -78,25 +78,21 @@ class Templates:
 
 def is_template(obj: JSONObject) -> bool:
     """Tell whether an object makes no pods itself, but states those of others."""
-    return (_group(obj), text(obj, "kind")) in TEMPLATES
+    return (group_of(obj), text(obj, "kind")) in TEMPLATES
 
 
 def is_cluster_scoped(obj: JSONObject) -> bool:
     """Tell whether an object is a runtime or template without a namespace."""
-    return (_group(obj), text(obj, "kind")) in CLUSTER_SCOPED
-
-
-def _group(obj: JSONObject) -> str:
-    return text(obj, "apiVersion").rpartition("/")[0]
+    return (group_of(obj), text(obj, "kind")) in CLUSTER_SCOPED
 
 
 def _key(obj: JSONObject) -> Key:
-    return _group(obj), text(obj, "kind"), "" if is_cluster_scoped(obj) else namespace_of(obj), name_of(obj)
+    return group_of(obj), text(obj, "kind"), "" if is_cluster_scoped(obj) else namespace_of(obj), name_of(obj)
 
 
 def used_by(obj: JSONObject) -> Iterator[Key]:
     """Return the runtimes and templates that an object of another project names."""
-    group, kind, namespace = _group(obj), text(obj, "kind"), namespace_of(obj)
+    group, kind, namespace = group_of(obj), text(obj, "kind"), namespace_of(obj)
     if (group, kind) == ("trainer.kubeflow.org", "TrainJob"):
         ref = mapping(obj, "spec", "runtimeRef")
         used = text(ref, "kind") or "ClusterTrainingRuntime"

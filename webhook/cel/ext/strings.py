@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from webhook.budget import work
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.costs import MOST, Bounds, by_argument, of_argument
 from webhook.cel.errors import EvaluationError
@@ -25,6 +26,8 @@ _STRINGS: Final = list_of(STRING)
 _SURROGATES: Final = Pattern("[\ud800-\udfff]")
 _PLAIN_FORMAT_SINCE: Final = 4
 _REVERSE_SINCE: Final = 3
+_JOINED: Final = 32
+"""The number of texts joined for a unit of work."""
 
 
 def _out_of_range(position: int) -> EvaluationError:
@@ -85,6 +88,7 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _join(parts: list[Value], separator: str = "") -> str:
+    work(1 + len(parts) // _JOINED)
     for part in parts:
         if type(part) is not str:
             raise EvaluationError(f"join: invalid input: {part}")

@@ -7,6 +7,7 @@ from functools import reduce
 from itertools import pairwise
 from typing import Final
 
+from webhook.budget import work
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
 from webhook.cel.overloads import Overload
@@ -20,6 +21,8 @@ _NAMES: Final = {
 }  # fmt: skip
 _ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 _A: Final = parameter("A")
+_COMPARED: Final = 8
+"""The number of elements compared for a unit of work; until Kubernetes 1.32, they cost nothing."""
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
@@ -28,6 +31,7 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
     Raises:
         EvaluationError: The next value is not comparable.
     """
+    work(1 + len(values) // _COMPARED)
     for value in values:
         if type(value) not in COMPARABLE:
             raise no_such_overload()
@@ -48,10 +52,12 @@ def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
+    work(1 + len(values) // _COMPARED)
     return next((position for position, value in enumerate(values) if equal(value, sought)), -1)
 
 
 def _last_index_of(values: list[Value], sought: Value) -> int:
+    work(1 + len(values) // _COMPARED)
     return next((position for position in range(len(values) - 1, -1, -1) if equal(values[position], sought)), -1)
 
 

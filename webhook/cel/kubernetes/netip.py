@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final, NoReturn, Self
 
+from webhook.budget import work
 from webhook.formats import quoted
 from webhook.records import NamedTuple
 
@@ -15,6 +16,8 @@ _GROUP_DIGITS: Final = 4
 _INT64_DIGITS: Final = 19
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _DIGITS: Final = frozenset("0123456789")
+_READ: Final = 64
+"""The number of characters read and quoted for a unit of work."""
 
 Address = IPv4Address | IPv6Address
 """An address; one of IPv6 may have a zone."""
@@ -62,6 +65,8 @@ def parse_address(text: str) -> Address:
     Raises:
         ValueError: The text is invalid; the message is Go's.
     """
+    if len(text) > _READ:
+        work(len(text) // _READ)
     try:
         for char in text:
             if char == ".":

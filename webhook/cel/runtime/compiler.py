@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
-from webhook.cel.runtime import aggregates, attributes, calls, equality, folds, logic
+from webhook.cel.runtime import aggregates, attributes, calls, folds, logic
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.generator import Generator
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
@@ -74,7 +74,6 @@ _NAMED: Final[tuple[Any, ...]] = (
 )
 BUILTINS: Final[dict[str, object]] = {
     **{each.__name__: each for each in _NAMED},
-    "CONTAINERS": equality.CONTAINERS,
     "END": folds.END,
     "KEYS": folds.KEYS,
     "LOOKUP": attributes.LOOKUP,

@@ -20,6 +20,8 @@ _PER_UNIT: Final = 8
 """The number of elements compared in the time of a unit of cost, roughly."""
 _STRIDE: Final = _PER_UNIT * SHARE
 """The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
+_TEXTS: Final = 64
+"""The number of texts compared for a unit of work."""
 _FEW: Final = 1000
 """How many lists and maps in a value are compared without looking for shared ones, which takes longer."""
 _KEPT: Final = 10_000
@@ -90,8 +92,12 @@ class Comparison:
         Raises:
             DeadlineExceededError: The deadline passed in between.
         """
-        if type(container) is not list or type(item) is str:  # a search for a text is faster than a check of the clock
+        if type(container) is not list:
             return contains(item, container)
+        if type(item) is str:  # the search is too fast to be interrupted
+            work(1 + len(container) // _TEXTS)
+            self._check_sooner(1 + len(container) // _TEXTS)
+            return item in container
         is_container = type(item) in CONTAINERS
         for start in range(0, len(container), _STRIDE):
             elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container

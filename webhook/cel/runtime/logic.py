@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
 _PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
+_LONG: Final = 256
+"""The number of elements of a list in which a text is searched with a check of the clock."""
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 """Classes whose values can be compared with any value."""
 
@@ -112,7 +114,8 @@ def emit_membership(writer: Writer, node: ast.Call) -> Operand:
     item, container = first.text, second.text
     result, is_list = writer.name(), is_in_list(node)
     writer.settle()
-    is_plain = f"type({item}) is str and type({container}) {'is list' if is_list else 'in CONTAINERS'}"
+    is_short = f"type({container}) is list and len({container}) < {_LONG}"
+    is_plain = f"type({item}) is str and ({is_short if is_list else f'type({container}) is dict or {is_short}'})"
     paid = f"left -= len({container}); " if is_list else ""
     writer.line(f"if {is_plain}: {paid}{result} = {item} in {container}")
     writer.line(f"else: left, mark, {result} = member(meter, left, mark, {item}, {container}, {is_list})")

@@ -49,7 +49,7 @@ def _limit(text: str) -> tuple[str, int]:
     name, _, number = text.partition("=")
     _check("--limit", name, LIMITS)
     if not (number.isascii() and number.isdigit()) or len(number) > len("1000000"):
-        raise UsageError(f"--limit {text}: give a number, such as {name}=8")
+        raise UsageError(f"give a number, such as {name}=8", "--limit", text)
     return name, int(number)
 
 

@@ -17,7 +17,7 @@ from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import guarded, reads
 from webhook.formats import Quantity, readable_quantity
-from webhook.inventory.claims import allocation_of, requests, results_of
+from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text, texts
 from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
@@ -49,7 +49,7 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
         claims: The claims; those that have devices are left alone.
     """
     pending = {index: claim for index, claim in enumerate(claims) if not allocation_of(claim)}
-    named = Counter(name for claim in pending.values() for name in {name for name, _ in requests(claim)})
+    named = Counter(name for claim in pending.values() for name in {each.name for each in requests_of(claim)})
     compared = Counter(_compared(each) for claim in pending.values() for each in _constraints(claim))
     for index, claim in pending.items():
         full_name = full_name_of(claim)
@@ -60,7 +60,7 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
             yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
-        for name, asks in requests(claim):
+        for name, _, asks, _ in requests_of(claim):
             alike = [
                 each
                 for group in groups
@@ -148,7 +148,7 @@ class _Request:
 
     def _change(self, what: str, size: int, about: str, edit: Callable[[JSONObject], object]) -> Change:
         def change(claim: JSONObject) -> None:
-            edit(next(asks for request, asks in requests(claim) if request == self._name))
+            edit(next(each.content for each in requests_of(claim) if each.name == self._name))
 
         return Change(what, size, f"{self._index} {self._name} {about}", in_claim(self._index, change))
 

@@ -12,7 +12,7 @@ from webhook.allocation.devices import PoolId
 from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, guarded, reads
-from webhook.inventory.claims import classes_of
+from webhook.inventory.claims import requests_of
 from webhook.objects import JSONObject, items, name_of, text
 from webhook.simulation.causes import taints_of
 from webhook.simulation.changes import Change
@@ -138,7 +138,7 @@ def _guarded(cluster: Cluster, needs: Needs, error: Fault) -> Iterator[tuple[JSO
 
 def _classes(cluster: Cluster, needs: Needs) -> Iterator[JSONObject]:
     """Return copies of the classes that a pod's claims name."""
-    for name in sorted({name for claim in needs.claims for _, name in classes_of(claim)}):
+    for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
         if found := cluster.inventory.find("DeviceClass", name):
             yield deepcopy(found)
 
