@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +238,8 @@ class TestPlainValues:
             ({False: 1}, r"^obj: spec\.x\[1\]\.y has the key False, but keys of JSON are strings: put it in quotes$"),
             ({"z": {None: {}}}, r"^obj: spec\.x\[1\]\.y\.z has the key None"),
             (b"x", "is of type bytes"),
+            (math.nan, r"^obj: spec\.x\[1\]\.y is nan, which JSON does not have: give a finite number$"),
+            ({"z": [-math.inf]}, r"^obj: spec\.x\[1\]\.y\.z\[0\] is -inf, "),
             (object(), "is of type object, .*: give a dict, list, str, number, bool or None"),
         ],
     )
@@ -244,6 +249,18 @@ class TestPlainValues:
             validate(obj)
         with pytest.raises(TypeError, match=message.replace("^obj", "^old")):
             validate(claim(), old=obj)
+
+    def test_subclasses_are_taken_as_what_json_has(self) -> None:
+        class Mode(StrEnum):
+            ALL = "All"
+            OTHER = "Other"
+
+        for mode, problems in ((Mode.ALL, 0), (Mode.OTHER, 1)):
+            request = OrderedDict({"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": mode}})
+            obj = claim() | {"spec": {"devices": {"requests": [request]}}}
+            assert len(validate(obj)) == problems
+            assert validate(obj, old=obj) == []
+        assert matches("true", OrderedDict(DEVICE), driver=DRIVER)
 
     @pytest.mark.parametrize("call", [lambda bad: matches("true", bad, driver=DRIVER), lambda bad: matches([bad], {})])
     def test_other_values_in_devices_and_selectors_are_refused(self, call: Callable[[Any], object]) -> None:

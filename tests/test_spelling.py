@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.rows import each_row
 from tests.steps import counting
-from webhook.spelling import did_you_mean, mistyped, near, nearest
+from webhook.spelling import certain, did_you_mean, mistyped, near, nearest
 
 FRIENDS = (
     ("requsets", "requests"),
@@ -126,6 +126,27 @@ def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: st
 )
 def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
     assert not mistyped(written, ["gpu.nvidia.com"])
+
+
+@each_row(
+    ("written", "meant"),
+    [
+        ("exactcount", "ExactCount"),
+        ("exact-count", "ExactCount"),
+        ("ExctCont", "ExactCount"),
+        ("all", "All"),
+        ("not in", "NotIn"),
+        ("exsits", "Exists"),
+        ("readwriteonce", "ReadWriteOnce"),
+    ],
+)
+def test_a_value_of_an_enumeration_is_certain_with_one_slip_in_five_letters(written: str, meant: str) -> None:
+    assert certain(written, ["All", "ExactCount", "NotIn", "Exists", "ReadWriteOnce", "ReadWriteOncePod"]) == meant
+
+
+@each_row("written", ["Al", "Alll", "Exact", "ExtCt", "!Exists", "AlwaysB", "", "x" * 300])
+def test_any_other_value_may_mean_another_one(written: str) -> None:
+    assert not certain(written, ["All", "ExactCount", "Exists", "AlwaysA", "AlwaysC"])
 
 
 def test_the_nearest_name_is_asked_for() -> None:

@@ -67,7 +67,7 @@ def validate(
     Raises:
         ValueError: ``kubernetes`` is not a known version, ``subresource`` is not a judged subresource, a feature gate
             is unknown or locked, a status is judged without ``old``, or a List with it.
-        TypeError: A value in ``obj`` or ``old`` is not a JSON value, such as a datetime; the message names it.
+        TypeError: A value in ``obj`` or ``old`` is not a JSON value, such as a datetime or NaN; the message names it.
     """
     from webhook import arguments  # `import webhook` stays cheap
     from webhook.api.unserved import no_object
@@ -86,8 +86,7 @@ def validate(
         raise ValueError(f'subresource {subresource!r} is not judged: give "status", or "" for the object itself')
     if subresource and old is None:
         raise ValueError(f"a {subresource} is judged as an update: give the stored object as old")
-    arguments.check_json("obj", obj)
-    arguments.check_json("old", old)
+    obj, old = arguments.as_json("obj", obj), arguments.as_json("old", old)
     found = []
     for each, within in expanded(obj):
         if within and old is not None:
@@ -217,8 +216,7 @@ def matches(
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("driver", driver)
-    arguments.check_json("selector", selector)
-    arguments.check_json("device", device)
+    selector, device = arguments.as_json("selector", selector), arguments.as_json("device", device)
     arguments.check_object("device", device)
     selectors = arguments.several("selector", selector, "a CEL expression or a selector", str, dict)
     return match(selectors, dict(device), driver, kubernetes, feature_gates)

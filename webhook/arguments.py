@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, TypeGuard
 
 from webhook.problem import Path
@@ -19,6 +20,8 @@ _INSTEAD: Final = {
 }
 """The JSON counterpart of a Python type."""
 _SCALARS: Final = (str, int, float, type(None))
+_UNLIMITED: Final = frozenset({str, int, bool, type(None)})
+_PLAIN: Final = _UNLIMITED | {float, dict, list}
 
 
 def check_string(name: str, value: Any) -> None:
@@ -108,27 +111,40 @@ def check_objects(name: str, value: Any, *required: str) -> None:
                 raise ValueError(_wrong(f"{name}[{index}].{field}", "an object", each.get(field)))
 
 
-def check_json(name: str, obj: Any) -> None:
-    """Check that an argument consists of dicts, lists, strings, numbers, booleans and None.
+def as_json(name: str, obj: Any) -> Any:
+    """Return an argument that consists of dicts, lists, strings, numbers, booleans and None.
+
+    Values of subclasses, such as OrderedDict and StrEnum, are taken as what JSON has.
 
     Raises:
-        TypeError: A value or key in it has another type; the message says where, and what to pass instead.
+        TypeError: A value or key in it has another type, or is no finite number; the message says where, and what to
+            pass instead.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
+    is_plain = True
     while left:
         path, value = left.pop()
+        is_plain = is_plain and type(value) in _PLAIN
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, str):
                     place = _place(name, _path(path))
                     raise TypeError(f"{place} has the key {key!r}, but keys of JSON are strings: put it in quotes")
-            left += (((path, key), inner) for key, inner in value.items() if not isinstance(inner, _SCALARS))
+                is_plain = is_plain and type(key) is str
+            left += (((path, key), inner) for key, inner in value.items() if type(inner) not in _UNLIMITED)
         elif isinstance(value, list):
-            left += (((path, index), inner) for index, inner in enumerate(value) if not isinstance(inner, _SCALARS))
+            left += (((path, index), inner) for index, inner in enumerate(value) if type(inner) not in _UNLIMITED)
+        elif isinstance(value, float) and not isfinite(value):
+            raise TypeError(f"{_place(name, _path(path))} is {value}, which JSON does not have: give a finite number")
         elif not isinstance(value, _SCALARS):
             found = type(value).__name__
             instead = _INSTEAD.get(found, "a dict, list, str, number, bool or None")
             raise TypeError(f"{_place(name, _path(path))} is of type {found}, which JSON does not have: give {instead}")
+    if is_plain:
+        return obj
+    import json  # most arguments are plain
+
+    return json.loads(json.dumps(obj))
 
 
 def _path(linked: Any) -> Path:

@@ -27,6 +27,7 @@ _SHORTENED: Final = 4
 _INFLECTED: Final = "ing"
 """The ending of a word that is left out before prefixes are compared: ``slicing`` begins like ``slice``."""
 _NEVER: Final = _MOST_SLIPS + 1
+_JOINTS: Final = dict.fromkeys(map(ord, "-_ "))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -76,6 +77,27 @@ def near(name: str, known: Iterable[str]) -> list[str]:
             elif slips == best < _NEVER:
                 found.append(candidate)
     return found if best <= 1 else _parts_of(name, words, known) or found
+
+
+def certain(written: str, allowed: Iterable[str]) -> str:
+    """Return the only one of the allowed values that another one certainly stands for; empty if there is none.
+
+    There is at most one slip in five letters. How words are joined does not matter, nor the case.
+
+    Args:
+        written: The value as written.
+        allowed: The allowed values.
+    """
+    text = _joined(written)
+    if not text.isalnum() or len(text) > _LONGEST:  # !Exists is not Exists
+        return ""
+    slips = {each: _distance(text, _joined(each), min(len(each) // LONG, _MOST_SLIPS)) for each in allowed}
+    fewest = [each for each in slips if slips[each] == min(slips.values()) < _NEVER]
+    return fewest[0] if len(fewest) == 1 else ""
+
+
+def _joined(words: str) -> str:
+    return words.translate(_JOINTS).lower()
 
 
 def mistyped(name: str, known: Iterable[str], shortest: int = LONG) -> str:

@@ -41,7 +41,7 @@ POD = manifests.POD + "    resourceClaimTemplateName: gpu\n"
         ("count: 1", "cuont: 1", ()),
         ("count: 1", '"cuont": 1', ()),
         ("count: 1", "allocationMode: all", ()),
-        ("count: 1", "allocationMode: 'Al'", ()),
+        ("count: 1", "allocationMode: 'Al'", (UNSAFE,)),
         ("count: 1", "capacity: {requests: {memory: 10GB}}", ()),
         ("count: 1", 'capacity: {requests: {memory: "10GiB"}}', ()),
         ("count: 1", "adminAccess: 'false'", ()),

@@ -177,49 +177,34 @@ class TestFindings:
         assert findings("validate", folder) == findings("validate", "--old", folder, folder) == []
 
 
+SERVES = f"Kubernetes 1.{DEFAULT} serves"
+
+
 class TestUnknownKinds:
     @each_row(
-        ("head", "line", "message", "hint"),
+        ("version", "kind", "line", "message", "hint"),
         [
+            ("resource.k8s.io/v1", "ResourceClam", 2, "no matches for kind", 'did you mean "ResourceClaim"?'),
+            ("resource.k8s.io/v1", "X", 2, "no matches for kind", f"Kubernetes 1.27 to 1.{NEWEST} have no such kind"),
+            ("resource.k8s.io/v1alpha1", "ResourceClass", 1, "no matches", f"{SERVES} ResourceClass in no version"),
+            ("v1", "DeviceClass", 1, 'no matches for kind "DeviceClass" in version "v1"', SERVES),
             (
-                "apiVersion: resource.k8s.io/v1\nkind: ResourceClam",
-                2,
-                "no matches for kind",
-                'did you mean "ResourceClaim"?',
-            ),
-            (
-                "apiVersion: resource.k8s.io/v1\nkind: X",
-                2,
-                "no matches for kind",
-                f"Kubernetes 1.27 to 1.{NEWEST} have no such kind",
-            ),
-            (
-                "apiVersion: resource.k8s.io/v1alpha1\nkind: ResourceClass",
-                1,
-                "no matches",
-                f"Kubernetes 1.{DEFAULT} serves ResourceClass in no version",
-            ),
-            (
-                "apiVersion: v1\nkind: DeviceClass",
-                1,
-                'no matches for kind "DeviceClass" in version "v1"',
-                f"Kubernetes 1.{DEFAULT} serves",
-            ),
-            (
-                "apiVersion: resources.k8s.io/v1\nkind: DeviceClass",
+                "resources.k8s.io/v1",
+                "DeviceClass",
                 1,
                 'no matches for kind "DeviceClass" in version "resources.k8s.io/v1"',
-                f"Kubernetes 1.{DEFAULT} serves DeviceClass in resource.k8s.io/v1,",
+                f"{SERVES} DeviceClass in resource.k8s.io/v1,",
             ),
-            ("apiVersion: apps/v1\nkind: DeviceClass", 1, "no matches for kind", f"Kubernetes 1.{DEFAULT} serves"),
-            ("apiVersion: resource.k8s.io/v1", 1, "kind not set", ""),
-            ("kind: ResourceClaim", 1, "apiVersion not set", ""),
+            ("apps/v1", "DeviceClass", 1, "no matches for kind", SERVES),
+            ("resource.k8s.io/v1", "", 1, "kind not set", ""),
+            ("", "ResourceClaim", 1, "apiVersion not set", ""),
         ],
     )
     def test_a_misspelt_kind_or_version_is_no_kind_of_somebody_else(
-        self, head: str, line: int, message: str, hint: str
+        self, *, version: str, kind: str, line: int, message: str, hint: str
     ) -> None:
-        (found,) = findings("validate", "-", stdin=f"{head}\nmetadata:\n  name: a\n")
+        head = f"apiVersion: {version}\n" * bool(version) + f"kind: {kind}\n" * bool(kind)
+        (found,) = findings("validate", "-", stdin=f"{head}metadata:\n  name: a\n")
         assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)

@@ -238,6 +238,14 @@ def test_a_mistake_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
     assert [line for line in corrected.splitlines() if line in others] == others
 
 
+@pytest.mark.parametrize("wrong", ["Al", "Alll", "Exact"])
+def test_a_short_value_becomes_another_one_only_if_that_is_asked_for(wrong: str, tmp_path: Path) -> None:
+    broken = CLUSTER.replace("ExactCount\n          count: 1", wrong)
+    assert found(tmp_path, broken, "--fix") == (["count-for-mode"], broken)
+    assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] != broken
+    assert "allocationMode: All\n" in found(tmp_path, broken.replace(wrong, "all"), "--fix")[1]
+
+
 @pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in LEFT], ids=[each[0] for each in LEFT])
 def test_what_only_a_person_knows_is_left(right: str, wrong: str, tmp_path: Path) -> None:
     assert CLUSTER.count(right) >= 1

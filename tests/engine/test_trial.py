@@ -219,74 +219,54 @@ def test_a_condition_that_fails_is_found(
 DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
 
 
+ATOMIC = "may not mutate atomic arrays, maps or structs: "
+
+
 @pytest.mark.parametrize(
-    ("rule", "patch_type", "expression", "reason"),
+    ("rule", "patch", "reason"),
     [
+        (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
         (
             PODS,
-            "ApplyConfiguration",
-            "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}",
-            "may not mutate atomic arrays, maps or structs: .spec.nodeSelector",
-        ),
-        (
-            PODS,
-            "ApplyConfiguration",
             "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}",
-            "may not mutate atomic arrays, maps or structs: .spec.tolerations",
+            f"{ATOMIC}.spec.tolerations",
         ),
         (
             DEPLOYMENTS,
-            "ApplyConfiguration",
             "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
                 "ITS", "Object.spec.template"
             ),
-            "may not mutate atomic arrays, maps or structs: .spec.template.spec.tolerations",
+            f"{ATOMIC}.spec.template.spec.tolerations",
         ),
         (
             DEPLOYMENTS,
-            "ApplyConfiguration",
             "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
-            "may not mutate atomic arrays, maps or structs: .spec.selector",
+            f"{ATOMIC}.spec.selector",
         ),
         (
             CLAIMS,
-            "ApplyConfiguration",
             "Object{spec: Object.spec{devices: Object.spec.devices{requests: [Object.spec.devices.requests{}]}}}",
-            "may not mutate atomic arrays, maps or structs: .spec.devices.requests",
+            f"{ATOMIC}.spec.devices.requests",
         ),
         (
             PODS,
-            "ApplyConfiguration",
             "Object{spec: Object.spec{containers: ['a', 'a'].map(n, Object.spec.containers{name: n})}}",
             '.spec.containers: duplicate entries for key [name="a"]',
         ),
+        (PODS, "Object{metadata: Object.metadata{annotations: {'n': 1}}}", ".metadata.annotations.n: expected string"),
         (
             PODS,
-            "ApplyConfiguration",
-            "Object{metadata: Object.metadata{annotations: {'n': 1}}}",
-            ".metadata.annotations.n: expected string",
-        ),
-        (
-            PODS,
-            "JSONPatch",
             "[JSONPatch{op: 'add', path: '/spec/hostNetwork', value: 'yes'}]",
             "cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool",
         ),
-        (PODS, "JSONPatch", "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
-        (PODS, "ApplyConfiguration", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
-        (
-            PODS,
-            "JSONPatch",
-            "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]",
-            "",
-        ),
+        (PODS, "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
+        (PODS, "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
+        (PODS, "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]", ""),
     ],
 )
-def test_a_change_that_fails_after_its_evaluation_is_found(
-    rule: dict[str, Any], patch_type: str, expression: str, reason: str
-) -> None:
-    field = patch_type[0].lower() + patch_type[1:] if patch_type == "ApplyConfiguration" else "jsonPatch"
-    mutation = {"patchType": patch_type, field: {"expression": expression}}
+def test_a_change_that_fails_after_its_evaluation_is_found(rule: dict[str, Any], patch: str, reason: str) -> None:
+    patch_type, field = ("JSONPatch", "jsonPatch") if patch[0] == "[" else ("ApplyConfiguration", "applyConfiguration")
+    mutation = {"patchType": patch_type, field: {"expression": patch}}
     given = MUTATING | {
         "spec": MUTATING["spec"] | {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation]}
     }

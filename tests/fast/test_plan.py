@@ -22,7 +22,7 @@ from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
 from webhook.fast.objects import PLANNED_AFTER
-from webhook.fast.plan import REMEMBERED_MAX, planned, remember
+from webhook.fast.plan import REMEMBERED_MAX, planned, remember, remembered
 from webhook.problem import Problem, forbidden
 from webhook.release import Release, releases
 from webhook.schema import CREATE, UPDATE, UPDATE_STATUS, CompiledStruct, Struct, Text, View, compile_struct
@@ -281,3 +281,21 @@ def test_what_is_remembered_is_bounded_by_bytes_together() -> None:
     assert REMEMBERED_MAX / 2 < max(sizes) < REMEMBERED_MAX
     assert "name-3999" in names
     assert "name-0" not in names
+
+
+def test_what_a_thread_remembers_while_another_forgets_is_forgotten_later() -> None:
+    known = set[str]()
+    for round_ in range(2):
+        known.add("between")
+        remember(f"name-{round_}", known)
+        for number in range(REMEMBERED_MAX // 4096 + 1):
+            remember(b"%4096d" % number, set())
+        assert not known
+
+
+def test_a_value_that_is_known_takes_no_room_again() -> None:
+    runs: list[str] = []
+    wrong, _, fine = remembered(runs.append)
+    assert not any(map(wrong, ["a", "b", "a"]))
+    assert runs == ["a", "b"]
+    assert fine == {"a", "b"}

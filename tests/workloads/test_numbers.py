@@ -154,48 +154,37 @@ def test_pods_are_counted_as_their_controllers_do(
 
 
 @each_row(
-    ("group", "kind", "spec", "expected"),
+    ("of", "spec", "expected"),
     [
         (
-            "ray.io",
-            "RayCluster",
+            "ray.io RayCluster",
             {**WORKERS, "enableInTreeAutoscaling": True},
             "enableInTreeAutoscaling lets an autoscaler",
         ),
         (
-            "serving.kserve.io",
-            "InferenceService",
+            "serving.kserve.io InferenceService",
             {"predictor": {**POD, "maxReplicas": 3}},
             "maxReplicas lets an autoscaler",
         ),
         (
-            "serving.kserve.io",
-            "LLMInferenceService",
+            "serving.kserve.io LLMInferenceService",
             {"template": POD, "scaling": {"minReplicas": 2}},
             "2 pods are simulated",
         ),
         (
-            "argoproj.io",
-            "Workflow",
+            "argoproj.io Workflow",
             {"templates": [{"name": "a", "container": {"image": "a"}}]},
             "its steps tell how often",
         ),
+        ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
         (
-            "example.com",
-            "Trainer",
-            {"pod": {**POD, "resourceClaims": CLAIMS}},
-            "how many such pods it makes is not known",
-        ),
-        (
-            "batch.volcano.sh",
-            "Job",
+            "batch.volcano.sh Job",
             {"tasks": [{"template": TEMPLATE}]},
             "no pods of spec.tasks[0].template.spec are simulated",
         ),
     ],
 )
-def test_a_note_says_where_the_number_is_not_certain(
-    group: str, kind: str, spec: dict[str, Any], expected: str
-) -> None:
+def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
+    group, kind = of.split()
     (note,) = stand_ins(workload(group, kind, spec), Templates()).notes
     assert expected in note

@@ -14,7 +14,7 @@ from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_derived_attribute, compile_selector
+from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_selector
 from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.runtime.meter import Meter
@@ -399,7 +399,8 @@ class Selectors:
 
     def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
         """Return a derived attribute, from the devices as its expression sees them."""
-        return compile_derived_attribute(expression, self._release, self._gates, stored=True), self.values
+        compiled = compile_selector(expression, self._release, self._gates, stored=True, is_derived=True)
+        return compiled, self.values
 
     def _selector(self, expression: str) -> _Selector:
         found = self._compiled.get(expression)

@@ -125,9 +125,11 @@ def _switched_off(
     if not isinstance(version, str) or not isinstance(kind, str) or not is_own(version):
         return ()
     if runtime_config is None:
+        if stage_of(version) == STABLE:  # as for most objects
+            return ()
         known = find(version, kind)
         release = release_of(kubernetes) if kubernetes else known.default if known else DEFAULT
-        if is_served(version, release=release):  # as for most objects
+        if is_served(version, release=release):
             return ()
     return _off(version, kind, kubernetes, None if runtime_config is None else frozenset(runtime_config.items()))
 

@@ -521,6 +521,8 @@ def remembered(wrong: Callable[..., object], *known: Any) -> _Remembered:
     fine: set[Any] = set()
 
     def look(value: Any) -> bool:
+        if value in fine:  # beside a new one
+            return False
         if wrong(value, *known):
             return True
         remember(value, fine)
@@ -552,7 +554,8 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
 class _Memory:
     """The sets of valid values, and the bytes that they take together: clients choose the values."""
 
-    filled: ClassVar[list[set[Any]]] = []
+    filled: ClassVar[dict[int, set[Any]]] = {}
+    """The sets, by their identity."""
     size: ClassVar[int] = 0
 
 
@@ -564,12 +567,11 @@ def remember(value: _T, known: set[_T]) -> None:
     """
     _Memory.size += getsizeof(value) + _ENTRY
     if _Memory.size > REMEMBERED_MAX:
-        for each in _Memory.filled:
-            each.clear()
-        _Memory.filled.clear()
+        filled, _Memory.filled = _Memory.filled, {}
         _Memory.size = getsizeof(value) + _ENTRY
-    if not known:
-        _Memory.filled.append(known)
+        for each in list(filled.values()):
+            each.clear()
+    _Memory.filled[id(known)] = known  # each time, as other threads forget
     known.add(value)
 
 

@@ -23,7 +23,7 @@ from webhook.objects import items, text
 from webhook.patterns import Pattern
 from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
 from webhook.schema.decoding import holds_one
-from webhook.spelling import nearest
+from webhook.spelling import certain, nearest
 
 _TOLERATION: Final = {
     **dict.fromkeys(
@@ -116,8 +116,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     if problem.allowed:
         if problem.value in _ELSEWHERE:
             return Advice(_ELSEWHERE[problem.value])
-        near = _supported(problem.value, problem.allowed)
-        return _rename(near) if near and near != problem.value else Advice()  # a listed value may lack its gate
+        return _supported(problem.value, problem.allowed)
     if problem.detail in _MISNAMED:
         return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=_MISNAMED[problem.detail])
     return Advice()
@@ -136,13 +135,14 @@ _SAME: Final = {
 """Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
 
 
-def _supported(written: str, names: Sequence[str]) -> str:
-    """Return the supported value that is meant by an unsupported one; empty if unclear."""
-    lower = {each.lower(): each for each in names}
-    if near := lower.get(nearest(written.lower(), lower)) or nearest(written, names):
-        return near
+def _supported(written: str, allowed: Sequence[str]) -> Advice:
+    """Suggest the supported value that is meant by an unsupported one; empty if unclear."""
     same = _SAME.get(written.lower(), "")
-    return same if same in names else ""
+    if written in allowed:  # it may lack its gate
+        return Advice()
+    if meant := certain(written, allowed) or (same if same in allowed else ""):
+        return _rename(meant)
+    return _rename(near, safe=False) if (near := nearest(written, allowed)) else Advice()
 
 
 def _rename(name: str, *, safe: bool = True) -> Advice:
