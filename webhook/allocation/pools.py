@@ -322,9 +322,9 @@ class Flaw(str):
 
     state: str
 
-    def __new__(cls, state: str, details: str) -> Self:
+    def __new__(cls, state: str, details: str = "") -> Self:
         """Make the text."""
-        flaw = super().__new__(cls, f"{state}: {details}")
+        flaw = super().__new__(cls, ": ".join(filter(None, (state, details))))
         flaw.state = state
         return flaw
 
