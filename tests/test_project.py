@@ -38,11 +38,10 @@ def test_the_design_names_every_package() -> None:
     assert packages == set(re.findall(r"^  (\w+)/  ", design, re.MULTILINE))
 
 
-def test_our_own_manifests_have_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_manifests_have_no_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     done = draguard("validate", ".")
-    assert done.code == 0, done.out
-    assert "examples/v1" not in done.out
+    assert ": no problems" in done.out, done.out
 
 
 def test_readme_is_short_and_its_links_lead_somewhere() -> None:

@@ -107,8 +107,7 @@ class TestFiles:
         done = draguard("policy", "test", tmp_path / "gone")
         assert done.code == 2
         assert (
-            done.out
-            == f"{tmp_path}/gone: error unreadable: no such file or directory\n\n0 documents in 0 files: 1 error\n"
+            done.out == f"{tmp_path}/gone: error unreadable: no such file or directory\n\nnothing was read: 1 error\n"
         )
 
     def test_policies_objects_and_context_can_be_in_files(self, new: Path, tmp_path: Path) -> None:

@@ -50,10 +50,19 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
         ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
         ("\tdevices: {}", "help: indent with spaces, not tabs\n"),
         ('a:\n- b\n\t- name: "{a"', "help: indent with spaces, not tabs\n"),
+        ("a: [b, c", "a ], a comma or a quotation mark is missing before this: the [ of `a: [b, c` is still open\n"),
+        ("- {b: c\n  d: e}", "help: check the indentation"),
+        ("a: {b: c\n  d: e}", "a }, a comma or a quotation mark is missing before this: the { of `a: {b: c` is still"),
+        ("a: 'b", "a ' is missing before this: the ' of `a: 'b` is still open\n"),
     ],
 )
 def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
     assert help_ in draguard("validate", "-", stdin=f"kind: x\n{line}\nb: c\n".encode()).out
+
+
+def test_a_comma_that_json_lacks_is_missing_after_the_line_before() -> None:
+    done = draguard("validate", "-", stdin=b'{\n"apiVersion": "v1"\n"kind": "x"\n}\n')
+    assert "a }, a comma or a quotation mark is missing before this: the { is still open\n" in done.out
 
 
 def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:

@@ -117,7 +117,7 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
 
     try:
         if "settings" in arguments:
-            from webhook.cli.parser import settle  # few commands have settings
+            from webhook.cli.parser import settle  # --version needs no parser
 
             settle(arguments)
         if everywhere is not None and arguments.command in OF_CLUSTERS and not arguments.cluster:

@@ -383,19 +383,17 @@ _OF_POLICIES = {
 
 
 def settle(arguments: argparse.Namespace) -> None:
-    """Set the options that the command line leaves open, if the command reads variables.
+    """Set the options that the command line leaves open, for a command that reads variables.
 
     Args:
-        arguments: The command's arguments; ``settings`` becomes :class:`webhook.configuration.options.Settings`.
+        arguments: The command's arguments; ``settings`` is the command at first, and becomes
+            :class:`webhook.configuration.options.Settings`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
     """
-    command: Command | None = getattr(arguments, "settings", None)
-    if command is None:
-        return
     _expect_known()
-    sources = _from_variables(arguments, command)
+    sources = _from_variables(arguments, arguments.settings)
     file = None
     if not getattr(arguments, NO_CONFIG, True):
         file = arguments.config or _find(next(iter(getattr(arguments, "paths", ())), "."))
@@ -423,10 +421,9 @@ def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str
     for option in options:
         if option.dest not in settled and (text := os.environ.get(option.variable)):
             value = _value(option, text)
-            # --cluster and --live add to one list.
-            setattr(
-                arguments, option.dest, getattr(arguments, option.dest) + value if option.dest in sources else value
-            )
+            if option.dest in sources:  # --cluster and --live add to one list
+                value = getattr(arguments, option.dest) + value
+            setattr(arguments, option.dest, value)
             sources[option.dest] = option.variable
     for either in command.alternatives():
         both = [sources[each.dest] for each in either.of if each.dest in sources and getattr(arguments, each.dest)]

@@ -150,7 +150,11 @@ def content_error(error: Exception, text: str) -> ContentError:
         mark = error.context_mark  # the start of the text, not its end
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
-    return ContentError(problem + context, offset, hint_of(problem, _line(text, offset)))
+    at = error.context_mark.index if error.context_mark else len(text)
+    hint = hint_of(
+        problem, _line(text, offset), offset - text.rfind("\n", 0, offset) - 1, text[at : at + 1], _line(text, at)
+    )
+    return ContentError(problem + context, offset, hint)
 
 
 def _line(text: str, offset: int) -> str:

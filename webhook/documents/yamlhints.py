@@ -6,18 +6,14 @@ from typing import Final
 
 from webhook.documents.scalars import WORDS
 from webhook.patterns import Pattern
-from webhook.problem import InYaml
+from webhook.problem import InYaml, cut
 
 _COLON: Final = "mapping values are not allowed in this context"
-_UNCLOSED: Final = InYaml(
-    "check that quotes and brackets are closed", "check commas, and that double quotes and brackets are closed"
-)
 _HINTS: Final = {
     _COLON: InYaml('quote a text that holds ": ", and check the indentation', 'quote a text that holds ": "'),
     "found character that cannot start any token": "quote a text that starts with %, @ or `",
     "did not find expected <document start>": "give one document between two --- lines, and no % directive",
     "did not find expected key": "check the indentation, and that quotes and brackets are closed",
-    **dict.fromkeys(("did not find expected ',' or '}'", "did not find expected ',' or ']'"), _UNCLOSED),
     "could not find expected ':'": "give the key a colon, and indent what goes on from the line before",
     "found undefined tag handle": "quote a text that starts with !",
     "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
@@ -36,6 +32,10 @@ _OF_VALUES: Final = frozenset(
     }
 )
 """Messages of a YAML parser about a misread value."""
+_CLOSING: Final = {"[": "]", "{": "}", '"': '"', "'": "'"}
+"""What closes a bracket or a quotation mark."""
+_LONGEST: Final = 60
+"""The most characters that are shown of a line."""
 _VALUE: Final = Pattern(r"""(?:^\s*|[-{,]\s+|\{)["']?([A-Za-z][\w./-]*)["']?:[ \t]+(\S.*)""")
 _EXPRESSION: Final = Pattern(r"""(\b(?:\w+E|e)xpression)["']?:[ \t]+(\S.*)""")
 _TAKEN_FOR: Final = {
@@ -51,11 +51,14 @@ _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
 _KEY: Final = Pattern(r"[A-Za-z]+(?=[ \t]*:)")
 
 
-def hint_of(problem: str, line: str) -> str:
+def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = "") -> str:
     """Suggest how to fix a YAML error; empty if that is unclear.
 
     Args:
         line: The line that the message is about.
+        column: The place in it, from 0.
+        mark: The bracket or quotation mark that is open there.
+        opened: The line of that mark.
     """
     if _DASHES.fullmatch(line.strip()):
         return "three hyphens separate documents: write ---"
@@ -64,12 +67,23 @@ def hint_of(problem: str, line: str) -> str:
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with spaces, not tabs"
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
-    if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _VALUE.search(line))):
+    if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (
+        of_any and (match := _VALUE.search(line)) and match.start(2) < column
+    ):
         key, value = match.groups()
         is_flow = "{" in line[: match.start(1)]
         if meaning := _meaning(value, is_flow=is_flow):
             return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
-    return _HINTS.get(problem, "")
+    return _HINTS.get(problem, "") or _unclosed(mark, opened)
+
+
+def _unclosed(mark: str, opened: str) -> str:
+    """Explain what closes a bracket or a quotation mark; empty if it is neither."""
+    if mark not in _CLOSING:
+        return ""
+    closing = f"a {_CLOSING[mark]}, a comma or a quotation mark" if mark in "[{" else f"a {mark}"
+    begin = f"the {mark}" if opened.strip() == mark else f"the {mark} of `{cut(opened.strip(), _LONGEST)}`"
+    return f"{closing} is missing before this: {begin} is still open"
 
 
 def boolean_keys(text: str, *offsets: int) -> str:

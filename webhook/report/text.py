@@ -456,8 +456,11 @@ def summary(report: Report) -> str:
         return _tested(report.tested) + suppressed + left_out
     levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
     found = [counted(number, noun) for number, noun in levels if number]
-    text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
-    text += (", ".join(found) or "no problems") + _judged_by(report.releases) + suppressed
+    if report.files:
+        text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
+        text += (", ".join(found) or "no problems") + _judged_by(report.releases) + suppressed
+    else:
+        text = ": ".join(filter(None, ("nothing was read", ", ".join(found)))) + suppressed
     if report.skipped:
         shown = Counter[str]()
         for kind, documents in by_number(report):

@@ -91,13 +91,13 @@ def _holders(devices: View) -> Iterator[View]:
 
 def too_expensive(devices: View) -> Iterator[Problem]:
     """Report derived attributes that are too expensive together."""
-    from webhook.cel.kubernetes.devices import MAX_COST, cost_of_derived_attribute  # few objects derive attributes
+    from webhook.cel.kubernetes.devices import MAX_COST, cost_of  # few objects derive attributes
 
     target = devices.target
     expressions = [derived.expression for each in _holders(devices) for derived in each.derivedAttributes]
     try:
         costs = [
-            cost_of_derived_attribute(each, target.release, target.gates, stored=target.stored)
+            cost_of(each, target.release, target.gates, stored=target.stored, is_derived=True)
             for each in expressions
             if each and not is_too_long(each)
         ]

@@ -86,46 +86,31 @@ def refusal_of(
 ) -> Refusal | None:
     """The API server's refusal of a selector; None if it accepts the selector.
 
-    Args:
-        is_derived: Whether it is the expression of a derived attribute; the other arguments are those of
-            `compile_selector`.
+    The arguments are those of `compile_selector`.
 
     Raises:
         BudgetExceededError: The check is more work than the budget in force allows.
     """
-    compile_ = compile_derived_attribute if is_derived else compile_selector
-    found = _result(compile_, expression, release, gates, stored=stored)
+    found = cost_of(expression, release, gates, stored=stored, is_derived=is_derived)
     if isinstance(found, Refusal):
         return found
     return TOO_COMPLEX if found > MAX_COST else None
 
 
-def cost_of_derived_attribute(
-    expression: str, release: Release, gates: frozenset[str], *, stored: bool
+def cost_of(
+    expression: str, release: Release, gates: frozenset[str], *, stored: bool, is_derived: bool
 ) -> Refusal | int:
-    """The estimated cost of a derived attribute, or the API server's refusal of the expression.
+    """The estimated cost of a selector, 0 without a limit, or its refusal; results are cached, programs are not.
 
     The arguments are those of `compile_selector`.
 
     Raises:
         BudgetExceededError: The check is more work than the budget in force allows.
     """
-    return _result(compile_derived_attribute, expression, release, gates, stored=stored)
-
-
-def _result(
-    compile_: Callable[..., Selector | Refusal],
-    expression: str,
-    release: Release,
-    gates: frozenset[str],
-    *,
-    stored: bool,
-) -> Refusal | int:
-    """The refusal of an expression, or its estimated cost, 0 without a limit; results are cached, programs are not."""
-    key = compile_, expression, release, gates & _RELEVANT, stored, current().is_offline
+    key = expression, release, gates & _RELEVANT, stored, is_derived, current().is_offline
     known = _results.get(key)
     if known is None:
-        found = compile_(expression, release, gates, stored=stored)
+        found = compile_selector(expression, release, gates, stored=stored, is_derived=is_derived)
         known = found if isinstance(found, Refusal) else found.max_cost or 0
         detail = known.detail if isinstance(known, Refusal) else ""
         _results.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
@@ -133,7 +118,12 @@ def _result(
 
 
 def compile_selector(
-    expression: str, release: Release, gates: frozenset[str] = frozenset(), *, stored: bool = False
+    expression: str,
+    release: Release,
+    gates: frozenset[str] = frozenset(),
+    *,
+    stored: bool = False,
+    is_derived: bool = False,
 ) -> Selector | Refusal:
     """Compiles a selector as the API server does before it accepts one.
 
@@ -141,63 +131,20 @@ def compile_selector(
         release: The Kubernetes release, as the minor of 1.x, from 30 on.
         gates: The feature gates that are on; `CONSUMABLE_CAPACITY` and `LIST_ATTRIBUTES` matter.
         stored: Whether the selector is in the cluster already.
+        is_derived: Whether it is the expression of a derived attribute, whose value is one that an attribute can have.
 
     Raises:
         BudgetExceededError: The check is more work than the budget in force allows.
     """
     relevant = gates & _RELEVANT
-    unknown = " or the unknown type, not {}" if release > _NAMED_RESOURCES else ""
-    return _compiled(
-        expression,
-        release,
-        relevant,
-        stored=stored,
-        is_result=lambda type_: _is_result(type_, release, relevant, stored=stored),
-        wanted=f"must evaluate to bool{unknown}",
-    )
-
-
-def compile_derived_attribute(
-    expression: str, release: Release, gates: frozenset[str], *, stored: bool
-) -> Selector | Refusal:
-    """Compiles the expression of a derived attribute, whose value must be one that an attribute can have.
-
-    The arguments are those of `compile_selector`.
-
-    Raises:
-        BudgetExceededError: The check is more work than the budget in force allows.
-    """
-    has_lists = stored or LIST_ATTRIBUTES in gates
-    lists = " or a list of these scalars" if has_lists else ""
-
-    def is_result(type_: Type) -> bool:
-        if type_ in _SCALARS:
-            return True
-        return has_lists and any(type_ == list_of(scalar) for scalar in _SCALARS)
-
-    wanted = f"must evaluate to a primitive scalar (string, integer, boolean, semver){lists}, not {{}}"
-    return _compiled(expression, release, gates & _RELEVANT, stored=stored, is_result=is_result, wanted=wanted)
-
-
-_SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
-
-
-def _compiled(
-    expression: str,
-    release: Release,
-    relevant: frozenset[str],
-    *,
-    stored: bool,
-    is_result: Callable[[Type], bool],
-    wanted: str,
-) -> Selector | Refusal:
     known = selector_environment(release, relevant, stored=stored)
     try:
         checked = known.check(expression)
     except CompileError as error:
         return uncompiled(error, expression, release)
-    if not is_result(checked.type):
-        return Refusal(wanted.format(declared_name(checked.type)), issues=(Issue(NOT_A_RESULT),))
+    misfit = _of_derived if is_derived else _of_selector
+    if wanted := misfit(checked.type, release, relevant, stored=stored):
+        return Refusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),))
     try:
         program = known.program(checked)
     except ProgramError as error:
@@ -208,12 +155,26 @@ def _compiled(
     return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
 
 
-def _is_result(type_: Type, release: Release, gates: frozenset[str], *, stored: bool) -> bool:
-    if type_ == BOOL:
-        return True
+def _of_selector(type_: Type, release: Release, gates: frozenset[str], *, stored: bool) -> str:
+    """What a selector must evaluate to; empty if it does."""
     if release <= _NAMED_RESOURCES:
-        return False
-    return type_ in (ANY, _attribute_type(release, gates, stored=stored))
+        return "" if type_ == BOOL else "bool"
+    if type_ in (BOOL, ANY, _attribute_type(release, gates, stored=stored)):
+        return ""
+    return f"bool or the unknown type, not {declared_name(type_)}"
+
+
+_SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
+_LISTS: Final = tuple(map(list_of, _SCALARS))
+
+
+def _of_derived(type_: Type, _: Release, gates: frozenset[str], *, stored: bool) -> str:
+    """What the expression of a derived attribute must evaluate to; empty if it does."""
+    has_lists = stored or LIST_ATTRIBUTES in gates
+    if type_ in _SCALARS or (has_lists and type_ in _LISTS):
+        return ""
+    lists = " or a list of these scalars" if has_lists else ""
+    return f"a primitive scalar (string, integer, boolean, semver){lists}, not {declared_name(type_)}"
 
 
 # -- environments
