@@ -79,7 +79,7 @@ class TestAsked:
             (("chat",), "did you mean ml/chat-6c5f-a1, ml/chat-6c5f-b2, ml/chat-7d9b-c3"),
             (
                 ("deployment/nothere",),
-                "namespace default has no Deployment nothere, the cluster has deployment/ml/chat",
+                "namespace default has no Deployment nothere. The cluster has deployment/ml/chat",
             ),
             (("default/notebook",), "did you mean ml/notebook?"),
         ],
@@ -107,7 +107,8 @@ class TestAsked:
         [
             (["/"], "/: a directory: give [NAMESPACE/]NAME of a pod or KIND/NAME, or a manifest"),
             (["node/a", "node/b"], "node/a: one of several: ask about one object at a time"),
-            (["deviceclass/x"], "the kinds that can be asked about are pod, deployment, statefulset, daemonset, "),
+            (["deviceclass/x"], "The kinds that can be asked about are pod, deployment, statefulset, daemonset, "),
+            (["svc/x"], "svc/x: no such file. Kind svc is not one of a pod's owners, and the cluster has no pod in a "),
         ],
     )
     def test_what_cannot_be_asked_about(self, arguments: list[str], said: str) -> None:

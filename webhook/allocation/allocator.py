@@ -292,9 +292,16 @@ class Failure(Answer):
         """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
 
 
+_ADVICE: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
+    " fields"
+)
+"""The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
+
+
 def _error(complaint: Complaint, view: NodeView, names: Sequence[str]) -> Fault:
     """Complete an error with the names of a node's devices and pools, and of the claims."""
-    subject = "" if complaint.claim is None else f"claim {names[complaint.claim]}"
+    claim = "" if complaint.claim is None else names[complaint.claim]
     item = ""
     if complaint.kind == "pool":
         item = str(view.pools[complaint.item])
@@ -304,7 +311,16 @@ def _error(complaint: Complaint, view: NodeView, names: Sequence[str]) -> Fault:
         item = names[complaint.item].rpartition("/")[2]
     elif complaint.kind == "node":
         item = view.node
-    return Fault(f"{subject}{complaint.before}{item}{complaint.after}", complaint.missing)
+    words = f"{complaint.before}{item}{complaint.after}"
+    subject = "" if complaint.claim is None or complaint.of_class else f"claim {claim}"
+    advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
+    return Fault(
+        f"{subject}{words}{advice}",
+        complaint.missing,
+        claim=claim,
+        of_class=complaint.of_class,
+        words=words.lstrip(":, "),
+    )
 
 
 def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:

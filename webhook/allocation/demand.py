@@ -50,6 +50,7 @@ class Complaint(NamedTuple):
         after: The text after it.
         is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
         missing: The key that a selector did not find in a device; empty for other errors.
+        of_class: The class whose selector fails: the text does not name the claim, then.
     """
 
     claim: int | None
@@ -59,6 +60,7 @@ class Complaint(NamedTuple):
     after: str = ""
     is_of_node: bool = False
     missing: str = ""
+    of_class: str = ""
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from webhook.allocation.devices import Catalog, Content, Counters, PoolId, Slice, decode_amount, newest
 from webhook.allocation.features import Features, Implementation
@@ -311,16 +311,33 @@ def _unknown_counter(sets: Mapping[str, Mapping[str, Any]], slices: Iterable[Sli
 # -- pools and slices that cannot be used: slices are missing, outdated, ignored or contradict each other
 
 
+class Flaw(str):
+    """Why devices of a pool are not used, such as ``incomplete: 1 of 2 slices of generation 3``.
+
+    Args:
+        state: The state of their pool in short, such as ``incomplete``.
+    """
+
+    __slots__ = ("state",)
+
+    state: str
+
+    def __new__(cls, state: str, details: str = "") -> Self:
+        """Make the text."""
+        flaw = super().__new__(cls, ": ".join(filter(None, (state, details))))
+        flaw.state = state
+        return flaw
+
+
 class Unused(NamedTuple):
     """A pool with devices that cannot be used, or some of them.
 
     Args:
-        why: The reason, such as ``incomplete: 1 of 2 slices of generation 3``.
         contents: The contents of the devices, each once.
     """
 
     pool: str
-    why: str
+    why: Flaw
     contents: Sequence[Content]
     devices: int
 
@@ -329,13 +346,12 @@ class Aside(NamedTuple):
     """A slice whose devices are not used, even if the rest of its pool is.
 
     Args:
-        why: The reason, as of its pool.
         is_outdated: Whether the reason is that its pool has a newer generation. Nodes that do not see it may use the
             slice all the same.
     """
 
     slice: Slice
-    why: str
+    why: Flaw
     is_outdated: bool
 
 
@@ -344,12 +360,12 @@ def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
     found = []
     for slices in catalog.by_pool.values():
         last = max(each.generation for each in slices)
-        outdated = f"outdated: its slices for the node are older than generation {last}"
+        outdated = Flaw("outdated", f"its slices for the node are older than generation {last}")
         for each in filter(lambda each: each.devices, slices):
             if each.generation < last:
                 found.append(Aside(each, outdated, is_outdated=True))
             elif reason := ignored(each, variant):
-                found.append(Aside(each, f"used without slice {each.name}: {reason}", is_outdated=False))
+                found.append(Aside(each, Flaw(f"used without slice {each.name}", reason), is_outdated=False))
     return found
 
 
@@ -359,7 +375,7 @@ def unused_on(
     """Return the pools that have devices for a node but cannot be used there, or not with all of these."""
     seen = {(pool.driver, pool.name): pool for pool in pools}
     unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
-    by_reason: dict[tuple[PoolId, str], list[Slice]] = {}
+    by_reason: dict[tuple[PoolId, Flaw], list[Slice]] = {}
     for id_ in unusable:
         # All nodes look at pools with counters, even if the devices are for other nodes.
         current = catalog.current[id_]
@@ -383,7 +399,7 @@ def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
         return False
 
 
-def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, str]:
+def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
     """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order."""
     found = {each.slice.order: each.why for each in set_aside(catalog, variant) if not each.is_outdated}
     for slices in catalog.by_pool.values():
@@ -393,16 +409,16 @@ def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, str]:
     return found
 
 
-def _fault(pool: Pool, current: Sequence[Slice]) -> str:
+def _fault(pool: Pool, current: Sequence[Slice]) -> Flaw:
     """Return why a pool with some slices of the newest generation cannot be used."""
     if pool.reason:
-        return f"invalid: {pool.reason}"
+        return Flaw("invalid", pool.reason)
     last, count = current[0].generation, current[0].count
     if counts := _contradictory(current):
-        return f"incomplete: slices of generation {last} disagree on resourceSliceCount ({counts})"
+        return Flaw("incomplete", f"slices of generation {last} disagree on resourceSliceCount ({counts})")
     if len(current) > count:
-        return f"incomplete: {len(current)} slices of generation {last}, but resourceSliceCount is {count}"
-    return f"incomplete: {len(current)} of {count} slices of generation {last}"
+        return Flaw("incomplete", f"{len(current)} slices of generation {last}, but resourceSliceCount is {count}")
+    return Flaw("incomplete", f"{len(current)} of {count} slices of generation {last}")
 
 
 def _contradictory(slices: Sequence[Slice]) -> str:

@@ -269,24 +269,15 @@ class Search:
             check_deadline()
 
 
-_ADVICE: Final = (
-    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
-    " fields"
-)
-"""The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
-
-
 def _fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
     """Return upstream's error for a selector that fails.
 
     Args:
         index: The place of the device that the selector was evaluated for.
     """
-    name = (ask.class_.get("metadata") or {}).get("name", "")
-    claim = None if found.of_class else ask.claim
+    name = (ask.class_.get("metadata") or {}).get("name", "") if found.of_class else ""
     before = f"{f'class {name}' if found.of_class else ''}: selector #{found.place}"
+    missing, after = found.detail.missing, f": {found.detail}"
     if not view.variant.names_devices or not found.detail.is_runtime:
-        return Complaint(claim, f"{before}: {found.detail}", missing=found.detail.missing)
-    missing = found.detail.missing
-    after = f": {found.detail}{_ADVICE if missing else ''}"
-    return Complaint(claim, f"{before} on device ", "device", index, after, missing=missing)
+        return Complaint(ask.claim, f"{before}{after}", missing=missing, of_class=name)
+    return Complaint(ask.claim, f"{before} on device ", "device", index, after, missing=missing, of_class=name)

@@ -53,20 +53,37 @@ class Fault(str):
 
     Args:
         missing: The key that the expression did not find in a device; empty for other errors.
+        claim: The claim that fails, with its namespace; empty if the error is not about one.
+        of_class: The class whose selector fails; empty for other errors.
+        words: The text without the claim and upstream's advice; the whole text if it is not stated.
         has_overload: Whether the types of the values were not the fault.
         is_runtime: Whether the expression compiled, but failed for a device.
     """
 
-    __slots__ = ("has_overload", "is_runtime", "missing")
+    __slots__ = ("claim", "has_overload", "is_runtime", "missing", "of_class", "words")
 
     missing: str
+    claim: str
+    of_class: str
+    words: str
     has_overload: bool
     is_runtime: bool
 
-    def __new__(cls, text: str, missing: str = "", *, has_overload: bool = True, is_runtime: bool = False) -> Self:
+    def __new__(
+        cls,
+        text: str,
+        missing: str = "",
+        *,
+        claim: str = "",
+        of_class: str = "",
+        words: str = "",
+        has_overload: bool = True,
+        is_runtime: bool = False,
+    ) -> Self:
         """Make the text."""
         fault = super().__new__(cls, text)
-        fault.missing, fault.has_overload, fault.is_runtime = missing, has_overload, is_runtime
+        fault.missing, fault.claim, fault.of_class, fault.words = missing, claim, of_class, words or text
+        fault.has_overload, fault.is_runtime = has_overload, is_runtime
         return fault
 
 
@@ -75,8 +92,8 @@ def missing_in(error: str) -> str:
     return error.missing if isinstance(error, Fault) else ""
 
 
-_FALSE: Final = Fault("")
-"""Stands for a selector that is just false."""
+NO_FAULT: Final = Fault("")
+"""Stands for no error: also that of a selector that is just false."""
 
 
 class SelectorFault(NamedTuple):
@@ -344,12 +361,12 @@ class Chooser:
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return SelectorFault(is_class, place, found or _FALSE)
+                    return SelectorFault(is_class, place, found or NO_FAULT)
         return None
 
     @staticmethod
     def _choice(first: SelectorFault | None) -> Choice:
-        return True if first is None else first.detail is not _FALSE and first
+        return True if first is None else first.detail is not NO_FAULT and first
 
 
 class Selectors:

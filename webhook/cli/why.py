@@ -163,15 +163,21 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         for kind in others
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
-    known = f", but {listed(sorted(near_by))}" if near_by else ""
-    if names and not near_by:
-        known += f", the cluster has {listed(sorted(_shown(asked, *each) for each in names))}"
-    if asked.kind == "Pod" and "/" in asked.stated and not any(space == asked.namespace for space, _ in names):
-        kinds = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
-        known += f"; the kinds that can be asked about are {kinds}"
-    hint = f": did you mean {listed(alike)}?" if alike else known
-    file = "no such file, and " if asked.kind == "Pod" else ""
-    return f"{file}{where} has no {what} {asked.name}{hint}"
+    missing = f"{'no such file, and ' * (asked.kind == 'Pod')}{where} has no {what} {asked.name}"
+    kinds = ""
+    if asked.kind == "Pod" and "/" in asked.stated and asked.namespace not in {DEFAULT_NAMESPACE, *dict(names)}:
+        missing = (
+            f"no such file. Kind {asked.namespace} is not one of a pod's owners, and the cluster has no pod in a "
+            f"namespace {asked.namespace}"
+        )
+        known = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
+        kinds = f". The kinds that can be asked about are {known}"
+    if alike:
+        return f"{missing}: did you mean {listed(alike)}?"
+    if near_by:
+        return f"{missing}, but {listed(sorted(near_by))}{kinds}"
+    there = f". The cluster has {listed(sorted(_shown(asked, *each) for each in names))}" if names else ""
+    return f"{missing}{there}{kinds}"
 
 
 def _shown(asked: Asked, namespace: str, name: str) -> str:

@@ -239,7 +239,7 @@ class Table:
     ) -> tuple[str, str]:
         """Return why no claim can get a free device: one of `REASONS`, and in words; empty if one can."""
         if (why := self._unused.get(device.slice.order)) is not None:
-            return "pool", f"its pool is {why.partition(':')[0]}"
+            return "pool", f"its pool is {why.state}"
         if not classes:
             return "no-class", "no class"
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):

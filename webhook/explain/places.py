@@ -12,7 +12,7 @@ from webhook.explain.general import EVERY_FIELD, EVERY_OBJECT
 from webhook.records import NamedTuple
 from webhook.references import every_rule
 from webhook.release import Release
-from webhook.schema import Array, Declared, Field, Map, Nested, Parsed, Struct, declared
+from webhook.schema import Declared, Field, Many, Map, Nested, Parsed, Struct, declared
 
 _SORTS = ("checks", "unions", "transitions")
 """The sorts of rules about several fields."""
@@ -219,7 +219,7 @@ def _rules_of(field: Field) -> Iterator[Stated]:
             yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
     if isinstance(field, Parsed):
         yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
-    if isinstance(field, Array | Map):
+    if isinstance(field, Many):
         yield from _rules_of(field.item)
     if isinstance(field, Map) and field.key:
         yield from _rules_of(field.key)

@@ -17,7 +17,7 @@ from webhook.explain.names import page
 from webhook.explain.places import FieldPlace, Kind, Rule, Stated, children, declared_at, doc_of, kinds, parts, rules_at
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
-from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Array, Declared, Field, Map, Target
+from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target
 
 
 def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[Kind, FieldPlace | None]]:
@@ -95,7 +95,7 @@ def _limits(field: Field, at: Target) -> Iterator[str]:
     yield from _as_of(field, at).limits().values()
     if isinstance(field, Map) and field.key:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
-    if isinstance(field, Array | Map):
+    if isinstance(field, Many):
         yield from (f"each item: {limit}" for limit in _limits(field.item, at))
 
 

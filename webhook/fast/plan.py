@@ -14,7 +14,7 @@ from functools import cache, partial
 from operator import attrgetter
 from sys import getsizeof
 from types import GenericAlias
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
 from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
@@ -23,7 +23,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.compiled import CompiledField, CompiledStruct, View
 from webhook.schema.declarations import Declared, Field, Format, Rule
-from webhook.schema.fields import WIDEST, Anything, Array, Int, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import WIDEST, Anything, Array, Int, Many, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 _T = TypeVar("_T", bound=Hashable)
@@ -552,27 +552,31 @@ def _unparsable(parse: Callable[[Any], object]) -> _Remembered:
 
 
 class _Memory:
-    """The sets of valid values, and the bytes that they take together: clients choose the values."""
+    """The sets of valid values, by their identity, and the bytes that they take together: clients choose the values."""
 
-    filled: ClassVar[dict[int, set[Any]]] = {}
-    """The sets, by their identity."""
-    size: ClassVar[int] = 0
+    __slots__ = ("_filled", "_size")
+
+    def __init__(self) -> None:
+        self._filled: dict[int, set[Any]] = {}
+        self._size = 0
+
+    def remember(self, value: _T, known: set[_T]) -> None:
+        """Remember a valid value, which must be short: objects share names of attributes, containers and classes.
+
+        Args:
+            known: The values of this kind that are remembered.
+        """
+        self._size += getsizeof(value) + _ENTRY
+        if self._size > REMEMBERED_MAX:
+            filled, self._filled = self._filled, {}
+            self._size = getsizeof(value) + _ENTRY
+            for each in list(filled.values()):
+                each.clear()
+        self._filled[id(known)] = known  # each time, as other threads forget
+        known.add(value)
 
 
-def remember(value: _T, known: set[_T]) -> None:
-    """Remember a valid value, which must be short: objects share names of attributes, containers, classes and drivers.
-
-    Args:
-        known: The values of this kind that are remembered.
-    """
-    _Memory.size += getsizeof(value) + _ENTRY
-    if _Memory.size > REMEMBERED_MAX:
-        filled, _Memory.filled = _Memory.filled, {}
-        _Memory.size = getsizeof(value) + _ENTRY
-        for each in list(filled.values()):
-            each.clear()
-    _Memory.filled[id(known)] = known  # each time, as other threads forget
-    known.add(value)
+remember: Final = _Memory().remember
 
 
 _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
@@ -586,7 +590,7 @@ _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
 """The planned field types; fields compiled in a special way take the walk."""
 
 
-def _sized(type_: Any, field: Array | Map, of_empty: object, target: Target) -> Any:
+def _sized(type_: Any, field: Many, of_empty: object, target: Target) -> Any:
     least, most = 1 if of_empty else 0, target.pick(field.max_items) if target.validates else None
     return Annotated[type_, Meta(min_length=least, max_length=most)] if least or most is not None else type_
 

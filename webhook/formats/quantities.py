@@ -10,6 +10,7 @@ from functools import total_ordering
 
 from webhook.formats.names import FINE, Messages
 from webhook.patterns import Pattern
+from webhook.records import Record
 
 DECIMAL_SI = "DecimalSI"
 BINARY_SI = "BinarySI"
@@ -60,7 +61,7 @@ def wrapped(number: int) -> int:
 
 
 @total_ordering
-class Quantity:
+class Quantity(Record):
     """A number as the API server holds it; quantities compare by value and ``str`` writes them as the server does.
 
     Args:
@@ -72,20 +73,12 @@ class Quantity:
         scale: The power of ten of the unit that the server counts in 64 bits; None if the number does not fit.
     """
 
-    __slots__ = ("digits", "notation", "power", "scale", "sign", "spelled")
-
-    def __init__(
-        self,
-        sign: int = 0,
-        digits: str = "",
-        power: int = 0,
-        notation: str = DECIMAL_SI,
-        *,
-        spelled: str = "",
-        scale: int | None = 0,
-    ) -> None:
-        self.sign, self.digits, self.power = sign, digits, power
-        self.notation, self.spelled, self.scale = notation, spelled, scale
+    sign: int = 0
+    digits: str = ""
+    power: int = 0
+    notation: str = DECIMAL_SI
+    spelled: str = ""
+    scale: int | None = 0
 
     def __eq__(self, other: object) -> bool:
         """Compare by value: ``1Ki`` is ``1024``."""

@@ -12,7 +12,8 @@ from webhook.inventory import Inventory
 from webhook.objects import JSONObject, items
 from webhook.report.text import colored, counted
 from webhook.simulation import Settings
-from webhook.simulation.answers import Answers, Overlay
+from webhook.simulation.answers import WAITING, Answers, Overlay
+from webhook.simulation.binding import WAITS
 from webhook.simulation.causes import combined, key_of, unmet, wanted_of
 from webhook.simulation.holders import used_by
 from webhook.simulation.rejections import stages_of
@@ -104,8 +105,10 @@ class Text:
         names = _name(first)
         if len(answers) > 1:
             names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
-        state, reason = "waits" if waits(first) else "pending", _because_of(first)
-        yield f"{names}: {self._in('bad', state)}{reason.removeprefix(f': {state}')}"
+        state, reason = WAITS if waits(first) else "pending", _because_of(first)
+        if [each["reasons"] for each in first["why"]["nodes"]] == [[WAITING]]:
+            reason = first["why"]["reason"][len(WAITS) :]
+        yield f"{names}: {self._in('bad', state)}{reason}"
         yield from _devices(first)
         yield from self._why(first)
 

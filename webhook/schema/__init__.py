@@ -24,7 +24,7 @@ from webhook.schema.declarations import (
     transition,
 )
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Map, Nested, Parsed, Text
+from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Text
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "Field",
     "Inlined",
     "Int",
+    "Many",
     "Map",
     "Nested",
     "Parsed",

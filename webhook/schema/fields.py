@@ -503,12 +503,40 @@ _HALF = Pattern(r"[\udc80-\udcff]")
 _OWN_REASONS = frozenset({TOO_LONG, TOO_MANY, DUPLICATE})
 
 
-class Array(Field):
+class Many(Field):
+    """Values of one kind: a list or a map.
+
+    Args:
+        item: The field that each value is.
+        max_items: The most values it may have.
+        **common: As for :class:`Field`.
+    """
+
+    def __init__(
+        self, item: Field, doc: str = "", *, max_items: int | Mapping[int, int] | None = None, **common: Any
+    ) -> None:
+        super().__init__(doc, **common)
+        self.item, self.max_items = item, max_items
+
+    @property
+    def struct(self) -> type[Struct] | None:
+        """The struct that it holds."""
+        return self.item.struct
+
+    def limits(self) -> dict[str, str]:
+        """Describe the declared limits of the list or map."""
+        return super().limits() | ({"max-items": f"{self.max_items} items at most"} if self.max_items else {})
+
+    def limit(self, target: Target) -> int:
+        """Return the most values it may have."""
+        return (target.pick(self.max_items) if target.validates else None) or sys.maxsize
+
+
+class Array(Many):
     """A list.
 
     Args:
         item: The field that each item is.
-        max_items: The most items it may have.
         unique: The item's field that may not repeat, or ``""`` where whole items may not.
         at_item: Whether a repeated key is reported at the item; if not, at its key, before the item's other findings.
             None if the place depends on the release, after the findings in all items.
@@ -517,7 +545,7 @@ class Array(Field):
         required_detail: The API server's message for an empty list, if ``required``.
         list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
         list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
-        **common: As for :class:`Field`.
+        **common: As for :class:`Many`.
     """
 
     def __init__(
@@ -525,7 +553,6 @@ class Array(Field):
         item: Field,
         doc: str = "",
         *,
-        max_items: int | Mapping[int, int] | None = None,
         unique: str | None = None,
         at_item: bool | None = None,
         skips_repeated: bool | Mapping[int, bool] = False,
@@ -535,15 +562,10 @@ class Array(Field):
         list_map_keys: Sequence[str] = (),
         **common: Any,
     ) -> None:
-        super().__init__(doc, **common)
+        super().__init__(item, doc, **common)
         self.list_type, self.list_map_keys = "map" if list_map_keys else list_type, list_map_keys
-        self.item, self.max_items, self.unique, self.at_item = item, max_items, unique, at_item
-        self.skips_repeated, self.size_ends_list, self.required_detail = skips_repeated, size_ends_list, required_detail
-
-    @property
-    def struct(self) -> type[Struct] | None:
-        """The struct that it holds."""
-        return self.item.struct
+        self.unique, self.at_item, self.skips_repeated = unique, at_item, skips_repeated
+        self.size_ends_list, self.required_detail = size_ends_list, required_detail
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the list's own rules can find a problem: its size, repeated items."""
@@ -555,8 +577,7 @@ class Array(Field):
 
     def limits(self) -> dict[str, str]:
         """Describe the declared limits of the list."""
-        found = super().limits() | _most_items(self.max_items)
-        return found | ({} if self.unique is None else {"duplicate": f"unique {self.unique or 'items'}"})
+        return super().limits() | ({} if self.unique is None else {"duplicate": f"unique {self.unique or 'items'}"})
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -582,7 +603,7 @@ class Array(Field):
             (required(Path(), self.required_detail),) if validates and self.required else NOTHING
         )
         empty = (invalid(Path(), [], self.empty).named(EMPTY),) if validates and self.empty else absent
-        limit = (target.pick(self.max_items) if target.validates else None) or sys.maxsize
+        limit = self.limit(target)
         goes_on = target.declarative and not self.declarative
         size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
@@ -672,10 +693,6 @@ class Array(Field):
         return change
 
 
-def _most_items(limit: int | Mapping[int, int] | None) -> dict[str, str]:
-    return {"max-items": f"{limit} items at most"} if limit else {}
-
-
 def _walk_declarative(item: CompiledField) -> Walk:
     """Return the walk for the items of a list that only the handwritten rules find too long."""
     walk_item, struct = item.walk, item.struct
@@ -696,7 +713,7 @@ def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[M
             return
 
 
-class Map(Field):
+class Map(Many):
     """A map from strings to values of one kind.
 
     Args:
@@ -704,9 +721,8 @@ class Map(Field):
         key: The field that each key is, if keys are checked.
         key_bytes: The bytes of a key that error paths show.
         key_go: The Go type of the keys.
-        max_items: The most entries it may have.
         is_atomic: Whether server-side apply replaces it as a whole (``+mapType=atomic``).
-        **common: As for :class:`Field`.
+        **common: As for :class:`Many`.
     """
 
     def __init__(
@@ -717,27 +733,16 @@ class Map(Field):
         key: Field | None = None,
         key_bytes: int = 0,
         key_go: str = "string",
-        max_items: int | Mapping[int, int] | None = None,
         is_atomic: bool = False,
         **common: Any,
     ) -> None:
-        super().__init__(doc, **common)
-        self.item, self.key, self.max_items, self.is_atomic = item, key, max_items, is_atomic
-        self.key_bytes, self.key_go = key_bytes, key_go
-
-    @property
-    def struct(self) -> type[Struct] | None:
-        """The struct that it holds."""
-        return self.item.struct
+        super().__init__(item, doc, **common)
+        self.key, self.is_atomic, self.key_bytes, self.key_go = key, is_atomic, key_bytes, key_go
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
         key = f"{package}.{self.key_go}" if self.key_go[:1].isupper() else self.key_go
         return f"map[{key}]{self.item.type_name(package)}"
-
-    def limits(self) -> dict[str, str]:
-        """Describe the declared limits of the map."""
-        return super().limits() | _most_items(self.max_items)
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -758,7 +763,7 @@ class Map(Field):
         go_type, release, enough = self.type_name(package), target.release, target.enough
         walk_item = item.walk
         decode_item = walking_later(partial(self.item.compile, target.decoding, owner, package))
-        limit = target.pick(self.max_items) if target.validates else None
+        limit = self.limit(target)
         absent = (required(Path()),) if self.required and target.validates else NOTHING
         walk_key = self.key.stated(target).compile(target, owner, package).walk if self.key else None
         key_bytes = self.key_bytes if release >= LONG_KEY_CUT_SINCE else 0
@@ -771,7 +776,7 @@ class Map(Field):
                 return absent
             found: list[SchemaFinding] = []
             walk_name, walk_each, items = walk_key, walk_item, iter(value.items())
-            if limit is not None and len(value) > limit:
+            if len(value) > limit:
                 found.append(too_many(Path(), len(value), limit, release))
                 walk_name, walk_each = None, decode_item
             for name, each in items:

@@ -9,7 +9,7 @@ from webhook.records import NamedTuple
 from webhook.schema.compiled import CompiledStruct
 from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
-from webhook.schema.fields import Array, Map, Nested, Scalar
+from webhook.schema.fields import Many, Map, Nested, Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 
@@ -110,7 +110,7 @@ def _joined(struct: CompiledStruct, name: str) -> str:
     places = (
         f"{part}.{inner}"
         for part, field in struct.wire.items()
-        if field.struct and not isinstance(next(_declared(struct, part)), Array | Map)
+        if field.struct and not isinstance(next(_declared(struct, part)), Many)
         for inner in field.struct.wire
         if name == f"{part.removesuffix('s')}{inner[0].upper()}{inner[1:]}"
     )
@@ -220,7 +220,7 @@ def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int)
         yield _Distance(lists, steps, f"{dot}{name}")
     for part, field in struct.wire.items():
         declared = next(_declared(struct, part))
-        within = lists + isinstance(declared, Array | Map)
+        within = lists + isinstance(declared, Many)
         if field.struct and within <= MAX_LISTS and declared.subresource != STATUS:
             mark = "[]" if within > lists else ""
             yield from _below(field.struct, name, f"{dot}{part}{mark}", within, steps + 1)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
+from webhook.allocation.selecting import NO_FAULT
 from webhook.deviceselectors.reads import drivers_of
 from webhook.engine.prescheduled import REQUIRED_TERMS
 from webhook.inventory import CLAIMS, Inventory
@@ -160,7 +161,8 @@ def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[s
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
-_WAITING: Final = "waiting for binding conditions"
+WAITING: Final = "waiting for binding conditions"
+"""The reason of nodes that suit a pod whose devices are not ready yet."""
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
@@ -260,7 +262,7 @@ class Answers:
         groups = (
             self._explainer.groups(verdicts.by_node, round_) if verdicts.nodes else [self._explainer.unnamed(needs)]
         )
-        error = next(iter(verdicts.errors.values()), "")
+        error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice)
         self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
@@ -343,7 +345,7 @@ def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
     """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
-    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
+    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else WAITING
     group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
     wishes = [each.wish for each in devices]
     wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]

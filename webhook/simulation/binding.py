@@ -140,6 +140,10 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
     return found
 
 
+WAITS: Final = "waits"
+"""The verb of `waiting`."""
+
+
 def waiting(devices: Sequence[Awaited], node: str) -> str:
     """State what a pod waits for on a node.
 
@@ -150,7 +154,7 @@ def waiting(devices: Sequence[Awaited], node: str) -> str:
     more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
     wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
     time = f"at most {left} s more" if left < most else f"at most {most} s"
-    return f"waits until {wishes}{more} ({time}), to be bound to node {node}"
+    return f"{WAITS} until {wishes}{more} ({time}), to be bound to node {node}"
 
 
 def waits(claim: JSONObject) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.devices import Catalog, Content, amount
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.formats import decode_quantity
 from webhook.inventory.claims import allocation_of, device_of, results_of
 from webhook.inventory.resources import amounts
@@ -82,18 +83,19 @@ class NodeAllocatable:
         name = text(claim, "metadata", "name")
         return f"claim {name}: node-allocatable resource claim not referenced by any container within the pod"
 
-    def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> str:
+    def error(self, claim: JSONObject, results: Iterable[JSONObject]) -> Fault:
         """Say why the scheduler gives up on a pod: a device is mapped by a capacity of which nothing is consumed."""
         for result in results:
             for resource, each in mapping(self._fields(result), _RESOURCES).items():
                 key = text(each, "mapping", "capacityKey")
                 if key and not mapping(result, "consumedCapacity"):
-                    return (
-                        f"claim {text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}, device "
-                        f"{text(result, 'device')}: ConsumedCapacity is nil, but Capacity key '{key}' is set in "
+                    name = f"{text(claim, 'metadata', 'namespace')}/{text(claim, 'metadata', 'name')}"
+                    words = (
+                        f"device {text(result, 'device')}: ConsumedCapacity is nil, but Capacity key '{key}' is set in "
                         f"NodeAllocatableResources for resource {resource}"
                     )
-        return ""
+                    return Fault(f"claim {name}, {words}", claim=name, words=words)
+        return NO_FAULT
 
     def _device(self, result: JSONObject) -> Content | None:
         device = self._catalog.find(device_of(result))

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final
 
 from webhook.allocation import Result
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.inventory.claims import (
     POD,
     Blocked,
@@ -97,7 +98,7 @@ class Placement(NamedTuple):
     uncertain: str = ""
     notes: tuple[str, ...] = ()
     awaited: tuple[binding.Awaited, ...] = ()
-    error: str = ""
+    error: Fault = NO_FAULT
     is_unbound: bool = False
 
 

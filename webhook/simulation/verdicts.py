@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from webhook.allocation import Attempt, Failure, Result
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.budget import check_deadline
 from webhook.inventory.claims import Consumer, allocation_of, uid_of
 from webhook.objects import JSONObject, items, mapping, text
@@ -57,7 +58,7 @@ class Verdict(NamedTuple):
     """
 
     refusal: Refusal | None = None
-    error: str = ""
+    error: Fault = NO_FAULT
     score: int = 0
     unavailable: tuple[int, ...] = ()
     by_devices: bool = False
@@ -137,7 +138,8 @@ class Round:
         unavailable = self._unavailable(state.node)
         result = self.result_on(node)
         if result is not None and result.timed_out:
-            error = result.error if isinstance(result, Failure) and result.error else _TIMED_OUT.format(state.name)
+            said = isinstance(result, Failure) and result.error
+            error = said or Fault(_TIMED_OUT.format(state.name))
             return Verdict(Refusal((error,)), error=error, by_devices=True)
         if isinstance(result, Failure):
             return _failure(result)
@@ -187,11 +189,10 @@ class Round:
 
 
 def _failure(failure: Failure) -> Verdict:
-    if failure.scope == "abort":
-        error, reason = failure.error or "", failure.error or ""
-    else:
-        error, reason = "", failure.error or "cannot allocate all claims"
-    return Verdict(Refusal((reason,)), error=error, by_devices=True, uncertain=_uncertainty(failure))
+    error, reason = failure.error or NO_FAULT, failure.error or "cannot allocate all claims"
+    ends_all = failure.scope == "abort"
+    uncertain = _uncertainty(failure)
+    return Verdict(Refusal((reason,)), error if ends_all else NO_FAULT, by_devices=True, uncertain=uncertain)
 
 
 def _uncertainty(result: Result | Failure) -> str:
@@ -236,7 +237,7 @@ class Verdicts:
         self.by_node: dict[int, Verdict] = {}
         self.fitting: dict[int, int] = {}
         """The nodes that accept the pod, with their scores."""
-        self.errors: dict[int, str] = {}
+        self.errors: dict[int, Fault] = {}
         self.uncertain: dict[int, str] = {}
         """Why the scheduler could also decide otherwise, by node."""
         self._seen = 0

@@ -66,13 +66,15 @@ class Structural:
     @cached_property
     def items(self) -> Structural | None:
         """The schema of a list's items."""
-        stated = self.stated.get("items")
-        return Structural(stated) if isinstance(stated, dict) else None
+        return self._part("items")
 
     @cached_property
     def values(self) -> Structural | None:
         """The schema of a map's values (``additionalProperties``)."""
-        stated = self.stated.get("additionalProperties")
+        return self._part("additionalProperties")
+
+    def _part(self, name: str) -> Structural | None:
+        stated = self.stated.get(name)
         return Structural(stated) if isinstance(stated, dict) else None
 
     @property
@@ -101,8 +103,7 @@ class Structural:
     @cached_property
     def unwanted(self) -> Structural | None:
         """The schema that a value must not fit (``not``)."""
-        stated = self.stated.get("not")
-        return Structural(stated) if isinstance(stated, dict) else None
+        return self._part("not")
 
     @cached_property
     def has_rules(self) -> bool:

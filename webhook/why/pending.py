@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.allocation.demand import LIMIT
 from webhook.allocation.nodes import term_selects
-from webhook.allocation.selecting import missing_in
+from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
@@ -360,7 +360,7 @@ class _Pending:
             node: verdict if verdict.by_devices or verdict.unavailable else round_.filter_devices(node)
             for node, verdict in verdicts.by_node.items()
         }
-        if error := next((each.error for each in by_devices.values() if each.error), ""):
+        if error := next((each.error for each in by_devices.values() if each.error), NO_FAULT):
             yield from sorted_as("selector", [self._failed(error, needs)])
         elif suiting := [node for node, verdict in by_devices.items() if verdict.refusal is None]:
             yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
@@ -404,25 +404,21 @@ class _Pending:
                     (Ref("Resource", name), *map(ref_of, like)),
                 )
 
-    def _failed(self, error: str, needs: Needs) -> Cause:
+    def _failed(self, error: Fault, needs: Needs) -> Cause:
         """Say what ended the search for devices on all nodes."""
         pending = [each for each in needs.claims if not allocation_of(each)]
-        if not pending:
+        failing = error.claim or next(map(full_name_of, pending), "")
+        claim = next((each for each in pending if full_name_of(each) == failing), None)
+        if claim is None:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", (ref_of(self.pod),))
-        claim = next((each for each in pending if full_name_of(each) in error), pending[0])
-        written = self._source(claim)
-        words = error.partition(f"claim {full_name_of(claim)}")[2].lstrip(":, ") or error
-        words = words.partition(". consider using")[0]
+        written, words, missing, of_class = self._source(claim), error.words, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
         total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
-        missing = missing_in(error)
         if not missing and total > LIMIT:
             said = f"{who} wants {total} devices: a claim may have at most {LIMIT}"
             return Cause(said, (written,), sort="claim")
         if not missing:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
-        classes = (each.class_name for each in requests_of(claim))
-        of_class = next((name for name in classes if words.startswith(f"class {name}:")), "")
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
         hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")

@@ -12,7 +12,8 @@ from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity
-from webhook.api.dra.claimstatus import AllocationStatus, ResourceClaimConsumerReference
+from webhook.api.dra import claimstatus
+from webhook.api.dra.claimstatus import AllocationStatus
 from webhook.api.dra.names import driver_name
 from webhook.api.dra.selectors import compiled
 from webhook.problem import Path, Problem, Verbatim, forbidden, invalid, quoted, required
@@ -124,13 +125,8 @@ class ResourceClaimStatus(AllocationStatus):
 
     driverName = driver_name("The driver that allocated the claim.")
     allocation = Nested(AllocationResult, "Where and how it was allocated.", pointer=True)
-    reservedFor = Array(
-        Nested(ResourceClaimConsumerReference),
-        "Who may use the claim.",
-        max_items=RESERVED_FOR_MAX_ITEMS,
-        unique="uid",
-        list_map_keys=["uid"],
-        skips_repeated=True,
+    reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(
+        max_items=RESERVED_FOR_MAX_ITEMS, skips_repeated=True, declared=None
     )
     deallocationRequested = Bool("Whether the driver is asked to free the claim.")
 

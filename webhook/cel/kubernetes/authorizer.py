@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Protocol
+from typing import Final, Protocol
 
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError
@@ -38,16 +38,13 @@ class User(NamedTuple):
 
 
 @only_receiver
-class Decision:
+class Decision(NamedTuple):
     """A decision of the authorizer; the reason and the error are empty if there are none."""
 
-    __slots__ = ("allowed", "error", "reason")
-    cel_type: ClassVar[Type] = DECISION
-
-    def __init__(self, allowed: bool, reason: str = "", error: str = "") -> None:  # noqa: FBT001 - the decision itself
-        self.allowed = allowed
-        self.reason = reason
-        self.error = error
+    allowed: bool
+    reason: str = ""
+    error: str = ""
+    cel_type: Type = DECISION
 
 
 @only_receiver

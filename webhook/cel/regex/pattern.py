@@ -11,7 +11,7 @@ import re
 from typing import Final, NoReturn
 
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Record, later
 
 # -- The parse stack of Go's regexp/syntax, with its limits
 
@@ -31,7 +31,7 @@ class PatternError(Exception):
     """The text is not a regular expression; `str()` is Go's message."""
 
 
-class Node:
+class Node(Record):
     """A part of the expression, with only the data that limits need.
 
     Attributes:
@@ -43,15 +43,12 @@ class Node:
         fold: Whether a literal ignores case; for an open group, whether the text before it did.
     """
 
-    __slots__ = ("copies", "fold", "height", "kind", "size", "weight")
-
-    def __init__(self, kind: int, *, size: int = 1, fold: bool = False, weight: int = 1) -> None:
-        self.kind = kind
-        self.size = size
-        self.height = 1
-        self.copies = 1
-        self.weight = weight
-        self.fold = fold
+    kind: int
+    size: int = 1
+    fold: bool = False
+    weight: int = 1
+    height: int = later(1)
+    copies: int = later(1)
 
 
 _TOO_MANY_DIGITS: Final = 5

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
+from webhook.records import Record
 
 Value: TypeAlias = Any
 
@@ -98,14 +99,11 @@ class Duration:
         return hash(("duration", self.nanos))
 
 
-class Optional:
+class Optional(Record):
     """A value that may be absent; `NONE` is the absent one."""
 
-    __slots__ = ("present", "value")
-
-    def __init__(self, value: Value = None, *, present: bool = True) -> None:
-        self.value = value
-        self.present = present
+    value: Value = None
+    present: bool = True
 
     def __repr__(self) -> str:
         """Return the value as errors show it (cel-go common/types/optional.go)."""
@@ -125,13 +123,10 @@ class Struct(dict[str, "Value"]):
         self.cel_type = type_
 
 
-class BoolKey:
+class BoolKey(Record):
     """A key `true` or `false` of a map; distinct from 1 and 0, which are the same keys to Python."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: bool) -> None:  # noqa: FBT001 - the value itself
-        self.value = value
+    value: bool
 
 
 TRUE_KEY: Final = BoolKey(True)  # noqa: FBT003 - the value itself

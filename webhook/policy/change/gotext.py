@@ -9,6 +9,7 @@ from webhook.cel.runtime.conversions import double_to_string
 from webhook.cel.runtime.temporal import format_timestamp
 from webhook.cel.types.values import BoolKey, Duration, Timestamp, UInt
 from webhook.problem import Verbatim, quoted, shown
+from webhook.records import Record
 
 _TYPES: Final = {bool: "bool", str: "string", int: "int64", float: "float64"}
 _FOREIGN_TYPES: Final = {
@@ -20,13 +21,10 @@ _FOREIGN_TYPES: Final = {
 }
 
 
-class Foreign:
+class Foreign(Record):
     """A CEL value in an ApplyConfiguration, of a type that no object can have."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
 def go_type(value: Any) -> str:

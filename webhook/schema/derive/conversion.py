@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from webhook.schema.declarations import Field, Struct
-from webhook.schema.fields import Array, Map, Nested, Scalar
+from webhook.schema.fields import Many, Nested, Scalar
 
 Replaced = Mapping[type[Struct], type[Struct]]
 
@@ -75,7 +75,7 @@ class Conversion:
         return convert
 
     def _field(self, source: Field, target: Field) -> Convert | None:
-        if isinstance(source, Array | Map) and isinstance(target, Array | Map):
+        if isinstance(source, Many) and isinstance(target, Many):
             item = self._field(source.item, target.item)
             return None if item is None else for_each(item)
         if isinstance(source, Nested) and isinstance(target, Nested):

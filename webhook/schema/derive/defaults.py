@@ -10,7 +10,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import Default, Field, Struct
 from webhook.schema.derive.conversion import for_each, zeros
-from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Scalar, Text
 from webhook.schema.target import Target
 
 Complete = Callable[[Any], Any]
@@ -46,7 +46,7 @@ class Defaults:
         inlined = [each for each in known.values() if isinstance(each, Inlined)]
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
         fields = {**type_.opaque, **{name: each for name, each in known.items() if not each.inline}}
-        null = {name: None for name, each in fields.items() if each.written and isinstance(each, Array | Map)}
+        null = {name: None for name, each in fields.items() if each.written and isinstance(each, Many)}
         return _Completion(
             parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
             always=[name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer],
@@ -84,7 +84,7 @@ class Defaults:
             return self._part(field.shape)
         if isinstance(field, Parsed) and field.write:
             return partial(_rewritten, field.parse, field.write)
-        if not isinstance(field, Array | Map):
+        if not isinstance(field, Many):
             return None
         return self._parts(field.item)
 

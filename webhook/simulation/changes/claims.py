@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
-from webhook.allocation.selecting import missing_in
+from webhook.allocation.selecting import Fault
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
@@ -42,7 +42,7 @@ _TAINTS_MAX: Final = 4
 """The number of sets of taints that are tolerated, each alone."""
 
 
-def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: str) -> Iterator[Change]:
+def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: Fault) -> Iterator[Change]:
     """Return the changes to the requests of a pod's claims.
 
     Args:
@@ -132,7 +132,7 @@ class _Request:
         self._most = max(map(wanted_of, answers), default=1)
         """How many devices it needs of some node."""
 
-    def changes(self, error: str) -> Iterator[Change]:
+    def changes(self, error: Fault) -> Iterator[Change]:
         """Return the changes to the request."""
         asks = self._asks
         for selector in items(asks, "selectors"):
@@ -152,12 +152,12 @@ class _Request:
 
         return Change(what, size, f"{self._index} {self._name} {about}", in_claim(self._index, change))
 
-    def _of_selector(self, selector: JSONObject, error: str) -> Iterator[Change]:
+    def _of_selector(self, selector: JSONObject, error: Fault) -> Iterator[Change]:
         settings, expression = self._cluster.settings, text(selector, "cel", "expression")
         parts = parts_of(expression, settings.release, settings.gates)
         if parts is None:
             return
-        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if missing_in(error) else ()
+        unguarded = [read for read in reads(parts.root) if not read.is_guarded] if error.missing else ()
         for read in unguarded:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.devices import PoolId
-from webhook.allocation.selecting import missing_in
+from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, guarded, reads
 from webhook.inventory.claims import requests_of
@@ -47,7 +47,7 @@ RELEASE: Final = "release"
 """What updates change: only the first that helps is of interest."""
 
 
-def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Change]:
+def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Change]:
     """Return the changes to a cluster that may help a pod; each leads to a cluster that is made once for all pods."""
     if len(cluster.nodes) > NODES_MAX:
         return
@@ -121,15 +121,15 @@ def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
                     yield changed, meant
 
 
-def _guarded(cluster: Cluster, needs: Needs, error: str) -> Iterator[tuple[JSONObject, str]]:
+def _guarded(cluster: Cluster, needs: Needs, error: Fault) -> Iterator[tuple[JSONObject, str]]:
     """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
     settings = cluster.settings
-    for changed in _classes(cluster, needs) if missing_in(error) else ():
+    for changed in _classes(cluster, needs) if error.missing else ():
         for each in items(changed, "spec", "selectors"):
             expression = text(each, "cel", "expression")
             parts = parts_of(expression, settings.release, settings.gates)
             read = reads(parts.root) if parts else ()
-            missing = {one[:3] for one in read if one.name == missing_in(error)}
+            missing = {one[:3] for one in read if one.name == error.missing}
             better = guarded(expression, missing, settings.release, settings.gates)
             if better != expression:
                 each["cel"]["expression"] = better

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Final
 
 from webhook.allocation import Result
+from webhook.allocation.selecting import Fault
 from webhook.budget import Budget, DeadlineExceededError, current, limited
 from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
@@ -125,7 +126,7 @@ class Suggestions:
         self._cluster = cluster
         self._filtered = self._tried = 0
 
-    def of(self, needs: Needs, groups: Sequence[Group], error: str) -> Advice:
+    def of(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Advice:
         """List the changes that would let a pod fit.
 
         Args:
@@ -145,7 +146,7 @@ class Suggestions:
         best.sort(key=lambda each: (each.cost, -each.nodes))
         return Advice(best, self._tried, is_complete)
 
-    def _every(self, needs: Needs, groups: Sequence[Group], error: str) -> Iterator[Suggestion]:
+    def _every(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
         changes = self._of_pod(needs, groups, error)
@@ -163,7 +164,7 @@ class Suggestions:
         if not helps:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
 
-    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: str) -> list[Change]:
+    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: Fault) -> list[Change]:
         """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
