@@ -38,7 +38,8 @@ def process(*arguments: str | Path, stdin: bytes = b"", env: Mapping[str, str] |
         timeout=60,
         env={**os.environ, **(env or {})},
     )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    encoding = (env or {}).get("PYTHONIOENCODING", "utf-8")
+    return Done(done.returncode, done.stdout.decode(encoding), done.stderr.decode(encoding))
 
 
 class _Terminal(io.TextIOWrapper):

@@ -37,6 +37,17 @@ TEXTS = ("", "a", "A_b", "x" * 300, "1Gi", "1.2.3", "2024-01-31T12:00:00Z", "é"
 HALF = ("\ud800",)
 """Half of a surrogate pair, which readers of documents and reviews replace or refuse."""
 INFINITE = (math.inf, -math.inf)
+
+
+def is_json(value: object) -> bool:
+    """Tell whether all numbers of a value are finite."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 _ALPHABETS = (range(0x20, 0x7F), range(0x300), range(0xD800), range(0xE000, 0x110000))
 
 

@@ -118,7 +118,7 @@ def as_json(name: str, obj: Any) -> Any:
 
     Raises:
         TypeError: A value or key in it has another type, or is no finite number; the message says where, and what to
-            pass instead.
+            pass instead. Or values of subclasses are nested too deeply, or are beside a number of thousands of digits.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
     is_plain = True
@@ -144,7 +144,10 @@ def as_json(name: str, obj: Any) -> Any:
         return obj
     import json  # most arguments are plain
 
-    return json.loads(json.dumps(obj))
+    try:
+        return json.loads(json.dumps(obj))
+    except (RecursionError, ValueError) as error:
+        raise TypeError(f"{name} cannot be taken as JSON: {error}: give dicts, lists, str and numbers alone") from error
 
 
 def _path(linked: Any) -> Path:

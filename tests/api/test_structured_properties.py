@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objects import INFINITE, mutated
+from tests.objects import INFINITE, is_json, mutated
 from webhook import validate
 
 pytestmark = pytest.mark.slow
@@ -52,6 +52,10 @@ requests = st.fixed_dictionaries(
 def test_nothing_raises(obj: dict[str, Any], request_: dict[str, Any]) -> None:
     if request_["old"] is None:
         request_ |= {"subresource": ""}
+    if not is_json([obj, request_]):
+        with pytest.raises(TypeError):
+            validate(obj, **request_)
+        return
     before = json.dumps([obj, request_])
     for problem in validate(obj, **request_):
         assert problem.rule

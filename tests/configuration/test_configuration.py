@@ -429,6 +429,22 @@ class TestVariables:
         monkeypatch.setenv("DRAGUARD_FIX", "true")  # simulate has --fit
         assert draguard("simulate", "--cluster", CLUSTER).code == 0
 
+    def test_one_that_looks_like_a_variable_of_another_command_is_no_slip(
+        self, repository: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("DRAGUARD_PORTS", "1")  # policy test has --costs
+        assert draguard("validate", repository).err == ""
+
+    def test_none_writes_or_watches(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for name in ("WRITE", "DIFF", "WATCH"):
+            monkeypatch.setenv(f"DRAGUARD_{name}", "true")
+        pod = tmp_path / "pod.yaml"
+        text = next((ROOT / "examples/pre-scheduled").glob("*.yaml")).read_text(encoding="utf-8")
+        pod.write_text(text, encoding="utf-8")
+        assert "nodeSelector" in draguard("mutate", pod).out
+        assert pod.read_text(encoding="utf-8") == text
+        assert draguard("devices", "--cluster", CLUSTER).code == 0
+
     @pytest.mark.parametrize(
         ("command", "expected"),
         [
@@ -463,13 +479,14 @@ class TestVariables:
     def test_of_options_that_exclude_each_other_one_is_set(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("DRAGUARD_DIFF", "true")
-        assert draguard("mutate", "--patch", repository).code == 0
-        monkeypatch.setenv("DRAGUARD_PATCH", "true")
-        message = "DRAGUARD_DIFF and DRAGUARD_PATCH exclude each other: set one of them"
-        assert draguard("mutate", repository) == Done(2, "", f"draguard mutate: error: {message}\n")
-        monkeypatch.setenv("DRAGUARD_PATCH", "false")
-        assert draguard("mutate", repository).code == 0
+        monkeypatch.setenv("DRAGUARD_CONFIG", "gone.yaml")
+        assert draguard("validate", "--no-config", repository).code == 0
+        monkeypatch.setenv("DRAGUARD_NO_CONFIG", "true")
+        message = "DRAGUARD_CONFIG and DRAGUARD_NO_CONFIG exclude each other: set one of them"
+        assert draguard("validate", repository) == Done(2, "", f"draguard validate: error: {message}\n")
+        monkeypatch.setenv("DRAGUARD_NO_CONFIG", "false")
+        monkeypatch.setenv("DRAGUARD_CONFIG", "")
+        assert draguard("validate", repository).code == 0
 
     def test_several_releases_are_too_many_for_some_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.33\n1.34")

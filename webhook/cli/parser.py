@@ -392,7 +392,7 @@ def settle(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: A variable or the configuration file cannot be used.
     """
-    _expect_known()
+    _expect_known(arguments.settings)
     sources = _from_variables(arguments, arguments.settings)
     file = None
     if not getattr(arguments, NO_CONFIG, True):
@@ -463,17 +463,19 @@ def setter(arguments: argparse.Namespace, option: str) -> str:
     return "" if source == COMMAND_LINE else f" (set by {source})"
 
 
-def _expect_known() -> None:
-    """Refuse a variable whose name is a typo of one that a command knows.
+def _expect_known(command: Command) -> None:
+    """Refuse a variable that no command knows, and whose name is a typo of one that the command knows.
 
     Raises:
         UsageError: There is such a variable.
     """
     given = [name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX)]
-    known = {each.removeprefix(PREFIX) for each in variables()} if given else set()
-    for name in sorted(set(given) - known):
-        if near := nearest(name, known):
-            raise UsageError(f"the variable {PREFIX}{name} is unknown; did you mean {PREFIX}{near}?")
+    if not given:
+        return
+    known = [each.variable.removeprefix(PREFIX) for each in command.options() if each.variable]
+    for name in sorted({PREFIX + each for each in given} - variables()):
+        if near := nearest(name.removeprefix(PREFIX), known):
+            raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
 
 
 def _value(option: Option, text: str) -> Any:

@@ -718,7 +718,11 @@ COMMANDS: Final = {
         Option("--node", "NAME", "only those that this node can use"),
         Option("--driver", "NAME", "only those of this driver"),
         _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
-        Option("--watch", about="read the objects again every few seconds, and draw the table again, until Ctrl-C"),
+        Option(
+            "--watch",
+            about="read the objects again every few seconds, and draw the table again, until Ctrl-C",
+            is_shared=False,
+        ),
         _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         _choice(
@@ -785,9 +789,9 @@ COMMANDS: Final = {
         *_paths(),
         _empty(),
         Either(
-            Option("-w --write", about="change the files in place, and print no manifests"),
-            Option("--diff", about="print the changes as a unified diff, and write nothing"),
-            Option("--patch", about="print JSON Patches instead of manifests"),
+            Option("-w --write", about="change the files in place, and print no manifests", is_shared=False),
+            Option("--diff", about="print the changes as a unified diff, and write nothing", is_shared=False),
+            Option("--patch", about="print JSON Patches instead of manifests", is_shared=False),
         ),
         _release(RELEASE),
         *CHARTS,

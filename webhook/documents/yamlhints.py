@@ -68,7 +68,7 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         return "indent with spaces, not tabs"
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (
-        of_any and (match := _VALUE.search(line)) and match.start(2) < column
+        of_any and (match := _VALUE.search(line)) and match.start(2) <= column
     ):
         key, value = match.groups()
         is_flow = "{" in line[: match.start(1)]
