@@ -37,17 +37,6 @@ TEXTS = ("", "a", "A_b", "x" * 300, "1Gi", "1.2.3", "2024-01-31T12:00:00Z", "é"
 HALF = ("\ud800",)
 """Half of a surrogate pair, which readers of documents and reviews replace or refuse."""
 INFINITE = (math.inf, -math.inf)
-
-
-def is_json(value: object) -> bool:
-    """Tell whether all numbers of a value are finite."""
-    try:
-        json.dumps(value, allow_nan=False)
-    except ValueError:
-        return False
-    return True
-
-
 _ALPHABETS = (range(0x20, 0x7F), range(0x300), range(0xD800), range(0xE000, 0x110000))
 
 
@@ -91,13 +80,12 @@ def value(dice: Random, keys: Sequence[str] = (), more: Sequence[Any] = ()) -> A
 json_values = seeded(lambda dice: value(dice, more=HALF))
 
 
-def mutated(bases: Sequence[Any], *, most: int = 4, more: Sequence[Any] = HALF) -> st.SearchStrategy[Any]:
+def mutated(bases: Sequence[Any], *, most: int = 4) -> st.SearchStrategy[Any]:
     """Change some places of real objects: another value, one left out, one more, a list that is long.
 
     Args:
         bases: The objects.
         most: How many places may change.
-        more: Values that may be there then, beside others.
     """
 
     def make(dice: Random) -> Any:
@@ -106,13 +94,13 @@ def mutated(bases: Sequence[Any], *, most: int = 4, more: Sequence[Any] = HALF) 
             holder, key = dice.choice(list(places(obj)))
             change = dice.randrange(5)
             if change == 0 or key is None:
-                insert(holder, text(dice), value(dice, more=more))
+                insert(holder, text(dice), value(dice, more=HALF))
             elif change == 1:
                 del holder[key]
             elif change == 2 and isinstance(holder[key], list):
                 holder[key] = holder[key] * dice.randrange(40)
             else:
-                holder[key] = value(dice, more=more)
+                holder[key] = value(dice, more=HALF)
             if not obj:
                 break
         return obj

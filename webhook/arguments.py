@@ -117,8 +117,8 @@ def as_json(name: str, obj: Any) -> Any:
     Values of subclasses, such as OrderedDict and StrEnum, are taken as what JSON has.
 
     Raises:
-        TypeError: A value or key in it has another type, or is no finite number; the message says where, and what to
-            pass instead. Or values of subclasses are nested too deeply, or are beside a number of thousands of digits.
+        TypeError: A value or key has another type, or a number is not finite; the message says where, and what to pass
+            instead. Or a value of a subclass is beside values that are nested too deeply or have thousands of digits.
     """
     left: list[tuple[Any, Any]] = [((), obj)]  # the steps are linked: paths of deep values would take quadratic time
     is_plain = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["NamedTuple", "Record", "later"]
+__all__ = ["NamedTuple", "Record", "unset"]
 
 if TYPE_CHECKING:
     from typing import (
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         dataclass_transform,
     )
 
-    def later(value: Any, *, init: Literal[False] = False) -> Any:
+    def unset(value: Any, *, init: Literal[False] = False) -> Any:
         """Declare a field that is set after its record was made, with its value until then."""
 
-    @dataclass_transform(eq_default=False, field_specifiers=(later,))
+    @dataclass_transform(eq_default=False, field_specifiers=(unset,))
     class Record:
         """The base of records whose fields can be set."""
 
@@ -40,7 +40,7 @@ else:
     class NamedTuple(metaclass=_Meta):
         """The base of named tuples."""
 
-    class later(NamedTuple):  # noqa: N801 - written as a function
+    class unset(NamedTuple):  # noqa: N801 - written as a function
         """The value of a field until it is set."""
 
         value: Any
@@ -52,7 +52,7 @@ else:
             made = super().__new__(cls, name, bases, {"__slots__": tuple(declared), **namespace})
             made.fields = fields = getattr(made, "fields", {}) | declared
             values = {f"_{field}": getattr(value, "value", value) for field, value in fields.items()}
-            given = [field for field, value in fields.items() if type(value) is not later]
+            given = [field for field, value in fields.items() if type(value) is not unset]
             parameters = (field if fields[field] is ... else f"{field}=_{field}" for field in given)
             lines = (f"\n self.{field} = {field if field in given else f'_{field}'}" for field in fields)
             exec(f"def __init__(self, {', '.join(parameters)}): {''.join(lines) or 'pass'}", values)  # noqa: S102 - names of fields

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from tests.objects import INFINITE, is_json, places, seeded, value
+from tests.objects import places, seeded, value
 from webhook import validate
 
 TABLE = Path(__file__).parent / "requests" / "pod-updates.yaml"
@@ -26,7 +25,7 @@ def test_a_pod_nested_without_end_is_compared() -> None:
     assert validate(GATED | {"spec": GATED["spec"] | {"dnsConfig": deep}}, GATED)
 
 
-VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z", math.nan, *INFINITE]}
+VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z"]}
 
 
 def changed(dice: Random) -> Any:
@@ -43,10 +42,6 @@ def changed(dice: Random) -> Any:
 @settings(max_examples=800)
 @given(seeded(changed), seeded(changed))
 def test_no_change_makes_an_update_raise(new: Any, old: Any) -> None:
-    if not is_json([new, old]):
-        with pytest.raises(TypeError):
-            validate(new, old)
-        return
     for problem in validate(new, old):
         assert problem.field is not None
         assert problem.message

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.objects import INFINITE, is_json, mutated
+from tests.objects import mutated
 from webhook import validate
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def objects() -> list[tuple[str, dict[str, Any]]]:
 
 OBJECTS = objects()
 
-variations = mutated([obj for _, obj in OBJECTS], most=3, more=INFINITE)
+variations = mutated([obj for _, obj in OBJECTS], most=3)
 requests = st.fixed_dictionaries(
     {
         "old": st.none() | variations,
@@ -52,10 +52,6 @@ requests = st.fixed_dictionaries(
 def test_nothing_raises(obj: dict[str, Any], request_: dict[str, Any]) -> None:
     if request_["old"] is None:
         request_ |= {"subresource": ""}
-    if not is_json([obj, request_]):
-        with pytest.raises(TypeError):
-            validate(obj, **request_)
-        return
     before = json.dumps([obj, request_])
     for problem in validate(obj, **request_):
         assert problem.rule

@@ -469,11 +469,11 @@ def _expect_known(command: Command) -> None:
     Raises:
         UsageError: There is such a variable.
     """
-    given = [name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX)]
-    if not given:
+    unknown = {name for name in os.environ if name.startswith(PREFIX)}
+    if not unknown:
         return
     known = [each.variable.removeprefix(PREFIX) for each in command.options() if each.variable]
-    for name in sorted({PREFIX + each for each in given} - variables()):
+    for name in sorted(unknown - variables()):
         if near := nearest(name.removeprefix(PREFIX), known):
             raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
 

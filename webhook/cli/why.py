@@ -163,7 +163,7 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
         for kind in others
         if inventory.find(kind, asked.name, "" if kind == "Node" else asked.place or DEFAULT_NAMESPACE)
     ]
-    missing = f"{'no such file, and ' * (asked.kind == 'Pod')}{where} has no {what} {asked.name}"
+    missing = f"{'no such file, and ' if asked.kind == 'Pod' else ''}{where} has no {what} {asked.name}"
     kinds = ""
     if asked.kind == "Pod" and "/" in asked.stated and asked.namespace not in {DEFAULT_NAMESPACE, *dict(names)}:
         missing = (

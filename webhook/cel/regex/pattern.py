@@ -11,7 +11,7 @@ import re
 from typing import Final, NoReturn
 
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple, Record, later
+from webhook.records import NamedTuple, Record, unset
 
 # -- The parse stack of Go's regexp/syntax, with its limits
 
@@ -47,8 +47,8 @@ class Node(Record):
     size: int = 1
     fold: bool = False
     weight: int = 1
-    height: int = later(1)
-    copies: int = later(1)
+    height: int = unset(1)
+    copies: int = unset(1)
 
 
 _TOO_MANY_DIGITS: Final = 5

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.types.base import DYN, Type
-from webhook.records import Record, later
+from webhook.records import Record, unset
 
 if TYPE_CHECKING:
     from webhook.cel.overloads import Overload
@@ -22,8 +22,8 @@ class Expression(Record):
     """
 
     offset: int
-    height: int = later(0)
-    type: Type = later(DYN)
+    height: int = unset(0)
+    type: Type = unset(DYN)
 
     def children(self) -> Iterator[Expression]:
         """The expressions directly inside this one, in source order."""
@@ -54,7 +54,7 @@ class Ident(Expression):
     """A name; a leading dot says that it is looked up from the root."""
 
     name: str
-    resolved: str | Type | None = later(None)
+    resolved: str | Type | None = unset(None)
 
 
 class Select(Expression):
@@ -63,7 +63,7 @@ class Select(Expression):
     operand: Expression
     field: str
     test: bool = False
-    resolved: str | Type | None = later(None)
+    resolved: str | Type | None = unset(None)
 
     def children(self) -> Iterator[Expression]:
         """The operand."""
@@ -80,7 +80,7 @@ class Call(Expression):
     function: str
     arguments: list[Expression]
     target: Expression | None = None
-    overloads: tuple[Overload, ...] | None = later(None)
+    overloads: tuple[Overload, ...] | None = unset(None)
 
     def children(self) -> Iterator[Expression]:
         """The target, if any, and the arguments."""
@@ -104,7 +104,7 @@ class Entry(Record):
     """`key: value` of a map, or `field: value` of a struct, whose key is then the field's name."""
 
     offset: int
-    key: Any  # as it says
+    key: Any
     value: Expression
     optional: bool
 
