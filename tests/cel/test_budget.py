@@ -142,11 +142,23 @@ def test_what_the_first_use_computes_is_counted_once() -> None:
         "object.some.all(each, object.many.join() != each)",
         "object.some.all(each, isURL(object.url))",
         "object.some.all(each, !isIP(object.url))",
+        "object.some.all(each, !isCIDR(object.network))",
+        "object.some.all(each, object.numbers.sum() > 1)",
+        "object.some.all(each, double(object.digits) > 1.0)",
+        "object.some.all(each, isQuantity(object.digits))",
+        "object.some.all(each, object.url.replace('%', 'b') != each)",
     ],
 )
 @each_row("release", [31, 36])
-def test_what_is_read_again_and_again_is_work_though_it_costs_nothing(expression: str, release: int) -> None:
-    value = {"some": ["x"] * 500, "many": ["y"] * 5_000, "url": f"/{'%41' * 6_000}"}
+def test_what_is_read_again_and_again_is_work_whatever_it_costs(expression: str, release: int) -> None:
+    value = {
+        "some": ["x"] * 500,
+        "many": ["y"] * 5_000,
+        "numbers": [1] * 5_000,
+        "url": f"/{'%41' * 6_000}",
+        "digits": "1" * 20_000,
+        "network": f"10.0.0.0/{'1' * 20_000}",
+    }
     program = admission_environment(Release(release), stored=True).compile(expression)
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):
         program.evaluate({"object": value}, meter=Meter(CALL_LIMIT))

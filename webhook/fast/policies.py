@@ -287,7 +287,7 @@ class QuickPolicies:
         """Tell whether certainly no policy refuses or changes anything, and count the cost of that."""
         left, built, holds = LIMIT, meter.bytes, False
         try:
-            mark = look(meter, left)
+            mark = look(meter, left, left)
             for quick, bindings["params"] in steps.policies:
                 left, mark, holds = quick.evaluate(meter, left, mark, bindings)
                 if holds and self._changes:

@@ -10,6 +10,7 @@ from functools import cmp_to_key
 from itertools import chain
 from typing import Final
 
+from webhook.budget import work
 from webhook.cel import costs
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.costs import Bounds, CallEstimate, CostFunction, Estimate, EstimatedNode, SizeOf, fixed
@@ -69,6 +70,7 @@ def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
 
 
 def _sort_by_keys(values: list[Value], keys: list[Value]) -> list[Value]:
+    work(len(keys) * len(keys).bit_length())
     if keys and type(keys[0]) not in COMPARABLE:
         raise EvaluationError("list elements must be comparable")
     if any(type(key) is not type(keys[0]) for key in keys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from webhook.budget import work
+from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.costs import MOST, Bounds, by_argument, of_argument
 from webhook.cel.errors import EvaluationError
@@ -59,12 +59,14 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
 
 
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    work(len(text) // READ)
     replaced = text.count(old) if count < 0 else min(count, text.count(old))
     must_fit(len(text) + replaced * (len(new) - len(old)))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
 def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    work(len(text) // READ)
     if limit == 0:
         return []
     if separator:

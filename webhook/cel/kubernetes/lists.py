@@ -22,7 +22,13 @@ _NAMES: Final = {
 _ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 _A: Final = parameter("A")
 _COMPARED: Final = 8
-"""The number of elements compared for a unit of work; until Kubernetes 1.32, they cost nothing."""
+"""The number of elements compared or added for a unit of work; until Kubernetes 1.32, they cost nothing."""
+
+
+def _counted(values: list[Value]) -> list[Value]:
+    """The values, which are work."""
+    work(1 + len(values) // _COMPARED)
+    return values
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
@@ -31,8 +37,7 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
     Raises:
         EvaluationError: The next value is not comparable.
     """
-    work(1 + len(values) // _COMPARED)
-    for value in values:
+    for value in _counted(values):
         if type(value) not in COMPARABLE:
             raise no_such_overload()
         yield value
@@ -52,13 +57,13 @@ def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
-    work(1 + len(values) // _COMPARED)
-    return next((position for position, value in enumerate(values) if equal(value, sought)), -1)
+    return next((position for position, value in enumerate(_counted(values)) if equal(value, sought)), -1)
 
 
 def _last_index_of(values: list[Value], sought: Value) -> int:
-    work(1 + len(values) // _COMPARED)
-    return next((position for position in range(len(values) - 1, -1, -1) if equal(values[position], sought)), -1)
+    return next(
+        (position for position in range(len(_counted(values)) - 1, -1, -1) if equal(values[position], sought)), -1
+    )
 
 
 def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
@@ -67,7 +72,7 @@ def _of_elements(function: str, type_: Type, implementation: Callable[[list[Valu
 
 
 def _sum(type_: Type) -> Overload:
-    return _of_elements("sum", type_, lambda values: reduce(add, values, _ZEROS[type_]))
+    return _of_elements("sum", type_, lambda values: reduce(add, _counted(values), _ZEROS[type_]))
 
 
 LIBRARY: Final = Library(

@@ -65,8 +65,7 @@ def parse_address(text: str) -> Address:
     Raises:
         ValueError: The text is invalid; the message is Go's.
     """
-    if len(text) > _READ:
-        work(len(text) // _READ)
+    work(len(text) // _READ)
     try:
         for char in text:
             if char == ".":
@@ -191,6 +190,7 @@ def parse_prefix(text: str) -> Prefix:
     Raises:
         ValueError: The text is invalid; the message is Go's.
     """
+    work(len(text) // _READ)
     address, slash, length = text.rpartition("/")
     try:
         if not slash:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import ClassVar, Final, TypeGuard
 
 from webhook import formats
+from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Function, Library, member
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.overloads import Overload
@@ -48,7 +49,10 @@ def parse(text: str) -> Quantity:
     Raises:
         EvaluationError: The text is invalid.
     """
-    return _parse_short(text) if len(text) <= _SHORT else _parse(text)
+    if len(text) <= _SHORT:
+        return _parse_short(text)
+    work(len(text) // READ)
+    return _parse(text)
 
 
 def _parse(text: str) -> Quantity:
@@ -94,7 +98,7 @@ LIBRARY: Final = Library(
     "kubernetes.quantity",
     functions=(
         Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse)),
-        Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, succeeds(formats.parse_quantity))),
+        Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, succeeds(parse))),
         Function("sign", Overload("quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign)),
         member("isGreaterThan", "quantity_is_greater_than", _TWO, BOOL, lambda one, other: one.number > other.number),
         member("isLessThan", "quantity_is_less_than", _TWO, BOOL, lambda one, other: one.number < other.number),

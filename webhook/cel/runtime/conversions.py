@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from typing import Final, NoReturn
 
-from webhook.budget import work
+from webhook.budget import READ, work
 from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime import temporal
 from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
@@ -72,6 +72,7 @@ def int_to_uint(value: int) -> UInt:
 
 def string_to_int(text: str) -> int:
     """Reads a decimal number."""
+    work(len(text) // READ)
     if _INTEGER.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
         value = int(digits) * (-1 if text[0] == "-" else 1)
         if INT_MIN <= value <= INT_MAX:
@@ -81,6 +82,7 @@ def string_to_int(text: str) -> int:
 
 def string_to_uint(text: str) -> UInt:
     """Reads a decimal number without sign."""
+    work(len(text) // READ)
     if _DIGITS.fullmatch(text) and len(digits := text.lstrip("0") or "0") <= _MAX_DIGITS:
         value = int(digits)
         if value <= UINT_MAX:
@@ -90,6 +92,7 @@ def string_to_uint(text: str) -> UInt:
 
 def string_to_double(text: str) -> float:
     """Reads a number as Go's strconv.ParseFloat does."""
+    work(len(text) // READ)
     if _DOUBLE.fullmatch(text):
         if text.lstrip("+-")[:2] in {"0x", "0X"}:
             with suppress(OverflowError):
@@ -125,6 +128,7 @@ def string_to_duration(text: str) -> Duration:
 
 def string_to_timestamp(text: str) -> Timestamp:
     """Reads a timestamp in RFC 3339 format."""
+    work(len(text) // READ)
     return temporal.parse_timestamp(text) or fail("string", "google.protobuf.Timestamp")
 
 

@@ -19,7 +19,8 @@ MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
 SHARE: Final = 100
 """The cost spent between two checks of the clock: some tens of microseconds."""
-_WORK_OF_SHARE: Final = 20
+_COST_OF_WORK: Final = 5
+"""The cost that is spent in the time of a unit of work."""
 TOO_DEEP: Final = "the values are nested too deeply"
 
 
@@ -40,8 +41,11 @@ class Meter:
         self.bytes = MAX_BYTES
 
 
-def look(meter: Meter, left: int) -> int:
+def look(meter: Meter, left: int, mark: int) -> int:
     """Checks the clock and spends work; gives the mark for the next check.
+
+    Args:
+        mark: That of this check: the cost below it is work, too, as one call may cost much.
 
     Raises:
         CostLimitExceededError: The limit is reached.
@@ -52,7 +56,7 @@ def look(meter: Meter, left: int) -> int:
         raise CostLimitExceededError(left=left)
     if meter.deadline is not None and monotonic() >= meter.deadline:
         raise DeadlineExceededError
-    current().spend(_WORK_OF_SHARE)
+    current().spend((SHARE + mark - left) // _COST_OF_WORK)
     return left - SHARE if left > SHARE else 0
 
 
@@ -68,7 +72,7 @@ def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
         BudgetExceededError: It is more work than the budget in force allows.
     """
     mark += steps
-    return look(meter, left) if left < mark else mark
+    return look(meter, left, mark) if left < mark else mark
 
 
 def count_bytes(meter: Meter, size: int) -> None:

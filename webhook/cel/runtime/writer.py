@@ -34,7 +34,7 @@ def evaluate(bindings, *, meter=None):
 	if meter is None: meter = Meter()
 	left = limit = meter.limit
 	try:
-		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left)"""
+		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left, left)"""
 # A raised error in a local variable would hold its frame, and with it the data, in a reference cycle.
 _AFTER: Final = """\
 		if left < 0: raise CostLimitExceededError(left=left)
@@ -194,7 +194,7 @@ class Writer(ABC):
     def look(self) -> None:
         """Writes a check of the clock, if one is due."""
         self.settle()
-        self.line("if left < mark: mark = look(meter, left)")
+        self.line("if left < mark: mark = look(meter, left, mark)")
 
     def built(self, text: str) -> str:
         """The statement that counts the bytes of a new text, list or map; the next check notices a spent budget."""
