@@ -47,7 +47,7 @@ MAX_REPORT: Final = 4096
 """How many characters of a compile error a review keeps."""
 
 READ: Final = 512
-"""How many characters of a text are read for a unit: what reads it spends that, since it may cost no more than a short one."""
+"""How many characters of a text are read for a unit, as a rule; a long text may cost no more than a short one."""
 _STRIDE: Final = 1000
 """How many units are spent between two checks of the clock."""
 
