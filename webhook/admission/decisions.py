@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Verdict
-    from webhook.references.cluster import Surroundings
+    from webhook.references.lookup import Surroundings
 
     Response = dict[str, Any]
 

@@ -18,7 +18,7 @@ from webhook.spelling import nearest
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.references.cluster import Surroundings
+    from webhook.references.lookup import Surroundings
 
 
 _POLICY = "policy/"
@@ -128,7 +128,7 @@ def _surroundings(
     Raises:
         UsageError: A file cannot be read, or an object in it cannot be used.
     """
-    from webhook.references.cluster import Surroundings
+    from webhook.references.lookup import Surroundings
 
     report = Report()
     inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=note)

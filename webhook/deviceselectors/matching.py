@@ -55,11 +55,29 @@ def match(
     """
     release = release_of(kubernetes) if kubernetes else DEFAULT
     on = gates.enabled(release, feature_gates)
-    published = _slice(device, driver)
-    _check(published, feature_gates)
+    if not (driver := driver or str(device.get("driver") or "")):
+        raise ValueError(
+            "the device's driver is not known, and names without a domain are in the driver's: give driver"
+        )
+    # It is published as its driver would.
+    content = {name: value for name, value in device.items() if name not in {"driver", "basic"}}
+    basic = device.get("basic")
+    content = {"name": "device", **content, **(basic if isinstance(basic, dict) else {})}
+    spec = {"driver": driver, "nodeName": "node", "pool": _POOL, "devices": [content]}
+    published = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "slice"},
+        "spec": spec,
+    }
+    for problem in judge(published, feature_gates=feature_gates):
+        if problem.level == REFUSED:
+            is_of_device = problem.path[: len(_DEVICE)] == _DEVICE
+            where = str(type(problem.path)(problem.path[len(_DEVICE) :])) if is_of_device else problem.field
+            raise ValueError(f"device: {where}: {problem.message}")
     fleet = Fleet(Catalog([published]), release, on)
-    (content,) = fleet.contents
-    choice = fleet.choose((), [_selector(each) for each in selectors], content)
+    (seen,) = fleet.contents
+    choice = fleet.choose((), [_selector(each) for each in selectors], seen)
     if choice.outcome == ERROR:
         raise ValueError(choice.reason)
     return Match(choice.outcome == TRUE, choice.reason)
@@ -72,25 +90,3 @@ def _selector(selector: str | JSONObject) -> JSONObject:
     if not isinstance(cel, dict) or not isinstance(cel.get("expression"), str):
         raise ValueError(f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}')
     return selector
-
-
-def _slice(device: JSONObject, driver: str) -> JSONObject:
-    """Publish a device as its driver would."""
-    driver = driver or str(device.get("driver") or "")
-    if not driver:
-        raise ValueError(
-            "the device's driver is not known, and names without a domain are in the driver's: give driver"
-        )
-    content = {name: value for name, value in device.items() if name not in {"driver", "basic"}}
-    basic = device.get("basic")
-    content = {"name": "device", **content, **(basic if isinstance(basic, dict) else {})}
-    spec = {"driver": driver, "nodeName": "node", "pool": _POOL, "devices": [content]}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "slice"}, "spec": spec}
-
-
-def _check(published: JSONObject, feature_gates: Mapping[str, bool] | None) -> None:
-    for problem in judge(published, feature_gates=feature_gates):
-        if problem.level == REFUSED:
-            is_of_device = problem.path[: len(_DEVICE)] == _DEVICE
-            where = str(type(problem.path)(problem.path[len(_DEVICE) :])) if is_of_device else problem.field
-            raise ValueError(f"device: {where}: {problem.message}")

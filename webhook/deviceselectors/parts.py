@@ -7,8 +7,8 @@ it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker import scope
@@ -110,6 +110,9 @@ class Blame(NamedTuple):
         return cls(f"{name} is {met}, wanted {wanted}", name, met, wanted)
 
 
+T = TypeVar("T")
+
+
 class Parts:
     """A selector, split into parts.
 
@@ -123,8 +126,15 @@ class Parts:
         self.root = self._environment.check(expression).root
         self.all = tuple(_flat(self.root, AND))
         self._programs: dict[int, Program] = {}
-        self.memo: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
         """The results of analyses of the expression; equal expressions are parsed once."""
+
+    def once(self, name: str, analyze: Callable[[Parts], T]) -> T:
+        """Return the result of an analysis of the expression, made once for equal ones."""
+        if name not in self._known:
+            self._known[name] = analyze(self)
+        found: T = self._known[name]
+        return found
 
     @cached_property
     def nodes(self) -> Sequence[Expression]:

@@ -42,8 +42,7 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
         return
     if isinstance(node, Call):
         if node.function in {AND, OR}:
-            tell = _asserted if node.function == AND else _denied
-            told = [tell(each) for each in node.arguments]
+            told = [_told(each, holds=node.function == AND) for each in node.arguments]
             for place, each in enumerate(node.arguments):
                 origins = (_origins(later) for later in told[place + 1 :])
                 yield from _reads(each, guards.union(*told[:place], *origins))
@@ -51,8 +50,8 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
         if node.function == CONDITIONAL:
             condition, then, otherwise = node.arguments
             yield from _reads(condition, guards)
-            yield from _reads(then, guards | _asserted(condition))
-            yield from _reads(otherwise, guards | _denied(condition))
+            yield from _reads(then, guards | _told(condition, holds=True))
+            yield from _reads(otherwise, guards | _told(condition, holds=False))
             return
     read = read_of(node)
     if read is not None:
@@ -89,28 +88,19 @@ def _origins(guards: Guards) -> Guards:
 
 def tested_origins(node: Expression) -> set[str]:
     """Return the domains that a device has if a condition is true; the empty text stands for a test of the driver."""
-    return {domain for _, domain, _ in _origins(_asserted(node))}
+    return {domain for _, domain, _ in _origins(_told(node, holds=True))}
 
 
-def _asserted(node: Expression) -> Guards:
-    """Return what exists if a condition is true."""
-    if isinstance(node, Call) and node.function == AND:
-        return frozenset().union(*map(_asserted, node.arguments))
-    if isinstance(node, Call) and node.function == OR:
-        return frozenset.intersection(*map(_asserted, node.arguments))
-    if isinstance(node, Call) and node.function == NOT:
-        return _denied(node.arguments[0])
-    return _tested(node) | _tested_driver(node)
-
-
-def _denied(node: Expression) -> Guards:
-    """Return what exists if a condition is false."""
-    if isinstance(node, Call) and node.function == OR:
-        return frozenset().union(*map(_denied, node.arguments))
-    if isinstance(node, Call) and node.function == AND:
-        return frozenset.intersection(*map(_denied, node.arguments))
-    if isinstance(node, Call) and node.function == NOT:
-        return _asserted(node.arguments[0])
+def _told(node: Expression, *, holds: bool) -> Guards:
+    """Return what exists if a condition is true, or if it is false."""
+    if isinstance(node, Call):
+        if node.function == NOT:
+            return _told(node.arguments[0], holds=not holds)
+        if node.function in {AND, OR}:
+            each = [_told(one, holds=holds) for one in node.arguments]
+            return frozenset().union(*each) if (node.function == AND) == holds else frozenset.intersection(*each)
+    if holds:
+        return _tested(node) | _tested_driver(node)
     return _tested_driver(node) if isinstance(node, Call) and node.function == "_!=_" else _NONE
 
 
@@ -120,8 +110,7 @@ def _tested_driver(node: Expression) -> Guards:
 
 def _tested(node: Expression) -> Guards:
     if isinstance(node, Select) and node.test:
-        plain = Select(node.offset, node.operand, node.field)
-        read = read_of(plain)
+        read = read_of(Select(node.offset, node.operand, node.field))
         return frozenset({read[:3]}) if read else _NONE
     if isinstance(node, Call) and node.function == "@in":
         key, holder = node.arguments
@@ -146,9 +135,7 @@ def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozens
     for each in selectors:
         expression = text(each, "cel", "expression")
         if ".driver" in expression and (parts := parts_of(expression, release, gates)) is not None:
-            if "drivers" not in parts.memo:
-                parts.memo["drivers"] = drivers(parts.all)
-            found |= parts.memo["drivers"]
+            found |= parts.once("drivers", lambda parts: drivers(parts.all))
     return found
 
 

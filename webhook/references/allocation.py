@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import amount
 from webhook.budget import current
-from webhook.deviceselectors.fleet import EVERYWHERE
-from webhook.deviceselectors.groups import Group
+from webhook.deviceselectors.fleet import EVERYWHERE, Group
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
@@ -21,15 +20,7 @@ from webhook.inventory.extended import path_of
 from webhook.inventory.resources import amounts, container_requests
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Problem, Remark, value_at
-from webhook.records import NamedTuple
-from webhook.references.rules import (
-    Context,
-    contents_of_class,
-    field_of,
-    finding,
-    rule,
-    sorted_out,
-)
+from webhook.references.rules import Context, Steps, contents_of_class, field_of, finding, rule, sorted_out
 
 _NODES_MOST: Final = 2_000
 """How many nodes are tried for one claim."""
@@ -51,9 +42,9 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     nodes = _nodes_for_each(claim, context) if items(devices, "requests") else None
     if nodes is None or _fits([devices], context, nodes) is not False:
         return
-    for each in _without(claim, context):
-        if _fits([each.devices], context, nodes):
-            yield _never((*path, *each.path), each.message, context, each.hint)
+    for less, steps, message, hint in _without(claim, context):
+        if _fits([less], context, nodes):
+            yield _never((*path, *steps), message, context, hint)
             return
     requests = items(devices, "requests")
     whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
@@ -62,7 +53,7 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     yield _never((*path, "requests"), message, context, hint)
 
 
-def _never(path: tuple[str | int, ...], message: str, context: Context, hint: str = "") -> Problem:
+def _never(path: Steps, message: str, context: Context, hint: str = "") -> Problem:
     """Make a finding of the allocator, which names its release: `draguard simulate` may take another one."""
     release = Remark(f"judged as Kubernetes 1.{context.release}")
     return finding(path, message, f"{hint}; {release}" if hint else release, "NeverAllocated")
@@ -106,35 +97,23 @@ def _drawn(devices: JSONObject, context: Context, nodes: Sequence[JSONObject]) -
 
 def _unusable(claim: JSONObject, context: Context) -> str:
     """Say why the scheduler does not use some pools of the nodes that have enough devices for a claim."""
-    if context.free is None:
+    fleet, free = context.fleet, context.free
+    if fleet is None or free is None:
         return ""
-    allocator, has_enough = context.free.allocator, _enough(claim, context)
-    nodes = [each.node for each in context.free.nodes[:_NODES_MOST] if has_enough(each.name)]
-    wrong = {f"pool {each.pool} is {each.why}" for node in nodes for each in allocator.unused(allocator.view(node))}
-    return listed(sorted(wrong))
-
-
-def _enough(claim: JSONObject, context: Context) -> Callable[[str], bool]:
-    """Return a function that tells whether a node has enough devices for each request, usable or not."""
     numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
     for request in context.requests(claim):
-        answer = sorted_out(request, context)
-        if context.fleet is None or answer is None:
-            continue
-        by_node: Counter[str] = Counter()
-        for each in context.fleet.places(answer.taken):
-            by_node[each.node] += each.devices
-        wanted: Any = request.content.get("count")
-        wanted = wanted if isinstance(wanted, int) else 1
-        numbers.setdefault(request.name.partition("/")[0], []).append((wanted, by_node))
-
-    def has_enough(node: str) -> bool:
-        return all(
-            any(wanted <= by_node[node] + by_node[EVERYWHERE] for wanted, by_node in alternatives)
-            for alternatives in numbers.values()
-        )
-
-    return has_enough
+        if answer := sorted_out(request, context):
+            wanted: Any = request.content.get("count")
+            least = wanted if isinstance(wanted, int) else 1
+            numbers.setdefault(request.name.partition("/")[0], []).append((least, fleet.by_node(answer.taken)))
+    wrong = set[str]()
+    for each in free.nodes[:_NODES_MOST]:
+        enough = (any(least <= of[each.name] + of[EVERYWHERE] for least, of in many) for many in numbers.values())
+        if all(enough):
+            wrong.update(
+                f"pool {pool.pool} is {pool.why}" for pool in free.allocator.unused(free.allocator.view(each.node))
+            )
+    return listed(sorted(wrong))
 
 
 @rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
@@ -274,7 +253,7 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
         if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
             return None
         if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
-            names = {each.node for each in fleet.places(answer.taken)}
+            names = set(fleet.by_node(answer.taken))
             found = found if EVERYWHERE in names else names if found is None else found & names
     if free is None:
         return None
@@ -284,15 +263,6 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
 
 _CONTENTS_MOST: Final = 100
 """For how many different devices the nodes are looked up."""
-
-
-class _Less(NamedTuple):
-    """A smaller claim, and the hint if it could be allocated."""
-
-    devices: JSONObject
-    path: tuple[str | int, ...]
-    message: str
-    hint: str = ""
 
 
 def _lack(request: Request, context: Context) -> str:
@@ -306,8 +276,8 @@ def _lack(request: Request, context: Context) -> str:
     return known[max(known)] if known else ""
 
 
-def _without(claim: JSONObject, context: Context) -> Iterator[_Less]:
-    """Yield smaller claims, each without one part."""
+def _without(claim: JSONObject, context: Context) -> Iterator[tuple[JSONObject, Steps, str, str]]:
+    """Yield smaller claims, each without one part, with its path, and message and hint if that could be allocated."""
     path = devices_path(claim)
     devices = mapping(claim, *path)
     constraints = items(devices, "constraints")
@@ -316,24 +286,23 @@ def _without(claim: JSONObject, context: Context) -> Iterator[_Less]:
         del less["constraints"][index]
         field = field_of(constraint)
         message = f"no node has devices for all requests that meet the constraint {field}: {text(constraint, field)}"
-        yield _Less(less, ("constraints", index, field), message)
+        yield less, ("constraints", index, field), message, ""
     if len(constraints) > 1:
-        fields = [(field_of(each), each) for each in constraints]
-        named = listed(f"{field}: {text(each, field)}" for field, each in fields)
+        named = listed(f"{field_of(each)}: {text(each, field_of(each))}" for each in constraints)
         message = f"no node has devices for all requests that meet the constraints together: {named}"
-        yield _Less({**devices, "constraints": []}, ("constraints",), message)
+        yield {**devices, "constraints": []}, ("constraints",), message, ""
     for request in context.requests(claim):
         if request.path[-1] == "exactly" and at(request.content, "capacity"):
             here, less = request.path[len(path) :], deepcopy(devices)
             del value_at(less, here)["capacity"]
             message = f'no device gives request "{request.name}" the capacity that it asks for'
-            yield _Less(less, (*here, "capacity"), message, _lack(request, context))
+            yield less, (*here, "capacity"), message, _lack(request, context)
     tolerant = deepcopy(devices)
     for request in context.requests(claim):
         value_at(tolerant, request.path[len(path) :])["tolerations"] = [{"operator": "Exists"}]
     message = "the devices that fit have taints that the requests do not tolerate"
     hint = "tolerate them, or wait until they are removed: they are set in ResourceSlices and DeviceTaintRules"
-    yield _Less(tolerant, ("requests",), message, hint)
+    yield tolerant, ("requests",), message, hint
 
 
 def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONObject] | None = None) -> bool | None:
@@ -359,6 +328,5 @@ def _fits(claims: Sequence[JSONObject], context: Context, nodes: Sequence[JSONOb
 
 
 def _claim(devices: JSONObject) -> JSONObject:
-    metadata = {"name": "claim", "namespace": "default"}
-    spec = {"devices": devices}
+    metadata, spec = {"name": "claim", "namespace": "default"}, {"devices": devices}
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}

@@ -16,6 +16,7 @@ from webhook.problem import Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
+    A_VERSION,
     OTHER_HOLDER,
     SELECTING,
     WRITTEN_TYPES,
@@ -71,7 +72,9 @@ class Around:
             return None  # another rule finds the misspelt domain
         name = profile.name_in(read.domain, read.name)
         published = list(profile.devices.values())
-        is_its_own = is_published(published, name, read) or _is_recased(published, name)
+        is_its_own = is_published(published, name, read) or any(
+            name.lower() == known.lower() for each in published for known in each.names("attributes")
+        )
         is_foreign = name not in profile.removed and not is_its_own
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
         if profile.is_open and is_foreign and not is_of_other:
@@ -132,20 +135,13 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 literal = _literal(wanted, value)
                 hint = literal and f"compare it with {literal}"
                 if wanted == "version":
-                    hint = f"compare it as in {of_versions.get(read.offset, _A_VERSION)}"
+                    hint = f"compare it as in {of_versions.get(read.offset, A_VERSION)}"
                 message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
                 yield finding(selector.path, message, hint, "WrongType", read.offset)
-        for read, method in _called(selector.parts.nodes):
+        for read, taken, what in _misused(selector.parts.nodes):
             types = around.types_of(read)
-            if types and _METHODS[method] not in types:
-                message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, which has no .{method}()'
-                yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
-        for read, function in _passed(selector.parts.nodes):
-            types = around.types_of(read)
-            if types and types.isdisjoint(_TAKEN[function]):
-                message = (
-                    f'attribute "{read.domain}/{read.name}" is of type {min(types)}, which {function}() does not take'
-                )
+            if types and types.isdisjoint(taken):
+                message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, {what}'
                 yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
@@ -190,11 +186,6 @@ def is_published(devices: list[Devices], name: str, read: Read) -> bool:
     return any(each.type_of(name) for each in devices)
 
 
-def _is_recased(devices: list[Devices], name: str) -> bool:
-    """Tell whether a name differs from that of an attribute in the case of letters only."""
-    return any(name.lower() == known.lower() for each in devices for known in (*each.attributes, *each.optional))
-
-
 def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
     profile, name = known.profile, known.profile.name_in(read.domain, read.name)
     what = read.holder.removesuffix("s")
@@ -206,7 +197,7 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
         return message, wrong_holder_hint(read, selector.parts)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
-    names = {each for devices in known.devices for each in _names(devices, read)}
+    names = {each for devices in known.devices for each in devices.names(read.holder)}
     return message, _elsewhere(names, profile.driver, read, selector) or in_expression(
         selector.expression, name, sorted(names), "it has"
     )
@@ -240,13 +231,6 @@ def _in_domain(expression: str, domain: str, driver: str) -> Fix:
     return Fix("replace", corrected, safe=False)
 
 
-def _names(devices: Devices, read: Read) -> Iterator[str]:
-    if read.holder == "capacity":
-        yield from devices.capacity | devices.optional_capacity
-    else:
-        yield from (*devices.attributes, *devices.optional)
-
-
 def _literal(wanted: str, value: Any) -> str:
     """Write a value as a constant of a type; empty if it is none."""
     text_of = str(value).lower() if isinstance(value, bool) else str(value)
@@ -275,9 +259,8 @@ _OF_VERSION: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo", "maj
 _OF_TEXT: Final = frozenset({"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"})
 _METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT, "string")
 """Methods of one type only, with that type."""
-_A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 _COMPARED: Final = {
-    "version": f"a version is compared as in {_A_VERSION}",
+    "version": f"a version is compared as in {A_VERSION}",
     "string": "a text is compared as in .startsWith() or .contains()",
     "int": "a number is compared by ==, < or >",
     "bool": "true and false are conditions themselves",
@@ -300,18 +283,17 @@ _TAKEN: Final[Mapping[str, AbstractSet[str]]] = {
 """The types of attributes that functions and methods take as an argument."""
 
 
-def _passed(nodes: Iterable[Expression]) -> Iterator[tuple[Read, str]]:
-    """Find the functions to which attributes are passed."""
-    for each in nodes:
-        for argument in each.arguments if isinstance(each, Call) and each.function in _TAKEN else ():
-            read = read_of(argument)
-            if read and read.holder == "attributes" and isinstance(each, Call):
-                yield read, each.function
+def _misused(nodes: Iterable[Expression]) -> Iterator[tuple[Read, AbstractSet[str], str]]:
+    """Find methods that are called on attributes, and functions to which they are passed.
 
-
-def _called(nodes: Iterable[Expression]) -> Iterator[tuple[Read, str]]:
-    """Find the methods that are called on attributes."""
-    for each in nodes:
-        read = read_of(each.target) if isinstance(each, Call) and each.target else None
-        if read and read.holder == "attributes" and isinstance(each, Call) and each.function in _METHODS:
-            yield read, each.function
+    Returns:
+        The attribute, the types that may be there, and what is wrong with others.
+    """
+    calls = [each for each in nodes if isinstance(each, Call)]
+    for each in calls:
+        if each.function in _METHODS and each.target and (read := read_of(each.target)) and read.holder == "attributes":
+            yield read, {_METHODS[each.function]}, f"which has no .{each.function}()"
+    for each in calls:
+        for read in map(read_of, each.arguments if each.function in _TAKEN else ()):
+            if read and read.holder == "attributes":
+                yield read, _TAKEN[each.function], f"which {each.function}() does not take"

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from webhook.drivers import built_in
 from webhook.hints.names import in_expression, in_place, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
-from webhook.problem import Advice, Fix, Meant, Path, Problem
-from webhook.references.rules import (
-    Context,
-    drivers_of,
-    drivers_of_request,
-    finding,
-    rule,
-    wrong_drivers,
-)
+from webhook.problem import Advice, Fix, Meant, Problem
+from webhook.references.rules import Context, Steps, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import mistyped
 
 
@@ -87,10 +79,24 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
             if not wanted or name in wanted or name.partition("/")[0] in wanted
         ]
         if sets and all(sets):
-            for problem in wrong_drivers([each], set().union(*sets), (*path, "config"), "the requests select"):
-                step = len(path) + 1
-                moved = (*problem.path[:step], index, *problem.path[step + 1 :])
-                yield problem._replace(path=Path(moved))
+            yield from _wrong_driver(each, set().union(*sets), (*path, "config", index), "the requests select")
+
+
+def _wrong_driver(config: JSONObject, known: set[str], path: Steps, who: str) -> Iterator[Problem]:
+    """Find configuration for a driver other than the selected ones.
+
+    Args:
+        known: The drivers whose devices can be selected; empty if unknown.
+        path: Where the configuration is.
+        who: The subject of the message, such as ``the class selects``.
+    """
+    driver = text(config, "opaque", "driver")
+    if driver and known and driver not in known:
+        message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
+        advice = in_place(driver, known, "")
+        if advice.fix is None:
+            advice = Advice("name the driver of the class, or the class of the driver")
+        yield finding((*path, "opaque", "driver"), message, advice, "NeverRead")
 
 
 @rule("asks-for-nothing", *CLAIMS)
@@ -239,7 +245,8 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
     A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
     """
     known = drivers_of(items(device_class, "spec", "selectors"), context)
-    yield from wrong_drivers(items(device_class, "spec", "config"), known, ("spec", "config"), "the class selects")
+    for index, each in enumerate(items(device_class, "spec", "config")):
+        yield from _wrong_driver(each, known, ("spec", "config", index), "the class selects")
 
 
 _EXAMPLES: Final = "example.com"
@@ -272,10 +279,10 @@ def _unknown(name: str, meant: str) -> str:
     return f'no driver "{name}" is known, but "{meant}" is'
 
 
-def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
     """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
     if obj.get("kind") == "DeviceClass":
-        holders: Iterable[tuple[tuple[str | int, ...], JSONObject]] = ((("spec",), mapping(obj, "spec")),)
+        holders: Iterable[tuple[Steps, JSONObject]] = ((("spec",), mapping(obj, "spec")),)
     else:
         holders = ((request.path, request.content) for request in context.requests(obj))
     for path, holder in holders:
@@ -283,24 +290,21 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | 
             yield (*path, "selectors", index, "cel", "expression"), each
 
 
-def _in_selector(name: str, path: tuple[str | int, ...], expression: str, context: Context) -> Iterator[Problem]:
-    """Tell whether a driver on which a selector insists is mistyped."""
-    near, domains = _intended(name, context), _in_domain(name)
-    if near or domains:
-        message = (
-            _unknown(name, near) if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
-        )
-        advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
+def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:
+    """Tell whether a driver on which a selector insists is mistyped, or a domain of drivers; examples may be so."""
+    is_domain = "." in name and name != _EXAMPLES
+    near = _intended(name, context)
+    meant: Sequence[str] = [near]
+    if not near:
+        meant = [each for each in built_in() if each.partition(".")[2] == name] if is_domain else []
+    if meant:
+        what = _unknown(name, near)
+        message = what if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
+        advice = in_expression(expression, name, meant, "drivers of this domain")
         yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
 
 
-def _in_domain(name: str) -> list[str]:
-    """Return the known drivers in a domain, unless it is one for examples."""
-    is_domain = "." in name and name != _EXAMPLES
-    return [each for each in _built_in() if each.partition(".")[2] == name] if is_domain else []
-
-
-def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
     """Yield the names of classes and drivers, and their paths."""
     is_class = obj.get("kind") == "DeviceClass"
     where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
@@ -311,16 +315,9 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
         yield (*request.path, "deviceClassName"), request.class_name
 
 
-@cache
-def _built_in() -> tuple[str, ...]:
-    """Return the names of drivers with a profile; importing their reader would take longer than judging a claim."""
-    profiles = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "profiles")
-    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))
-
-
 def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known, own = _built_in(), {*context.profiled, *context.noted_drivers}
+    known, own = built_in(), {*context.profiled, *context.noted_drivers}
     if name in known or name in own:
         return ""
     if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):

@@ -12,7 +12,7 @@ from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, items, number, text, texts
 from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, drivers_of_request, finding, rule
+from webhook.references.rules import Context, Steps, drivers_of_request, finding, rule
 from webhook.spelling import nearest
 
 _FIELDS: Final = ("matchAttribute", "distinctAttribute")
@@ -31,7 +31,7 @@ class _Constraint(NamedTuple):
         requests: The requests whose devices it compares.
     """
 
-    path: tuple[str | int, ...]
+    path: Steps
     domain: str
     name: str
     requests: list[Request]
@@ -121,9 +121,8 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
     for each in _constraints(claim, context, *_FIELDS) if context.fleet is None else ():
         for request in each.requests:
             profile, known = _profiled(request, context)
-            is_of_another = (
-                each.domain not in {"", profile.driver} and context.profile(each.domain) if profile else None
-            )
+            others = {"", profile.driver if profile else ""}
+            is_of_another = each.domain not in others and context.profile(each.domain)
             if profile and (each.domain, each.name) not in known and (is_of_another or not profile.is_open):
                 message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
                 yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
@@ -138,7 +137,7 @@ def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[
         return None, []
     kind = "" if request.device_class else profile.classes.get(request.class_name, "")
     devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
-    names = {name for each in devices for name in (*each.attributes, *each.optional)}
+    names = {name for each in devices for name in each.names("attributes")}
     places = (name.rpartition("/") for name in sorted(names))
     return profile, [(domain or profile.driver, name) for domain, _, name in places]
 
@@ -148,10 +147,10 @@ def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advic
     meant = ""
     if near := nearest(constraint.name, [name for domain, name in known if domain == constraint.domain]):
         meant = f"{constraint.domain}/{near}"
-    elif near := nearest(constraint.domain, [domain for domain, name in known if name == constraint.name]):
+    elif near := nearest(constraint.domain, domains := [domain for domain, name in known if name == constraint.name]):
         meant = f"{near}/{constraint.name}"
-    elif len(others := [domain for domain, name in known if name == constraint.name]) == 1:
-        meant = f"{others[0]}/{constraint.name}"
+    elif len(domains) == 1:
+        meant = f"{domains[0]}/{constraint.name}"
     if meant:
         return Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
     full = sorted(f"{domain}/{name}" for domain, name in known)

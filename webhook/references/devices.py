@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.parts import Blame, Parts, Read, start_of
 from webhook.deviceselectors.reads import guarded, reads
@@ -15,8 +14,9 @@ from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, items, text
 from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, contents_of_class, finding, rule
+from webhook.references.rules import Context, Steps, contents_of_class, finding, rule
 from webhook.references.selecting import (
+    A_VERSION,
     OTHER_HOLDER,
     SELECTING,
     failures,
@@ -108,36 +108,26 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
         elif not fault.detail.has_overload:
             advice = Advice(_of_types(fleet, first.content, each.parts))
         part = fleet.first_false_part(each.own[each.place], first.content)
-        yield finding(each.path, message, advice, "Fails", None if part is None else _failing_at(part, missing))
-
-
-def _failing_at(part: Expression, missing: str) -> int:
-    """Return the offset at which a part of a selector fails: of the missing read, otherwise of its beginning."""
-    return next((read.offset for read in reads(part) if read.name == missing), start_of(part))
+        lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
+        character = lacking_read.offset if lacking_read else start_of(part) if part else None
+        yield finding(each.path, message, advice, "Fails", character)
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:
-    """Name the types of attributes that a selector misuses."""
+    """Name the types of attributes that a selector misuses; of a version, how it is compared, as it is written."""
     bindings = fleet.bindings(content)
     if bindings is None:
         return ""
     known = bindings["device"]["attributes"]
+    of_versions = {each.read.offset: each.of_versions for each in reversed(text_comparisons(parts))}
     found = []
     for read in reads_of(parts):
         if read.holder == "attributes" and read.name in known[read.domain]:
             type_ = type_of(known[read.domain][read.name]).name
-            found.append(f"{read.name} is of type {_as_version(read, parts) if type_ == _VERSION else type_}")
+            if type_ == "kubernetes.Semver":
+                type_ = f"version: compare it as in {of_versions.get(read.offset, A_VERSION)}"
+            found.append(f"{read.name} is of type {type_}")
     return listed(found)
-
-
-def _as_version(read: Read, parts: Parts) -> str:
-    """Show how a version is compared, by the operator and the text that are written."""
-    of_versions = (each.of_versions for each in text_comparisons(parts) if each.read.offset == read.offset)
-    return f"version: compare it as in {next(of_versions, _A_VERSION)}"
-
-
-_VERSION: Final = "kubernetes.Semver"
-_A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 
 
 _TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
@@ -166,7 +156,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _nothing(
-    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: tuple[str | int, ...], who: str
+    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: Steps, who: str
 ) -> Iterator[Problem]:
     answer = fleet.sorted_out(around, own)
     if answer.taken or answer.failing:
@@ -237,15 +227,14 @@ def _replaced(expression: str, written: str, meant: str) -> Fix | None:
     pattern = rf"""(?<![\w."']){re.escape(written)}(?![\w."'])"""
     if written.startswith('"'):
         pattern = rf"""(["']){re.escape(written[1:-1])}\1"""
-    corrected, count = re.subn(pattern, lambda found: _in_quotes_of(found[0], meant), expression)
+
+    def in_its_quotes(found: re.Match[str]) -> str:
+        inner, quote = meant[1:-1], found[0][0]
+        is_simple = quote in "\"'" and meant.startswith('"') and not {*inner} & {"'", '"', "\\"}
+        return f"{quote}{inner}{quote}" if is_simple else meant
+
+    corrected, count = re.subn(pattern, in_its_quotes, expression)
     return Fix("replace", corrected, safe=False) if count == 1 else None
-
-
-def _in_quotes_of(written: str, meant: str) -> str:
-    """Return a constant in the quotes of the one that it replaces, if it has quotes and needs no escapes."""
-    inner = meant[1:-1]
-    is_simple = written[0] in "\"'" and meant.startswith('"') and not {*inner} & {"'", '"', "\\"}
-    return f"{written[0]}{inner}{written[0]}" if is_simple else meant
 
 
 def _letters(value: str) -> str:

@@ -55,13 +55,8 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, "this is not a quantity: the API server refuses the quota", reason="Invalid")
         if "/" not in key:
             if key not in _STANDARD and not key.startswith(_PAGES):
-                hint = instead(key, _STANDARD, "such names")
-                yield finding(
-                    path,
-                    f'"{key}" is not a standard resource for quotas: the API server refuses the quota',
-                    hint,
-                    "Invalid",
-                )
+                message = f'"{key}" is not a standard resource for quotas: the API server refuses the quota'
+                yield finding(path, message, instead(key, _STANDARD, "such names"), "Invalid")
         elif hint := _uncounted(key, kinds, context):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:

@@ -84,7 +84,7 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
-        elif resource := next(filter(_is_of_dra, texts(each, "resources")), ""):
+        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             for place, group in enumerate(groups):
                 if nearest(group, [DRA]):
@@ -93,14 +93,10 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                     break
             else:
                 if groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
-                    hint = f"add a rule with apiGroups: [{DRA}]"
+                    place = texts(each, "resources").index(resource)
                     yield finding(
-                        (*path, "resources", texts(each, "resources").index(resource)), message, hint, "Unknown"
+                        (*path, "resources", place), message, f"add a rule with apiGroups: [{DRA}]", "Unknown"
                     )
-
-
-def _is_of_dra(resource: str) -> bool:
-    return resource.partition("/")[0] in _RESOURCES
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:

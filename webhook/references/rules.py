@@ -12,7 +12,6 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
-from webhook.hints.names import in_place, listed
 from webhook.inventory import Inventory, devices_path, is_claim
 from webhook.inventory.claims import Request, requests_of, source
 from webhook.inventory.objects import CLAIMS, is_noted
@@ -32,6 +31,9 @@ from webhook.objects import (
 from webhook.problem import WARNING, Advice, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+Steps = tuple[str | int, ...]
+"""The steps to a field."""
 
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog, Content
@@ -171,10 +173,6 @@ class Context:
         if self.is_cluster or isinstance(known.hint, Meant):
             return known
         return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
-
-    def pass_over_devices(self) -> None:
-        """Skip further checks of devices: they take too much work."""
-        self.passes_over_devices = True
 
     @property
     def fleet(self) -> Fleet | None:
@@ -338,17 +336,7 @@ def rule(
     of_field: bool = False,
     part: str = "",
 ) -> Callable[[Check], Check]:
-    """Declare a rule; ``draguard explain`` shows its docstring.
-
-    Args:
-        kinds: The kinds that it checks.
-        needs: The kinds; the rule applies if one of them is known.
-        level: The level of its findings.
-        beside_devices: Whether it applies only where devices are known.
-        of_reads: Whether each finding is about one read of an expression.
-        of_field: Whether its findings are about one field, so that they hold in an object with errors in others.
-        part: The field of devices without which it finds nothing.
-    """
+    """Declare a rule; ``draguard explain`` shows its docstring. The arguments are those of :class:`Rule`."""
 
     def declare(check: Check) -> Check:
         doc = check.__doc__ or ""
@@ -412,24 +400,6 @@ def field_of(constraint: JSONObject) -> str:
     return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
 
 
-def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
-    """Find configuration for drivers other than the selected ones.
-
-    Args:
-        known: The drivers whose devices can be selected; empty if unknown.
-        path: Where the configuration is.
-        who: The subject of the message, such as ``the class selects``.
-    """
-    for index, each in enumerate(config):
-        driver = text(each, "opaque", "driver")
-        if driver and known and driver not in known:
-            message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
-            advice = in_place(driver, known, "")
-            if advice.fix is None:
-                advice = Advice("name the driver of the class, or the class of the driver")
-            yield finding((*path, index, "opaque", "driver"), message, advice, "NeverRead")
-
-
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     """Return the drivers that selectors insist on; more than one if they contradict each other."""
     if not any(".driver" in text(each, "cel", "expression") for each in selectors):
@@ -437,6 +407,20 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     from webhook.deviceselectors import reads  # most objects have no such selectors
 
     return reads.drivers_of(selectors, context.release, context.gates)
+
+
+def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
+    for kind in kinds or CONTAINERS[:2]:
+        for index, each in enumerate(items(pod, "spec", kind)):
+            yield ("spec", kind, index), each
+
+
+def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
+    """Yield what containers use of a pod's claims, each with its path and the container."""
+    for path, container in containers_of(pod, *CONTAINERS):
+        for index, use in enumerate(items(container, "resources", "claims")):
+            yield (*path, "resources", "claims", index), container, use
 
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

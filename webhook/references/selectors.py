@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Final
 
 from webhook import formats
+from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
-from webhook.deviceselectors.parts import Parts, Read, parts_of, read_of, start_of
-from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
+from webhook.deviceselectors.parts import TURNED, Parts, Read, parts_of, read_of, start_of
+from webhook.deviceselectors.reads import constants, depends_on_device, guarded, tested_origins, with_constant
 from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
+from webhook.drivers import Devices
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
-from webhook.hints.names import in_expression
+from webhook.hints.names import ask_first, in_expression
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Problem
+from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.records import NamedTuple
+from webhook.references.attributes import Around, is_published, unmatched_selectors
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
 from webhook.spelling import nearest
@@ -36,28 +40,31 @@ class _ExpressionFinding(NamedTuple):
     character: int | None = None
 
 
-def _of_expressions(
-    obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_ExpressionFinding]]
-) -> Iterator[Problem]:
-    """Check expressions by themselves; each is checked once, even if it occurs often."""
-    for each in selectors_of(obj, context):
-        memo = each.parts.memo
-        if name not in memo:
-            memo[name] = list(check(each.parts, context))
-        for found in memo[name]:
-            yield finding(each.path, *found)
+Check = Callable[[Parts, Context], Iterator[_ExpressionFinding]]
 
 
-@rule("selector-constant", *SELECTING, of_field=True)
-def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
+    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often."""
+
+    def declare(check: Check) -> Check:
+        @rule(name, *SELECTING, of_field=True)
+        @wraps(check)
+        def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
+            for each in selectors_of(obj, context):
+                for found in each.parts.once(name, lambda parts: list(check(parts, context))):
+                    yield finding(each.path, *found)
+
+        return check
+
+    return declare
+
+
+@_rule_of_expressions("selector-constant")
+def selector_constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
     A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
     """
-    yield from _of_expressions(obj, context, "selector-constant", _constant)
-
-
-def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     for part in parts.all:
         if depends_on_device(part):
             continue
@@ -66,23 +73,22 @@ def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         except CelError as error:
             is_known = current().left >= 0  # else there was no work left to find out
             if is_known and not list(constants(within(part))):  # a separate rule reports those
-                yield _ExpressionFinding(
-                    f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part)
-                )
+                message = f"the selector fails for every device: {error}"
+                yield _ExpressionFinding(message, "", "NeverHolds", start_of(part))
             return
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
             message = f"{subject} is false for every device: it selects nothing"
-            yield _ExpressionFinding(
-                message, "compare what a device has, such as device.driver", "NeverHolds", start_of(part)
-            )
+            hint = "compare what a device has, such as device.driver"
+            yield _ExpressionFinding(message, hint, "NeverHolds", start_of(part))
             return
         if whole and value is True:
-            yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
+            break
+    else:
+        if not always_holds(parts):
             return
-    if always_holds(parts):
-        yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
+    yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
 @rule("selector-contradiction", *SELECTING)
@@ -95,10 +101,12 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
     for each in selectors_of(obj, context):
         before = [text(one, "cel", "expression") for one in (*each.around, *each.own[: each.place])]
         key = "\0".join(("conflict", *before))
-        if key not in each.parts.memo:
-            known = [parts for one in before if (parts := parts_of(one, context.release, context.gates))]
-            each.parts.memo[key] = conflict_of([*known, each.parts])
-        conflict = each.parts.memo[key]
+
+        def conflicting(parts: Parts, before: Iterable[str] = before) -> Conflict | None:
+            known = (parts_of(one, context.release, context.gates) for one in before)
+            return conflict_of([*filter(None, known), parts])
+
+        conflict = each.parts.once(key, conflicting)
         if conflict and conflict.is_of_last:
             message, hint = _contradiction(each.parts, conflict)
             yield finding(each.path, message, hint, "NeverHolds", start_of(conflict.conditions[-1].part))
@@ -120,43 +128,34 @@ def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
     return f"{written} cannot hold together: {never}", ""
 
 
-@rule("selector-comment", *SELECTING, of_field=True)
-def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector of one line ends with a comment that holds conditions, which do not count.
-
-    YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
-    """
-    yield from _of_expressions(obj, context, "selector-comment", _comment)
-
-
 _TEXT_OR_COMMENT: Final = Pattern(
     r"""\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|(//.*)""", re.DOTALL
 )
 """A text in quotes, in which // begins no comment, or a comment."""
 
 
-def _comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+@_rule_of_expressions("selector-comment")
+def selector_comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+    """A selector of one line ends with a comment that holds conditions, which do not count.
+
+    YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
+    """
     if "//" not in parts.text or "\n" in parts.text.strip():
         return
     for each in _TEXT_OR_COMMENT.finditer(parts.text):
         if each[1] and ("&&" in each[1] or "||" in each[1]):
             hint = "in YAML > joins lines: write | in its place, or leave the comment out"
-            yield _ExpressionFinding(
-                "the conditions behind // are a comment and do not count", hint, "Comment", each.start()
-            )
+            message = "the conditions behind // are a comment and do not count"
+            yield _ExpressionFinding(message, hint, "Comment", each.start())
 
 
-@rule("impossible-name", *SELECTING, of_field=True)
-def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-name")
+def impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
     """
-    yield from _of_expressions(obj, context, "impossible-name", _impossible_name)
-
-
-def _impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
@@ -174,22 +173,17 @@ def _domain(read: Read, expression: str) -> Advice:
     written = rf"""device\.{read.holder}\[["']{re.escape(read.domain)}["']\](?!\.)"""
     meant = f'device.{read.holder}["{domain}"].{name}'
     corrected = re.sub(written, lambda _: meant, expression)
-    return Advice(
-        f"domain and name are two steps: {meant}", Fix("replace", corrected) if corrected != expression else None
-    )
+    fix = Fix("replace", corrected) if corrected != expression else None
+    return Advice(f"domain and name are two steps: {meant}", fix)
 
 
-@rule("impossible-constant", *SELECTING, of_field=True)
-def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-constant")
+def impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.
     """
-    yield from _of_expressions(obj, context, "impossible-constant", _impossible_constant)
-
-
-def _impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for call in constants(parts.nodes):
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
@@ -197,10 +191,8 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Expression
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
             near, is_certain = near_quantity(value)
-            advice = with_constant(parts.text, call, near, safe=is_certain)
-            yield _ExpressionFinding(
-                f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset
-            )
+            advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
+            yield _ExpressionFinding(f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
         elif call.function == "semver" and (fault := _not_a_version(value)):
             advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
             yield _ExpressionFinding(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
@@ -214,20 +206,16 @@ def _not_a_version(value: str) -> str:
     return ""
 
 
-@rule("impossible-case", *SELECTING, of_field=True)
-def impossible_case(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
-
-    lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
-    """
-    yield from _of_expressions(obj, context, "impossible-case", _impossible_case)
-
-
 _CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
 _SOUGHT: Final = frozenset({"contains", "startsWith", "endsWith", "_==_"})
 
 
-def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+@_rule_of_expressions("impossible-case")
+def impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+    """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
+
+    lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
+    """
     for node in parts.nodes:
         if not isinstance(node, Call) or node.function not in _SOUGHT:
             continue
@@ -243,18 +231,14 @@ def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             yield _ExpressionFinding(message, advice, "NeverHolds", literal.offset)
 
 
-@rule("impossible-read", *SELECTING, of_field=True)
-def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-read")
+def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
     In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version; a
     list only with the feature gate DRAListTypeAttributes. The read is a run-time error, which ends the scheduling of
     the pod for all nodes. Quantities are in device.capacity.
     """
-    yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
-
-
-def _impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     dotted: set[int] = set()
     for node in parts.nodes:
         if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
@@ -267,18 +251,17 @@ def _impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFind
             yield _without_domain(own)
             continue
         read = read_of(node.operand) if isinstance(node, Select) else None
-        if read and isinstance(node, Select) and node.field in _METHODS and read.holder == "attributes":
+        if read and isinstance(node, Select):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            hint = f"the parts of a version are methods: .{node.field}()"
-            yield _ExpressionFinding(message, hint, "Impossible", node.offset)
-        elif read and isinstance(node, Select) and node.field in WRITTEN_TYPES and not own:
-            message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            hint = f"an attribute is read without its type: leave out .{node.field}"
-            corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
-            is_plain = parts.text[node.offset :].startswith(f".{node.field}")
-            yield _ExpressionFinding(
-                message, Advice(hint, Fix("replace", corrected) if is_plain else None), "Impossible", node.offset
-            )
+            if node.field in _METHODS and read.holder == "attributes":
+                hint = f"the parts of a version are methods: .{node.field}()"
+                yield _ExpressionFinding(message, hint, "Impossible", node.offset)
+            elif node.field in WRITTEN_TYPES and not own:
+                corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
+                is_plain = parts.text[node.offset :].startswith(f".{node.field}")
+                hint = f"an attribute is read without its type: leave out .{node.field}"
+                advice = Advice(hint, Fix("replace", corrected) if is_plain else None)
+                yield _ExpressionFinding(message, advice, "Impossible", node.offset)
         read = _as_quantity(node)
         if read and read.holder == "attributes":
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
@@ -308,9 +291,8 @@ def _without_domain(read: Read) -> _ExpressionFinding:
     from webhook.hints.selectors import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
 
     message = f'device.{read.holder}["{read.domain}"] takes the domain of attributes, not the name of one'
-    return _ExpressionFinding(
-        message, f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}', "Impossible", read.offset
-    )
+    hint = f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}'
+    return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
 def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | None:
@@ -353,19 +335,11 @@ def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
     for each in selectors_of(obj, context):
         if fleet is not None and failures(each, fleet):
             continue  # the error on published devices tells more
-        for found in _order_of_texts(each.parts):
-            yield finding(each.path, *found)
-
-
-def _order_of_texts(parts: Parts) -> Iterator[_ExpressionFinding]:
-    for each in text_comparisons(parts):
-        if each.operator in _ORDERING and each.is_number:
-            message = f'"{each.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
-            hint = f"compare a version as in {each.of_versions}, a number without quotes"
-            yield _ExpressionFinding(message, hint, "WrongType", each.offset)
-
-
-_ORDERING: Final = frozenset({"<", "<=", ">", ">="})
+        for one in text_comparisons(each.parts):
+            if one.operator in TURNED and one.is_number:  # an ordering
+                message = f'"{one.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
+                hint = f"compare a version as in {one.of_versions}, a number without quotes"
+                yield finding(each.path, message, hint, "WrongType", one.offset)
 
 
 @rule("misspelt-domain", *SELECTING, of_field=True)
@@ -390,3 +364,55 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 advice = in_expression(each.expression, read.domain, [near], "")
                 yield finding(each.path, message, advice, "Misspelt", read.domain_offset)
+
+
+@rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)
+def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute that not every device of its driver has, without checking for it first.
+
+    On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
+        for read in reads_of(selector.parts):
+            known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
+            if not known or not known.is_certain:
+                continue
+            name = known.profile.name_in(read.domain, read.name)
+            if is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
+                optional.setdefault(read[:3], (read, known.profile.driver))
+        if not optional:
+            continue
+        safe = guarded(selector.expression, optional, context.release, context.gates)
+        advice = ask_first(safe)
+        for read, driver in optional.values():
+            message = f'not every device of driver "{driver}" has "{read.name}": '
+            message += "the error on a device without it ends scheduling for all nodes"
+            yield finding(selector.path, message, advice, "Fails", read.offset)
+
+
+def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
+    return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
+
+
+@rule("driver-not-tested", "DeviceClass", level=NOTE)
+def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
+
+    Its selectors are evaluated for the devices of all drivers. On a device of another driver the read is an error,
+    which ends the scheduling of the pod for all nodes. That works as long as a cluster has one driver.
+    """
+    tested: set[str] = set()
+    for selector in unmatched_selectors(obj, context):
+        for read in reads_of(selector.parts):
+            is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
+            if not read.is_guarded and not is_tested:
+                message = (
+                    f'no selector tests the driver, and devices of other drivers have no "{read.domain}/{read.name}"'
+                )
+                driver = "DRIVER" if read.domain == STANDARD_DOMAIN else read.domain
+                hint = f'test it first: device.driver == "{driver}" && …'
+                yield finding(selector.path, message, hint, "Fails", read.offset)
+                return
+        tested |= tested_origins(selector.parts.root)
