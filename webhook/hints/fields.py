@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.api.core import placement
@@ -113,11 +113,15 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         return _repeated(problem, obj)
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
-    if problem.allowed:
-        if problem.value in _ELSEWHERE:
-            return Advice(_ELSEWHERE[problem.value])
-        return _supported(problem.value, problem.allowed)
-    if problem.detail in _MISNAMED:
+    written, allowed = problem.value, problem.allowed
+    if allowed and written in _ELSEWHERE:
+        return Advice(_ELSEWHERE[written])
+    if allowed and written not in allowed:  # else it may lack its gate
+        same = _SAME.get(written.lower(), "")
+        meant = certain(written, allowed) or (same if same in allowed else "")
+        near = meant or nearest(written, allowed)
+        return _rename(near, safe=bool(meant)) if near else Advice()
+    if not allowed and problem.detail in _MISNAMED:
         return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=_MISNAMED[problem.detail])
     return Advice()
 
@@ -135,22 +139,8 @@ _SAME: Final = {
 """Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
 
 
-def _supported(written: str, allowed: Sequence[str]) -> Advice:
-    """Suggest the supported value that is meant by an unsupported one; empty if unclear."""
-    same = _SAME.get(written.lower(), "")
-    if written in allowed:  # it may lack its gate
-        return Advice()
-    if meant := certain(written, allowed) or (same if same in allowed else ""):
-        return _rename(meant)
-    return _rename(near, safe=False) if (near := nearest(written, allowed)) else Advice()
-
-
 def _rename(name: str, *, safe: bool = True) -> Advice:
     return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
-
-
-def _unchanged(problem: Problem, _obj: Any) -> Advice:
-    return Advice("" if "status" in problem.path[:1] else "delete the object and create it again")
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
@@ -282,28 +272,24 @@ def _mode(problem: Problem, obj: Any) -> Advice:
     return Advice(f"{problem.value} {now}" if problem.value in _CLASSIC_MODES else "")
 
 
-def _source(_problem: Problem, _obj: Any) -> Advice:
-    return Advice(
-        "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
-    )
+def _if(condition: object, hint: str) -> Advice:
+    return Advice(hint if condition else "")
 
 
-def _prefixed(problem: Problem, obj: Any) -> Advice:
-    name = value_at(obj, problem.path)
-    is_short = isinstance(name, str) and name and "/" not in name
-    return Advice(f"put a domain in front of it, as in example.com/{name}" if is_short else "")
+def _is_short(name: Any) -> bool:
+    return isinstance(name, str) and name != "" and "/" not in name
 
 
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
-    "immutable": _unchanged,
+    "immutable": lambda problem, _: _if("status" not in problem.path[:1], "delete the object and create it again"),
     "requests-that-exist": _request,
     "container-claims": _claim,
-    "claim-names": lambda problem, _: Advice(
-        "add a name, by which containers use the claim" if problem.reason == REQUIRED else ""
-    ),
+    "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
-    "one-source": _source,
+    "one-source": lambda *_: Advice(
+        "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
+    ),
     "one-way-to-select-nodes": lambda *_: Advice(
         "nodeName for the devices of one node, nodeSelector for those of some nodes, allNodes: true for those of all"
     ),
@@ -314,17 +300,19 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
         f"set `{'deviceClassName' if obj.get('apiVersion') == _FLAT else 'exactly'}` for one class, "
         "or list alternatives in `firstAvailable`, most preferred first"
     ),
-    "pods-that-end": lambda problem, _: Advice("write restartPolicy: Never" if problem.reason == REQUIRED else ""),
+    "pods-that-end": lambda problem, _: _if(problem.reason == REQUIRED, "write restartPolicy: Never"),
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
-    "prefixed-resource-name": _prefixed,
+    "prefixed-resource-name": lambda problem, obj: _if(
+        _is_short(name := value_at(obj, problem.path)), f"put a domain in front of it, as in example.com/{name}"
+    ),
     "devices-or-counters": lambda *_: Advice(
         "write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"
     ),
     "timestamp": lambda *_: Advice("write a time as in 2026-01-31T12:00:00Z"),
-    "required": lambda problem, _: Advice(
-        "NoSchedule keeps new pods away, NoExecute evicts running ones, too" if problem.path[-1:] == ("effect",) else ""
+    "required": lambda problem, _: _if(
+        problem.path[-1:] == ("effect",), "NoSchedule keeps new pods away, NoExecute evicts running ones, too"
     ),
     "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
     "value-to-tolerate": of_toleration,

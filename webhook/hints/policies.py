@@ -31,16 +31,13 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
-            if meant := _INSTEAD.get(name) or _called_otherwise(name, environment):
-                return meant
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _another(name, known)
+            return _INSTEAD.get(name) or _called_otherwise(name, environment) or _another(name, known)
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
-            parts = parts_with(name, owner, environment)
-            nearer = _another(name, _fields(owner, environment))
+            parts, nearer = parts_with(name, owner, environment), _another(name, _fields(owner, environment))
             return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
