@@ -52,7 +52,9 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """
     kind = text(obj, "kind")
     if kind == "Node":
-        return _of_node(scene, obj, subject)
+        found = list(drivers.of_node(scene, obj)) or [Cause(drivers.summary(scene, obj), (ref_of(obj),), is_well=True)]
+        evidence = [obj, *(each.workload for each in drivers.running(scene))]
+        return _answer(scene, subject, "node", found, evidence=evidence)
     if kind == "ResourceClaim":
         return _of_claim(scene, obj, subject)
     if kind == "Pod":
@@ -156,12 +158,8 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         first = found[0]
         said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
         found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
-    around = [
-        *([asked] if asked else []),
-        pod,
-        *scene.owners(pod),
-        *(each.claim for each in used if not name_of(each.claim).endswith(MADE)),
-    ]
+    made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
+    around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
     return _answer(scene, subject, stage, found, helps=helps, evidence=around)
 
 
@@ -189,13 +187,6 @@ def _uncollected(scene: Scene, obj: JSONObject, subject: str, kind: str) -> dict
     return _answer(scene, subject, started.stage_of(obj), [found], evidence=[obj])
 
 
-def _of_node(scene: Scene, node: JSONObject, subject: str) -> dict[str, Any]:
-    found = list(drivers.of_node(scene, node))
-    if not found:
-        found = [Cause(drivers.summary(scene, node), (ref_of(node),), is_well=True)]
-    return _answer(scene, subject, "node", found, evidence=[node, *(each.workload for each in drivers.running(scene))])
-
-
 def _answer(
     scene: Scene,
     subject: str,
@@ -206,7 +197,9 @@ def _answer(
     evidence: Sequence[JSONObject] = (),
 ) -> dict[str, Any]:
     about = dict.fromkeys(ref for each in found for ref in each.about)
-    lines = [_line(subject, each) for each in found]
+    # No name commands a terminal from these lines, and none is too long.
+    lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
+    lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
     every = dict.fromkeys([*helps, *(help_ for each in found[:1] for help_ in each.helps)])
     return {
         "asked": subject,
@@ -219,12 +212,6 @@ def _answer(
         "evidence": list(_evidence(scene, evidence)),
         "kubernetes": str(scene.settings),
     }
-
-
-def _line(subject: str, cause: Cause) -> str:
-    """Write a cause as one line, which no name commands a terminal from, and that is not too long."""
-    line = printable(" ".join(f"{subject}: {cause.text}".split()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def _evidence(scene: Scene, objects: Sequence[JSONObject]) -> Iterator[dict[str, Any]]:

@@ -8,27 +8,18 @@ from typing import Final
 from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
 from webhook.hints.names import listed
-from webhook.inventory.claims import requests_of, results_of
+from webhook.inventory.claims import requests_of, results_of, sources_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.simulation.causes import RequestKey, key_of, shortfall_of, taints_of, wanted_of, whole
 from webhook.simulation.holders import used_by
-from webhook.simulation.nodes import Taint, taint_of
+from webhook.simulation.nodes import taint_of
 from webhook.simulation.rejections import Group
 from webhook.simulation.verdicts import Needs, Round
 from webhook.simulation.workloads import priority
 from webhook.why import drivers
 from webhook.why.containers import brief
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, ref_of
-
-_EVICTED: Final = "DeviceTaintManagerEviction"
-_SORTS: Final = {
-    **dict.fromkeys(("seen", "ofClass", "selected"), "no-device"),
-    **dict.fromkeys(("free", "enough", "together"), "devices-in-use"),
-    "tolerated": "devices-tainted",
-    "constrained": "constraints",
-}
-"""The sorts of causes, by the step that leaves too few devices."""
 
 
 class _Asked:
@@ -147,18 +138,9 @@ class Lacks:
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
-        steps = {
-            "seen": self._not_of_class,
-            "ofClass": self._not_of_class,
-            "selected": self._not_selected,
-            "free": self._not_free,
-            "tolerated": self._not_tolerated,
-            "enough": self._not_enough,
-            "constrained": self._not_constrained,
-            "together": self._not_enough,
-        }
-        found = steps[STEPS[asked.step]](asked)
-        return found if found.sort else found._replace(sort=_SORTS[STEPS[asked.step]])
+        say, sort = self._OF_STEPS[STEPS[asked.step]]
+        found = say(self, asked)
+        return found if found.sort else found._replace(sort=sort)
 
     def _not_of_class(self, asked: _Asked) -> Cause:
         scene, name = self._scene, asked.device_class
@@ -181,10 +163,8 @@ class Lacks:
             return Cause(f"{asked.who} wants {devices} on one node: no node has more than {count}", asked.about)
         hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
         said = asked.first("because") or hint
-        return Cause(
-            f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}",
-            (Ref("DeviceClass", name), *asked.about, *(Ref("Driver", each) for each in selected)),
-        )
+        about = (Ref("DeviceClass", name), *asked.about, *(Ref("Driver", each) for each in selected))
+        return Cause(f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}", about)
 
     def _not_selected(self, asked: _Asked) -> Cause:
         wish, because = asked.first("selecting"), asked.first("because")
@@ -193,15 +173,11 @@ class Lacks:
             return Cause(f"{asked.who} wants {devices} on one node: no node has more than {most}", asked.about)
         claim = self._scene.cluster.claim(asked.key[0])
         because = because or next(self._scene.rule("not-published", claim or {}), "")
-        selecting = (
-            f"has {wish}, as the selector of {asked.who} wants" if wish else f"matches the selector of {asked.who}"
-        )
+        selecting = f"has {wish}, as the selector of {asked.who} wants"
+        selecting = selecting if wish else f"matches the selector of {asked.who}"
         total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
         said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
-        return Cause(
-            f"no device {selecting}: {said}{because and f', as {brief(because)}'}",
-            asked.about,
-        )
+        return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
 
     # -- holders
 
@@ -267,7 +243,9 @@ class Lacks:
                 f"{ref_of(rules[0])} taints {devices} of class {asked.device_class}: {written}, which {asked.who} "
                 "does not tolerate"
             )
-        places = self._with(taints)
+        catalog = self._scene.cluster.allocator.catalog
+        devices_of = (device for each in catalog.slices for device in each.devices)
+        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
         if (evicted := self._evicted()) and places:
             said = (
                 f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
@@ -277,20 +255,11 @@ class Lacks:
         about = (*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names))
         return Cause(said, (*map(ref_of, rules), *about, *asked.about), stage="ended" if evicted else "")
 
-    def _with(self, taints: Sequence[Taint]) -> list[str]:
-        """Return the devices that have some taints."""
-        return [
-            str(device)
-            for each in self._scene.cluster.allocator.catalog.slices
-            for device in each.devices
-            if any(taint_of(one) in taints for one in device.content.taints)
-        ]
-
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
         owner = self._scene.owner(self._pod)
         gone = self._scene.of_gone(f"{name_of(owner)}-", namespace_of(self._pod)) if owner else ()
-        return next((text(each.about, "name") for each in gone if each.reason == _EVICTED), "")
+        return next((text(each.about, "name") for each in gone if each.reason == "DeviceTaintManagerEviction"), "")
 
     # -- capacity, counters, constraints
 
@@ -310,9 +279,8 @@ class Lacks:
         ]
         more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
         sets = tuple(Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX])
-        return Cause(
-            "; ".join([said, *filter(None, [", ".join([*taken, *more])])]), (*_refs(held)[:6], *sets, *asked.about)
-        )
+        about = (*_refs(held)[:6], *sets, *asked.about)
+        return Cause("; ".join(filter(None, [said, ", ".join([*taken, *more])])), about)
 
     def _taken(self, held: JSONObject, capacity: str) -> str:
         """Write which devices a claim has, with how much of their capacity."""
@@ -331,6 +299,16 @@ class Lacks:
             asked.about,
         )
 
+    _OF_STEPS: Final = {
+        **dict.fromkeys(("seen", "ofClass"), (_not_of_class, "no-device")),
+        "selected": (_not_selected, "no-device"),
+        "free": (_not_free, "devices-in-use"),
+        "tolerated": (_not_tolerated, "devices-tainted"),
+        **dict.fromkeys(("enough", "together"), (_not_enough, "devices-in-use")),
+        "constrained": (_not_constrained, "constraints"),
+    }
+    """What is said of a request, and the sort of the cause, by the step that leaves too few devices."""
+
     # -- requests that could each be met alone
 
     def _together(self) -> Cause:
@@ -345,17 +323,14 @@ class Lacks:
         if not full:
             return self._apart(meeting, about)
         details = next((brief(each) for group in full for each in group.details), "each could be met alone")
-        constraint = next(
-            (
-                (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
-                for claim in self._needs.claims
-                for each in items(claim, "spec", "devices", "constraints")
-                for field in ("matchAttribute", "distinctAttribute")
-                if text(each, field)
-            ),
-            None,
+        attributes = (
+            (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
+            for claim in self._needs.claims
+            for each in items(claim, "spec", "devices", "constraints")
+            for field in ("matchAttribute", "distinctAttribute")
+            if text(each, field)
         )
-        devices = self._contested(full[0])
+        devices, constraint = self._contested(full[0]), next(attributes, None)
         if constraint and not devices:
             written, attribute = constraint
             return Cause(
@@ -363,7 +338,8 @@ class Lacks:
                 f"one {attribute} (a constraint), and no node has such devices together: {details}",
                 (written, *about, Ref("Attribute", attribute)),
             )
-        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in self._entries()) or "its requests"
+        entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
+        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
         need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
         names = (Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX])
         return Cause(f"{who} {need}cannot be met together on one node: {details}", (*about, *names))
@@ -378,15 +354,6 @@ class Lacks:
             where.append(f"for {asked.who} ({asked.device_class}) on {shortened(names) or 'none'}")
         said = "no single node has devices for all requests of its claims together: they are"
         return Cause(f"{said} {', '.join(where)}", (*nodes[:4], *about))
-
-    def _entries(self) -> Iterator[tuple[str, Ref]]:
-        """Yield the names that the pod gives its claims, each with the claim or template that the user wrote."""
-        statuses = items(self._pod, "status", "resourceClaimStatuses")
-        made = {text(each, "name"): text(each, "resourceClaimName") for each in statuses}
-        for entry in items(self._pod, "spec", "resourceClaims"):
-            name = made.get(text(entry, "name")) or text(entry, "resourceClaimName")
-            if ref := self._sources.get(name):
-                yield text(entry, "name"), ref
 
     def _contested(self, group: Group) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""

@@ -55,7 +55,6 @@ from webhook.why.devices import Lacks
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
-_KUEUE: Final = "kueue.x-k8s.io/"
 _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
@@ -88,7 +87,12 @@ class Found(NamedTuple):
 def explain(scene: Scene, pod: JSONObject) -> Found:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
-        return Found([_gated(gates)])
+        who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
+        said = (
+            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
+            "look at it until the controller that has set it removes it"
+        )
+        return Found([Cause(said, tuple(Ref("Gate", each) for each in gates), sort="scheduling-gate")])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Found(blocking, scene.scheduler.schedule(pod))
     gang = _gang(scene, pod)
@@ -104,16 +108,6 @@ def helps(scene: Scene, found: Found) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, as the simulation finds them."""
     placement = found.placement
     return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
-
-
-def _gated(gates: Sequence[str]) -> Cause:
-    who = ": Kueue has not admitted it" if any(each.startswith(_KUEUE) for each in gates) else ""
-    return Cause(
-        f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
-        "look at it until the controller that has set it removes it",
-        tuple(Ref("Gate", each) for each in gates),
-        sort="scheduling-gate",
-    )
 
 
 # -- gangs
@@ -143,12 +137,8 @@ def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
     least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
     if not least:
         return None
-    pods = [
-        each
-        for each in scene.inventory.all("Pod")
-        if namespace_of(each) == namespace and text(each, "spec", "schedulingGroup", "podGroupName") == name
-        if not has_ended(each)
-    ]
+    pods = [each for each in scene.inventory.all("Pod") if namespace_of(each) == namespace and not has_ended(each)]
+    pods = [each for each in pods if text(each, "spec", "schedulingGroup", "podGroupName") == name]
     if len(pods) < least:
         return Cause(
             f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together",
@@ -164,30 +154,28 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
     Args:
         asked: The pod that is asked about.
     """
-    fitting = 0
+    fitting, ref = 0, ref_of(gang.group)
+
+    def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
+        said = f"{ref} needs devices for {gang.least} pods together: pod {name_of(pod)} {what}: {cause.text}"
+        return cause._replace(text=said, about=(ref, *cause.about), names_pod=pod is asked)
+
     for each in gang.pods:
         if text(each, "spec", "nodeName"):
             fitting += 1
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            first = _in_gang(gang, each, blocking, "waits for its claim")
-            return Found([first._replace(names_pod=each is asked)])
+            return Found([told(each, blocking, "waits for its claim")])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= gang.least:
                 return None
             found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
-            first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.placement)
+            first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return Found([first, *found.causes[1:]], found.placement)
         fitting += 1
     return None
-
-
-def _in_gang(gang: _Gang, pod: JSONObject, cause: Cause, what: str) -> Cause:
-    ref = ref_of(gang.group)
-    said = f"{ref} needs devices for {gang.least} pods together: pod {name_of(pod)} {what}: {cause.text}"
-    return cause._replace(text=said, about=(ref, *cause.about))
 
 
 class _Pending:
@@ -203,22 +191,28 @@ class _Pending:
 
     def found(self, placement: Placement) -> Found:
         """Return why a placement has no node, and what would help."""
-        causes = list(self._causes(placement))
+        others = list(self._not_simulated())
+        first = [] if placement.awaited else others
+        causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
-        return Found(causes, None if any(self._not_simulated()) else placement)
+        return Found(causes, None if others else placement)
 
-    def _causes(self, placement: Placement) -> Iterator[Cause]:
-        others = [] if placement.awaited else list(self._not_simulated())
-        yield from others
+    def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:
             yield self._awaited(placement)._replace(sort="binding-condition")
         elif placement.node is not None:
-            if not others:
+            if not is_explained:
                 yield self._unexpected(placement.node)
-            yield from self._silent(placement, self.scene.inventory.find("Node", placement.node) or {})
+            node = self.scene.inventory.find("Node", placement.node) or {}
+            # Drivers of the devices that the pod would get may not run on the node that it would get.
+            results = (each for claim in placement.claims for each in results_of(claim))
+            for driver in dict.fromkeys(text(each, "driver") for each in results):
+                if trouble := drivers.on_node(self.scene, driver, node):
+                    said = f"driver {driver} is not running on {name_of(node)}: {trouble.text}"
+                    yield trouble._replace(text=said, sort="driver")
         elif placement.is_unbound:
             yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
@@ -228,24 +222,14 @@ class _Pending:
         else:
             yield from self._of_nodes(placement.verdicts, placement.needs)
 
-    def _silent(self, placement: Placement, node: JSONObject) -> Iterator[Cause]:
-        """Say which drivers of the devices that the pod would get do not run on the node that it would get."""
-        for driver in dict.fromkeys(text(each, "driver") for claim in placement.claims for each in results_of(claim)):
-            if trouble := drivers.on_node(self.scene, driver, node):
-                said = f"driver {driver} is not running on {name_of(node)}: {trouble.text}"
-                yield trouble._replace(text=said, sort="driver")
-
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         for claim in used:
             if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
-                yield Cause(
-                    f"{ref_of(claim)} is used by {binding.CONSUMERS_MAX} pods, the maximum that a claim may have "
-                    "(status.reservedFor): it is full",
-                    (ref_of(claim),),
-                    ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",),
-                )
+                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
+                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", (ref_of(claim),), helps)
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = [name for _, name in self.scene.inventory.names("DeviceClass")]
@@ -254,12 +238,9 @@ class _Pending:
                 if (name := each.class_name) not in known:
                     near, written = nearest(name, known), self._source(claim)
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
-                    more = (Ref("DeviceClass", near),) if near else ()
-                    yield Cause(
-                        f"DeviceClass {name}, which {written.kind} {written.name} names in request {each.name}, "
-                        f"does not exist; {hint}",
-                        (Ref("DeviceClass", name), written, *more),
-                    )
+                    about = (Ref("DeviceClass", name), written, *([Ref("DeviceClass", near)] if near else []))
+                    who = f"{written.kind} {written.name} names in request {each.name}"
+                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about)
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""
@@ -270,14 +251,14 @@ class _Pending:
         claim = next(each for each in placement.claims if binding.awaited(each, now))
         conditions = [*first.missing, *([text(first.failed, "type")] if first.failed else [])]
         about = (ref_of(claim), Ref("Device", first.device), *(Ref("Condition", each) for each in conditions))
+        said = f"claim {name_of(claim)} is allocated, but"
         if first.is_unavailable:
-            said = f"its binding conditions have failed: {first.text}; {placement.reason}"
-            return Cause(f"claim {name_of(claim)} is allocated, but {said}", about)
+            return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
         several = len(first.missing) > 1
         return Cause(
-            f"claim {name_of(claim)} is allocated, but binding condition{'s' * several} "
-            f"{' and '.join(first.missing)} of device {first.place} {'are' if several else 'is'} not true yet: the "
-            f"scheduler waits for the driver before it binds the pod ({first.text})",
+            f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "
+            f"{'are' if several else 'is'} not true yet: the scheduler waits for the driver before it binds the pod "
+            f"({first.text})",
             about,
             ("see the log of the driver's controller",),
         )
@@ -326,21 +307,18 @@ class _Pending:
         inventory, namespace, said = self.scene.inventory, namespace_of(self.pod), self._said()
         is_known = inventory.knows("PersistentVolumeClaim")
         for entry, ref in self._volumes():
-            name = ref.name
-            claim = inventory.find("PersistentVolumeClaim", name, namespace)
+            claim, what = inventory.find("PersistentVolumeClaim", ref.name, namespace), f"{ref}, its volume {entry},"
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
             if claim is None and not is_known:
-                if f'persistentvolumeclaim "{name}"' in said or "PersistentVolumeClaims" in said:
-                    yield Cause(
-                        f"{ref}, its volume {entry}, holds it up, as the scheduler says: {_words(said)}", (ref,)
-                    )
+                if f'persistentvolumeclaim "{ref.name}"' in said or "PersistentVolumeClaims" in said:
+                    yield Cause(f"{what} holds it up, as the scheduler says: {_words(said)}", (ref,))
             elif claim is None:
-                yield Cause(f"{ref}, its volume {entry}, does not exist", (ref,))
+                yield Cause(f"{what} does not exist", (ref,))
             elif text(claim, "status", "phase") == "Lost":
-                yield Cause(f"{ref}, its volume {entry}, has lost its PersistentVolume", (ref,))
+                yield Cause(f"{what} has lost its PersistentVolume", (ref,))
             elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in said.lower()):
                 words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
-                yield Cause(f"{ref}, its volume {entry}, is not bound{words}", (ref,))
+                yield Cause(f"{what} is not bound{words}", (ref,))
 
     # -- nodes
 
@@ -390,19 +368,18 @@ class _Pending:
         """Say which extended resources neither a node nor a class provides."""
         extended, nodes = self.scene.cluster.extended, self.scene.cluster.nodes
         for name in needs.demand.requests:
-            if (
-                is_extended(name)
-                and not extended.provides(name)
-                and not any(each.allocatable.get(name) for each in nodes)
-            ):
-                like = [each for each in self.scene.inventory.all("DeviceClass") if _vendor(name) in name_of(each)]
-                hint = did_you_mean(name, [each for each in extended.names if "/" in each])
-                hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
-                yield Cause(
-                    f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
-                    f"plugin offers it{hint and f'; {hint}'}",
-                    (Ref("Resource", name), *map(ref_of, like)),
-                )
+            if not is_extended(name) or extended.provides(name) or any(each.allocatable.get(name) for each in nodes):
+                continue
+            # The vendor, such as nvidia of nvidia.com/gpu.
+            vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
+            like = [each for each in self.scene.inventory.all("DeviceClass") if vendor in name_of(each)]
+            hint = did_you_mean(name, [each for each in extended.names if "/" in each])
+            hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
+            yield Cause(
+                f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
+                f"plugin offers it{hint and f'; {hint}'}",
+                (Ref("Resource", name), *map(ref_of, like)),
+            )
 
     def _failed(self, error: Fault, needs: Needs) -> Cause:
         """Say what ended the search for devices on all nodes."""
@@ -503,11 +480,8 @@ class _Pending:
         labels = [mapping(each.node, "metadata", "labels") for each in states]
         pairs = mapping(spec, "nodeSelector")
         found = [f"{key} is {either(sorted({str(each.get(key, 'not set')) for each in labels}))}" for key in pairs]
-        which = (
-            f"nodeSelector {' and '.join(f'{key}={value}' for key, value in pairs.items())}"
-            if pairs
-            else "node affinity"
-        )
+        selector = " and ".join(f"{key}={value}" for key, value in pairs.items())
+        which = f"nodeSelector {selector}" if pairs else "node affinity"
         leaves = f"leaves {selected} only, which cannot take it" if selected else "selects no node: no label matches"
         what = "devices" if self._wants_devices(needs) else "room"
         if selected and what == "devices":
@@ -532,9 +506,8 @@ class _Pending:
         nominated = text(self.pod, "status", "nominatedNodeName")
         words, ref = self._said(), ref_of(self.pod)
         if nominated:
-            return Cause(
-                f"waits on {nominated} until the pods that it preempts there have ended", (Ref("Node", nominated), ref)
-            )
+            about = (Ref("Node", nominated), ref)
+            return Cause(f"waits on {nominated} until the pods that it preempts there have ended", about)
         if name != _DEFAULT_SCHEDULER and not words:
             return Cause(
                 f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
@@ -579,11 +552,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
         if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
             return True
     return False
-
-
-def _vendor(resource: str) -> str:
-    """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
-    return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
 
 
 def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:

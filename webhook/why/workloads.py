@@ -94,26 +94,19 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         pod = sample(workload)
     if pod is not None and (why := Quotas(scene.inventory).refusal_of_pod(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
-        yield Cause(
-            f"{what}: {refs[0] if refs else 'a ResourceQuota'} does not allow it: {why}",
-            (*refs, ref_of(workload)),
-            (f"lower what the pods request, or raise spec.hard of {refs[0]}" if refs else "raise the quota",),
-            NO_POD,
-        )
+        who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
+        said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"
+        yield Cause(said, (*refs, ref_of(workload)), (how or "raise the quota",), NO_POD)
         return
     for maker in makers:
-        said: Sequence[Event] = scene.events(maker, *_FAILED)
+        events: Sequence[Event] = scene.events(maker, *_FAILED)
         failure = condition_of(maker, "ReplicaFailure")
-        words = said[0].words if said else text(failure, "message") if text(failure, "status") == "True" else ""
+        words = events[0].words if events else text(failure, "message") if text(failure, "status") == "True" else ""
         if words:
             words = _BEFORE.sub("", words)
             refs = scene.mentioned(words, namespace)
-            yield Cause(
-                f"{what}: the API server refuses it: {brief(words, 280)}",
-                (*refs, ref_of(workload)),
-                (),
-                NO_POD,
-            )
+            said = f"{what}: the API server refuses it: {brief(words, 280)}"
+            yield Cause(said, (*refs, ref_of(workload)), (), NO_POD)
             return
 
 
