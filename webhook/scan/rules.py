@@ -20,7 +20,7 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
 
-_MODULES: Final = ("drivers", "slices", "claims", "devices", "classes", "workloads")
+_MODULES: Final = ("drivers", "claims", "classes")
 """The modules with rules, in the order of the report."""
 _OF_REFERENCES: Final = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
@@ -106,9 +106,8 @@ def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONO
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
-        for problem in apply_rules(obj, kind, cluster.context):
-            if problem.rule in _OF_REFERENCES[kind]:
-                yield problem, obj
+        found = apply_rules(obj, kind, cluster.context)
+        yield from ((problem, obj) for problem in found if problem.rule in _OF_REFERENCES[kind])
 
 
 def named(obj: JSONObject) -> str:
