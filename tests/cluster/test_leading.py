@@ -13,9 +13,8 @@ from tests.apiserver import ApiServer, Refusal
 from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING
 from tests.cluster.replicas import DAY, Clock, Replica, age, all_trust, bundles, held, options_of, trusted_if_published
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes
+from webhook.cluster.options import Lifetimes, Step, encode_all
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import Step, encode_all
 
 pytestmark = pytest.mark.process
 

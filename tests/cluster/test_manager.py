@@ -20,9 +20,8 @@ from tests.cluster.replicas import DAY, Replica, age, all_trust, bundles, held, 
 from webhook.cluster import manager
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes
+from webhook.cluster.options import Lifetimes, encode_all
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import encode_all
 
 pytestmark = pytest.mark.process
 

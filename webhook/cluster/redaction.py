@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Final
 
 from webhook.explain.components import components
-from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text
+from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text, texts
 from webhook.spelling import nearest
 
 _DROPPED: Final = frozenset(
@@ -22,16 +22,8 @@ _DROPPED: Final = frozenset(
         *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
         *("podCIDRs", "volumesAttached", "volumesInUse", "networkData", "images", "manager", "workingDir", "projected"),
-        *(
-            "subPath",
-            "subPathExpr",
-            "terminationMessagePath",
-            "securityContext",
-            "reportingInstance",
-            "osImage",
-            "kernelVersion",
-        ),
-        *("resourceNames", "caBundle"),
+        *("subPath", "subPathExpr", "terminationMessagePath", "securityContext", "reportingInstance", "osImage"),
+        *("kernelVersion", "resourceNames", "caBundle"),
     )
 )
 """Fields on which no answer about devices depends."""
@@ -150,10 +142,8 @@ class Redaction:
         for device in items(obj, "spec", "devices"):
             for name, value in {**mapping(device, "attributes"), **mapping(device, "basic", "attributes")}.items():
                 if _IDENTITY.search(name.rpartition("/")[2]) and isinstance(value, dict):
-                    self._numbers.update(
-                        each for each in [value.get("int")] if isinstance(each, int) and each >= _SHORT
-                    )
-                    found = [value.get("string"), *(value["strings"] if isinstance(value.get("strings"), list) else ())]
+                    numbers, found = [value.get("int")], [value.get("string"), *texts(value, "strings")]
+                    self._numbers.update(each for each in numbers if isinstance(each, int) and each >= _SHORT)
                     self._identities.update(each for each in found if isinstance(each, str) and each)
         self._learn(obj, "")
 
@@ -266,9 +256,8 @@ class Redaction:
 
     def _inner(self, name: str, value: Any, around: JSONObject, *, is_policy: bool) -> Any:
         if name == "parameters" and "driver" in around:
-            return (
-                {key: value[key] for key in ("apiVersion", "kind") if key in value} if isinstance(value, dict) else {}
-            )
+            stated = value if isinstance(value, dict) else {}
+            return {key: stated[key] for key in ("apiVersion", "kind") if key in stated}
         if name == "annotations" and isinstance(value, dict):
             kept = {key: each for key, each in value.items() if key.startswith("resource.kubernetes.io/")}
             hidden = self._walk(kept, name, is_policy=False)
@@ -344,11 +333,11 @@ def _is_plugin(obj: JSONObject) -> bool:
 def _strings_of_plugin(obj: JSONObject) -> set[str]:
     """Return what tells whose plugin this is."""
     found = {name_of(obj), text(obj, "metadata", "namespace"), text(obj, "metadata", "generateName")}
-    found.update(text(each, "name") for each in items(obj, "metadata", "ownerReferences"))
     for labels in (mapping(obj, "metadata", "labels"), mapping(obj, "spec", "template", "metadata", "labels")):
         found.update(each for each in labels.values() if isinstance(each, str))
+    named = items(obj, "metadata", "ownerReferences")
     for spec in (obj.get("spec"), mapping(obj, "spec", "template", "spec")):
-        for each in (*items(spec, "containers"), *items(spec, "initContainers")):
-            found |= {text(each, "name"), text(each, "image")}
-        found.update(text(each, "name") for each in items(spec, "volumes"))
-    return found
+        containers = [*items(spec, "containers"), *items(spec, "initContainers")]
+        named += [*containers, *items(spec, "volumes")]
+        found.update(text(each, "image") for each in containers)
+    return found.union(text(each, "name") for each in named)

@@ -34,7 +34,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.certificates.issuing import (
+from webhook.certificates.certs import (
     CertificateError,
     Certified,
     alternative_names,
@@ -43,8 +43,7 @@ from webhook.certificates.issuing import (
     pem,
     sign,
 )
-from webhook.cluster.options import Lifetimes
-from webhook.cluster.secret import (
+from webhook.cluster.options import (
     BUNDLE,
     KEPT_SINCE,
     KEY,
@@ -54,6 +53,7 @@ from webhook.cluster.secret import (
     REVOKE,
     SERVING,
     SERVING_KEY,
+    Lifetimes,
     Step,
 )
 
