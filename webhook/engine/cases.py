@@ -60,6 +60,18 @@ class SuiteErrors:
         except SuiteError as error:
             self.found += (error, *error.others)
 
+    def refuse(self, is_wrong: object, path: Path, text: str) -> None:
+        """Note what is wrong at a path, if it is."""
+        if is_wrong:
+            self.found.append(SuiteError(path, text))
+
+    def expect_known(self, fields: Mapping[str, Any], where: Path, known: Sequence[str]) -> None:
+        """Note unknown fields."""
+        for name in (each for each in fields if each not in known):
+            near = nearest(name, known) if isinstance(name, str) else ""
+            hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
+            self.found.append(SuiteError(where / str(name), f"unknown field {name!r}; {hint}"))
+
     def expect_none(self) -> None:
         """Report the collected errors.
 
@@ -80,18 +92,13 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
     """
     expected = map_of(value, where, EXPECT_FIELDS)
     errors = SuiteErrors()
-    with errors.collected():
-        expect_known(expected, where, EXPECT_FIELDS)
-    with errors.collected():
-        is_there = "allowed" in expected or not errors.found  # it may be the unknown field
-        if is_there and not isinstance(expected.get("allowed"), bool):
-            raise SuiteError(where / "allowed", "must be true or false")
-    with errors.collected():
-        if not isinstance(expected.get("message", ""), str):
-            raise SuiteError(where / "message", "must be a text")
-    with errors.collected():
-        if "reason" in expected and expected["reason"] not in REASONS:
-            raise SuiteError(where / "reason", f"must be one of {', '.join(REASONS)}")
+    errors.expect_known(expected, where, EXPECT_FIELDS)
+    is_there = "allowed" in expected or not errors.found  # it may be the unknown field
+    is_wrong = is_there and not isinstance(expected.get("allowed"), bool)
+    errors.refuse(is_wrong, where / "allowed", "must be true or false")
+    errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a text")
+    is_wrong = "reason" in expected and expected["reason"] not in REASONS
+    errors.refuse(is_wrong, where / "reason", f"must be one of {', '.join(REASONS)}")
     errors.expect_none()
     return expected
 
@@ -127,17 +134,17 @@ class Sent(NamedTuple):
         with errors.collected():
             old, path = _object(fields, "oldObject", where, templates)
             _expect_decodable(old, path, policies)
-        with errors.collected():
-            if fields.get("object") is None and fields.get("oldObject") is None:
-                raise SuiteError(where / "object", "a case has an object, or an oldObject to delete")
-        with errors.collected():
-            if operation and (not isinstance(operation, str) or operation not in OPERATIONS):
-                raise SuiteError(where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-        with errors.collected():
-            if user is not None and not isinstance(user, dict):
-                raise SuiteError(where / "user", "must be a map with username and groups")
-        with errors.collected():
-            authorizer = _authorizer(fields, where / "authorizer")
+        is_empty = fields.get("object") is None and fields.get("oldObject") is None
+        errors.refuse(is_empty, where / "object", "a case has an object, or an oldObject to delete")
+        is_wrong = operation and (not isinstance(operation, str) or operation not in OPERATIONS)
+        errors.refuse(is_wrong, where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
+        is_wrong = user is not None and not isinstance(user, dict)
+        errors.refuse(is_wrong, where / "user", "must be a map with username and groups")
+        if (document := fields.get("authorizer")) is not None:
+            try:
+                authorizer = authorizer_of(document)
+            except AuthorizerError as error:
+                errors.refuse(error, where / "authorizer", str(error))
         resource, subresource = None, ""
         with errors.collected():
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
@@ -250,14 +257,6 @@ def _ruled(subresource: str, policies: PolicySet) -> list[str]:
     return sorted(found)
 
 
-def _authorizer(fields: Mapping[str, Any], where: Path) -> Authorizer:
-    document = fields.get("authorizer")
-    try:
-        return DENY_ALL if document is None else authorizer_of(document)
-    except AuthorizerError as error:
-        raise SuiteError(where, str(error)) from None
-
-
 def _object(
     fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
 ) -> tuple[JSONObject | None, Path]:
@@ -265,9 +264,8 @@ def _object(
     value, path = fields.get(field), where / field
     if isinstance(value, str):
         if value not in templates:
-            known = (
-                f"they have {', '.join(map(str, templates))}" if templates else "write the object here, or add objects"
-            )
+            known = f"they have {', '.join(map(str, templates))}" if templates else ""
+            known = known or "write the object here, or add objects"
             raise SuiteError(path, f"the suite's objects have no {value!r}; {known}")
         value, path = templates[value], OBJECTS / value
     if value is not None and not isinstance(value, dict):
@@ -281,13 +279,6 @@ def patched(obj: JSONObject, patch: object, where: Path) -> JSONObject:
     Raises:
         SuiteError: It is malformed, or does not apply.
     """
-    try:
-        return apply_patch(obj, _operations(patch, where))
-    except PatchError as error:
-        raise SuiteError(where, str(error)) from None
-
-
-def _operations(patch: object, where: Path) -> list[JSONObject]:
     if not isinstance(patch, list):
         raise SuiteError(where, "must be a list of operations, as a JSON Patch is")
     for index, each in enumerate(patch):
@@ -295,7 +286,10 @@ def _operations(patch: object, where: Path) -> list[JSONObject]:
             raise SuiteError(where / index, "an operation has op, path, and value or from")
         if each["op"] not in PATCH_OPERATIONS:
             raise SuiteError(where / index / "op", f"must be one of {', '.join(PATCH_OPERATIONS)}")
-    return patch
+    try:
+        return apply_patch(obj, patch)
+    except PatchError as error:
+        raise SuiteError(where, str(error)) from None
 
 
 def objects_of(fields: Mapping[str, Any], where: Path) -> list[Given]:
@@ -321,23 +315,6 @@ def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SuiteError(where, f"must be a map with {', '.join(known)}")
     return value
-
-
-def expect_known(fields: Mapping[str, Any], where: Path, known: Sequence[str]) -> None:
-    """Refuse unknown fields.
-
-    Raises:
-        SuiteError: A field is unknown.
-    """
-    errors = SuiteErrors()
-    for name in fields:
-        with errors.collected():
-            if name not in known:
-                text = f"unknown field {name!r}"
-                near = nearest(name, known) if isinstance(name, str) else ""
-                hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
-                raise SuiteError(where / str(name), f"{text}; {hint}")
-    errors.expect_none()
 
 
 def release_of_suite(document: Mapping[str, Any]) -> Release:

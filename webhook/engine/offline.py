@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from webhook.engine.prescheduled import Rewrite
 
 
+from collections import Counter
+from collections.abc import Iterator
+
+from webhook.api.judgement import judge
+from webhook.policy.manifest.kinds import Kinds
+from webhook.schema import STATUS
+
 _BAD_REQUEST: Final = 400
 
 
@@ -243,3 +250,38 @@ def evaluate(
     if verdict.allowed:
         verdict = _validated(change, authorizer, budget).after(verdict)
     return verdict._replace(object=change.manifest, judged=change.judged)
+
+
+_JUDGED: Final = ("", STATUS)
+"""The subresources whose updates are judged."""
+
+
+def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
+    """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
+
+    The object that was sent may be incomplete, as in a test; None for a deletion.
+    """
+    sent, old, subresource = request.object, request.old_object, request.subresource
+    if sent is None or changed == sent or subresource not in _JUDGED:
+        return
+
+    def refusals(obj: Any) -> list[Problem]:
+        if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+            completed = custom.completed(obj, kinds.release)
+            problems = custom.refusals(completed, old, kinds.release, subresource)
+        else:
+            problems = judge(obj, old, kubernetes=f"1.{kinds.release}", subresource=subresource)
+        return [problem for problem in problems if problem.level == ERROR]
+
+    before = Counter(map(_kind_of, refusals(sent)))
+    for each in refusals(changed):
+        kind = _kind_of(each)
+        if before[kind]:
+            before[kind] -= 1
+        else:
+            yield str(each)
+
+
+def _kind_of(refusal: Problem) -> tuple[str, ...]:
+    """Return the rule and the field, without indices and values: a policy may move items and change other fields."""
+    return (refusal.rule, *(step for step in refusal.path if isinstance(step, str)))

@@ -26,9 +26,10 @@ _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generatio
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
 _KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
     ("", "Pod"): frozenset({"ownerReferences", "deletionTimestamp"}),
-    ("resource.k8s.io", "ResourceClaim"): KEPT_BY_STATUS,
-    ("resource.k8s.io", "DeviceTaintRule"): KEPT_BY_STATUS,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): KEPT_BY_STATUS,
+    **{
+        ("resource.k8s.io", kind): KEPT_BY_STATUS
+        for kind in ("ResourceClaim", "DeviceTaintRule", "ResourcePoolStatusRequest")
+    },
     ("scheduling.k8s.io", "PodGroup"): KEPT_BY_STATUS,
     ("apps", "Deployment"): frozenset({"labels"}),
 }

@@ -31,10 +31,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
-from webhook.engine.acceptance import made_invalid
 from webhook.engine.cases import (
     CASE_FIELDS,
     CASES,
@@ -43,18 +43,17 @@ from webhook.engine.cases import (
     Sent,
     SuiteError,
     SuiteErrors,
-    expect_known,
     expected_of,
     map_of,
     objects_of,
     patched,
     release_of_suite,
 )
-from webhook.engine.offline import evaluate
+from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
 from webhook.policy.change.difference import difference
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
-from webhook.policy.evaluation.verdict import Decision, Verdict
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.model import Given, Policy, Validation
 from webhook.policy.manifest.versions import is_policy
@@ -91,7 +90,12 @@ def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: 
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:
         return f"{policy.name} {_unbound(policy, policies) or _NOT_ASKED}"
-    return f"{path} of {policy.name} {_outcome(decision)}"
+    outcome = "is true"
+    if decision.is_error:
+        outcome = f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
+    elif decision.denied:
+        outcome = f"is false, but its binding only does {', '.join(decision.actions)}"
+    return f"{path} of {policy.name} {outcome}"
 
 
 def _unbound(policy: Policy, policies: PolicySet) -> str:
@@ -105,14 +109,6 @@ def _unbound(policy: Policy, policies: PolicySet) -> str:
             name = text(each.given.object, "metadata", "name")
             return f'has no binding: binding "{name}" names "{named}" (did you mean "{policy.name}"?)'
     return "has no binding"
-
-
-def _outcome(decision: Decision) -> str:
-    if decision.is_error:
-        return f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
-    if decision.denied:
-        return f"is false, but its binding only does {', '.join(decision.actions)}"
-    return "is true"
 
 
 class Failure(NamedTuple):
@@ -210,35 +206,27 @@ def _read(
 ) -> tuple[Release, list[Given | JSONObject], dict[str, Any], list[Any]]:
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
-    cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
+    cases: Any = document.get("cases")
+    templates, base = document.get("objects") or {}, [*given]
     errors, minor = SuiteErrors(), release or DEFAULT
-    with errors.collected():
-        expect_known(document, Path(), SUITE_FIELDS)
+    errors.expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():
         minor = release_of_suite(document) if release is None else release
     with errors.collected():
         base += objects_of(document, Path())
-    with errors.collected():
-        if not isinstance(cases, list):
-            raise SuiteError(CASES, "a suite has a list of cases")
-        if not cases:
-            raise SuiteError(CASES, "the list is empty: write a case")
-    with errors.collected():
-        if not isinstance(templates, dict):
-            raise SuiteError(OBJECTS, "must be a map from names to objects")
+    errors.refuse(not isinstance(cases, list), CASES, "a suite has a list of cases")
+    errors.refuse(cases == [], CASES, "the list is empty: write a case")
+    errors.refuse(not isinstance(templates, dict), OBJECTS, "must be a map from names to objects")
     errors.expect_none()
-    if not any(is_policy(each) for each in _all_objects(base, cases)):
+    contexts = (case.get("context") for case in cases if isinstance(case, dict))
+    every = chain(
+        (each.object if isinstance(each, Given) else each for each in base),
+        *(each for each in contexts if isinstance(each, list)),
+    )
+    if not any(map(is_policy, every)):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
     return minor, base, templates, cases
-
-
-def _all_objects(base: Iterable[Given | JSONObject], cases: Iterable[object]) -> Iterator[object]:
-    """Iterate over all objects that may be policies or read by policies."""
-    yield from (each.object if isinstance(each, Given) else each for each in base)
-    for case in cases:
-        context = case.get("context") if isinstance(case, dict) else None
-        yield from context if isinstance(context, list) else ()
 
 
 def _name_of(case: object, where: Path) -> str:
@@ -254,8 +242,7 @@ def _run_case(
     with errors.collected():
         fields = map_of(case, where, CASE_FIELDS)
         expected: Mapping[str, Any] = {}
-        with errors.collected():
-            expect_known(fields, where, CASE_FIELDS)
+        errors.expect_known(fields, where, CASE_FIELDS)
         with errors.collected():
             expected = expected_of(fields.get("expect"), where / "expect")
         with errors.collected():
@@ -283,39 +270,33 @@ def _differences(
 ) -> Iterator[Failure]:
     """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
-        text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
-        if verdict.allowed:
-            text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
+        text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
+        if not verdict.allowed:
+            # What the suite lacks for the evaluation of policies.
+            missing = next((each.missing for each in verdict.decisions if each.denied), "")
+            lacks = f" (add to its context: {missing})" if missing else ""
+            text = f"was refused: {verdict.message}{_refuser(verdict)}{lacks}"
         yield Failure(where / "allowed", text)
-    elif not verdict.allowed:
-        yield from _other_refusal(expected, verdict, where)
-    if "warnings" in expected and not _same_warnings(expected["warnings"], verdict):
-        yield _difference(where, "warnings", expected["warnings"], list(verdict.warnings))
-    if "auditAnnotations" in expected and expected["auditAnnotations"] != verdict.audit_annotations:
-        yield _difference(where, "auditAnnotations", expected["auditAnnotations"], dict(verdict.audit_annotations))
+    found: dict[str, object] = {}
+    if not verdict.allowed and not expected["allowed"]:
+        own = next((each.message for each in verdict.decisions if each.denied), "")
+        found["message"] = verdict.message if expected.get("message") == verdict.message else own
+        found["reason"] = verdict.reason
+    is_same = "warnings" in expected and _same_warnings(expected["warnings"], verdict)
+    found["warnings"] = expected["warnings"] if is_same else list(verdict.warnings)
+    found["auditAnnotations"] = dict(verdict.audit_annotations)
     if "changes" in expected:
-        changed = patched(before or {}, expected["changes"], where / "changes")
-        if verdict.object != changed:
-            made = None if verdict.object is None else difference(before or {}, verdict.object)
-            yield _difference(where, "changes", expected["changes"], made)
-    if "object" in expected and expected["object"] != verdict.object:
-        yield _difference(where, "object", expected["object"], verdict.object)
-
-
-def _difference(where: Path, field: str, expected: object, got: object) -> Failure:
-    return Failure(where / field, f"{field}: expected {_shown(expected)}, got {_shown(got)}")
+        made = None if verdict.object is None else difference(before or {}, verdict.object)
+        is_same = verdict.object == patched(before or {}, expected["changes"], where / "changes")
+        found["changes"] = expected["changes"] if is_same else made
+    found["object"] = verdict.object
+    for field, got in found.items():
+        if field in expected and expected[field] != got:
+            yield Failure(where / field, f"{field}: expected {_shown(expected[field])}, got {_shown(got)}")
 
 
 def _shown(value: object) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[Failure]:
-    own = next((each.message for each in verdict.decisions if each.denied), "")
-    if "message" in expected and expected["message"] not in (own, verdict.message):
-        yield _difference(where, "message", expected["message"], own)
-    if "reason" in expected and expected["reason"] != verdict.reason:
-        yield _difference(where, "reason", expected["reason"], verdict.reason)
 
 
 def _refuser(verdict: Verdict) -> str:
@@ -324,12 +305,6 @@ def _refuser(verdict: Verdict) -> str:
     if last is None or any(f"{mark}{last.policy.name}{mark}" in verdict.message for mark in "'\""):
         return ""
     return f" ({last.path} of {last.policy.kind} {last.policy.name})"
-
-
-def _missing(verdict: Verdict) -> str:
-    """Name the objects that the suite lacks for the evaluation of policies."""
-    missing = next((each.missing for each in verdict.decisions if each.denied), "")
-    return f" (add to its context: {missing})" if missing else ""
 
 
 def _same_warnings(wanted: object, verdict: Verdict) -> bool:

@@ -11,8 +11,7 @@ from typing import Any, Final
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.core import catalogue
 from webhook.budget import DOCUMENT, Budget
-from webhook.engine.acceptance import made_invalid
-from webhook.engine.offline import evaluate
+from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
@@ -62,10 +61,9 @@ _WORKLOADS: Final[Mapping[tuple[str, str], Callable[[JSONObject], JSONObject]]] 
     ("apps/v1", "ReplicaSet"): lambda template: _SELECTED | {"template": template},
     ("v1", "ReplicationController"): lambda template: {"selector": _LABELS, "template": template},
     ("batch/v1", "Job"): lambda template: {"template": _ending(template)},
-    ("batch/v1", "CronJob"): lambda template: {
-        "schedule": "@daily",
-        "jobTemplate": {"spec": {"template": _ending(template)}},
-    },
+    ("batch/v1", "CronJob"): lambda template: (
+        {"schedule": "@daily", "jobTemplate": {"spec": {"template": _ending(template)}}}
+    ),
 }
 """The workloads to try, by their pod template."""
 _RULE: Final = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -129,10 +127,6 @@ class _Subject(NamedTuple):
     def __str__(self) -> str:
         kind = text(self.object, "kind")
         return f"{_with_article(kind)} {self.distinction}" if self.distinction else f"a plain {kind}"
-
-    def may_lack(self, fault: Fault | None) -> bool:
-        """Tell whether an expression misses a field that valid objects may have."""
-        return self.is_derived and bool(_missing(fault)) and _missing(fault) not in _OF_METADATA
 
     def lacking(self, fault: Fault | None) -> str:
         """Describe it by the field that an expression misses in it."""
@@ -214,7 +208,10 @@ class _Trials:
                 request = request_of(new, old, kinds=alone.kinds)
                 verdict = evaluate(request, alone, budget=budget)
                 for failure in _failures(policy, verdict.decisions, subject, doing):
-                    if failure.problem.path not in reported and not subject.may_lack(failure.fault):
+                    is_met = failure.problem.path in reported
+                    # Of an object that is made of its type alone, an expression may miss a field that valid ones have.
+                    missing = subject.is_derived and _missing(failure.fault)
+                    if not is_met and (not missing or missing in _OF_METADATA):
                         reported.add(failure.problem.path)
                         yield failure
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
@@ -230,17 +227,11 @@ class _Trials:
     def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[str]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
-        if not alone or self._has_unknown_changes(request.object):
-            return []
+        mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)
+        if not alone or any(self._may_apply(each, request.object) for each in mutating):
+            return []  # what policies with parameters change is unknown
         final = evaluate(request, self._together, budget=budget).judged
         return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
-
-    def _has_unknown_changes(self, obj: JSONObject | None) -> bool:
-        """Tell whether a mutating policy with parameters may apply to an object."""
-        return any(
-            policy.kind == MUTATING and policy.param_kind and self._may_apply(policy, obj)
-            for policy in self._policies.policies
-        )
 
     def _may_apply(self, policy: Policy, obj: JSONObject | None, old: JSONObject | None = None) -> bool:
         """Tell whether a policy applies to an object, if it and its namespace have the right labels.
@@ -266,14 +257,9 @@ class _Trials:
         """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
 
         def hooks(kind: str) -> tuple[Hook, ...]:
-            return tuple(
-                Hook(
-                    replace(policy, fails_open=False),
-                    (Binding(kind, policy.name, policy.name, policy.given, actions=(DENY,)),),
-                )
-                for policy in some
-                if policy.kind == kind
-            )
+            wanted = (policy for policy in some if policy.kind == kind)
+            bound = ((each, Binding(kind, each.name, each.name, each.given, actions=(DENY,))) for each in wanted)
+            return tuple(Hook(replace(policy, fails_open=False), (binding,)) for policy, binding in bound)
 
         return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 

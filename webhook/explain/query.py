@@ -114,11 +114,14 @@ def explain(
             return text.of_place(place, release, recursive=recursive)
         fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
-    if fields := list(_fields_of_type(among, query, release)):
-        raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
+    wanted = query.casefold()
+    places = [each for each in _places(among, release) if each.path]
+    named = [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]
+    if named:
+        raise UnknownNameError(f"{query} is the type of a field: {_first([*map(str, named)])}")
     alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
     near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known, *GATES])
-    near = near or nearest(steps[-1], (place.path[-1] for place in _places(among, release) if place.path))
+    near = near or nearest(steps[-1], (place.path[-1] for place in places))
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
@@ -199,13 +202,6 @@ def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | No
     return None
 
 
-def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -> Iterator[str]:
-    """List the fields of all kinds, in their newest versions, that have a type, or are lists of it."""
-    for place in _places(among, release):
-        if place.path and text.type_name(place.field).rpartition("]")[2].casefold() == name.casefold():
-            yield str(place)
-
-
 def _places(among: Iterable[Kind], release: Release | None) -> Iterator[FieldPlace]:
     """Yield the fields of all kinds, in their newest versions."""
     newest: dict[str, Kind] = {}
@@ -257,8 +253,12 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
         found = fields.get(step) or {name.casefold(): each for name, each in fields.items()}.get(step.casefold())
+        if found is None and place.type and step in place.type.opaque:
+            return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            return _no_field(place, step, fields)
+            near = nearest(step, fields)
+            hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
+            return f"{place} has no field {step}: {hint}"
         place = found
     return place
 
@@ -272,14 +272,6 @@ def _other_path(kind: Kind, path: Sequence[str]) -> str:
             there = f"and in {kind.version} it is {here}" if here else f"and {kind.version} has nothing like it"
             return f"; that is a path of {other.version}, {there}"
     return ""
-
-
-def _no_field(place: FieldPlace, step: str, fields: Iterable[str]) -> str:
-    if place.type and step in place.type.opaque:
-        return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
-    near = nearest(step, fields)
-    hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
-    return f"{place} has no field {step}: {hint}"
 
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
