@@ -16,7 +16,7 @@ import yaml
 from tests.command import ROOT, SCRIPT, draguard, findings, reported
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT
-from webhook.engine import cases
+from webhook.engine import suites
 
 SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/engine/suite.schema.json").read_text(encoding="utf-8"))
 Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
@@ -244,10 +244,10 @@ class TestSchema:
 
     def test_it_has_the_fields_that_suites_have(self) -> None:
         case = SCHEMA["$defs"]["case"]["properties"]
-        assert tuple(SCHEMA["properties"]) == cases.SUITE_FIELDS
-        assert set(case) == set(cases.CASE_FIELDS)
-        assert tuple(case["expect"]["properties"]) == cases.EXPECT_FIELDS
-        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == cases.REASONS
+        assert tuple(SCHEMA["properties"]) == suites.SUITE_FIELDS
+        assert set(case) == set(suites.CASE_FIELDS)
+        assert tuple(case["expect"]["properties"]) == suites.EXPECT_FIELDS
+        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == suites.REASONS
 
     @each_row("suite", SUITES)
     def test_the_suites_of_the_library_fit(self, suite: Path) -> None:

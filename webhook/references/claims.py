@@ -34,19 +34,15 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             hint = context.or_in_cluster(in_place(name, known, "device classes"))
             yield finding((*request.path, "deviceClassName"), message, hint)
     if claim["kind"] not in CLAIMS:
-        yield from _classes_of_quota(claim, context)
+        from webhook.inventory.quotas import class_in  # few inventories have quotas
 
-
-def _classes_of_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    from webhook.inventory.quotas import class_in  # few inventories have quotas
-
-    for key in mapping(quota, "spec", "hard"):
-        name = class_in(key)
-        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
-            message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
-            known = [each for _, each in context.inventory.names("DeviceClass")]
-            hint = context.or_in_cluster(in_place(name, known, "device classes"))
-            yield finding(("spec", "hard", key), message, hint.hint)
+        for key in mapping(claim, "spec", "hard"):
+            name = class_in(key)
+            if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+                message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
+                known = [each for _, each in context.inventory.names("DeviceClass")]
+                hint = context.or_in_cluster(in_place(name, known, "device classes"))
+                yield finding(("spec", "hard", key), message, hint.hint)
 
 
 def _is_installed(name: str, context: Context) -> bool:
@@ -191,7 +187,16 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
         is_new = obj["owner"]["kind"] == "Pod" and ("Pod", namespace_of(obj), name_of(obj)) not in context.stored
         if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
             yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-        yield from _of_stored_templates(obj, context)
+        for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(obj)
+            template = context.inventory.find(CLAIMS[1], name, namespace)
+            if (
+                template
+                and (CLAIMS[1], namespace, name) in context.stored
+                and (why := _quota_refusal(template, context))
+            ):
+                path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+                yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
     elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
         yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
     elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
@@ -199,16 +204,6 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
-
-
-def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """Find templates of the cluster; those among the manifests have their own findings."""
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(pod)
-        template = context.inventory.find(CLAIMS[1], name, namespace)
-        if template and (CLAIMS[1], namespace, name) in context.stored and (why := _quota_refusal(template, context)):
-            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:

@@ -47,7 +47,22 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         reason, words = (text(status, "state", "waiting", field) for field in ("reason", "message"))
         name = text(status, "name")
         if reason in _IMAGE:
-            yield _of_image(scene, pod, spec or status, reason, words)
+            image = text(spec or status, "image")
+            failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
+            # While kubelet backs off, only an event may have the reason.
+            said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
+            refs = tuple(
+                Ref("Secret", text(each, "name"), namespace_of(pod))
+                for event in scene.events(pod, "FailedToRetrieveImagePullSecret")
+                for each in items(pod, "spec", "imagePullSecrets")
+                if text(each, "name") and text(each, "name") in event.words
+            )
+            lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
+            yield Cause(
+                f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
+                (Ref("Image", image), *refs),
+                ("correct the image's name and tag, or give the pod imagePullSecrets",),
+            )
         elif reason == CRASHED:
             yield crashed(scene, pod, status)
         elif reason not in _STARTING:
@@ -83,25 +98,6 @@ def last_words(ended: JSONObject) -> str:
     """Return the last line of a container's termination message."""
     lines = text(ended, "message").strip().splitlines()
     return brief(lines[-1]) if lines else ""
-
-
-def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, words: str) -> Cause:
-    image = text(spec, "image")
-    failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
-    # While kubelet backs off, only an event may have the reason.
-    said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
-    refs = tuple(
-        Ref("Secret", text(each, "name"), namespace_of(pod))
-        for event in scene.events(pod, "FailedToRetrieveImagePullSecret")
-        for each in items(pod, "spec", "imagePullSecrets")
-        if text(each, "name") and text(each, "name") in event.words
-    )
-    lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
-    return Cause(
-        f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
-        (Ref("Image", image), *refs),
-        ("correct the image's name and tag, or give the pod imagePullSecrets",),
-    )
 
 
 def _after(image: str, words: str) -> str:

@@ -713,19 +713,14 @@ class _Pending:
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = Explainer(self.scene.cluster).groups(alone, round_)
-            closest = self._closest(groups, verdicts)
+            steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+            names = [
+                name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
+            ]
+            nodes = [self.scene.cluster.index[each] for each in names]
+            closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
-
-    def _closest(self, groups: Sequence[Group], verdicts: Verdicts) -> list[int]:
-        """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
-
-        If one does not, the devices decide.
-        """
-        steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
-        names = [name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes]
-        nodes = [self.scene.cluster.index[each] for each in names]
-        return [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
