@@ -1,7 +1,5 @@
 """Wrong arguments of the public functions: each raises an error that names it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

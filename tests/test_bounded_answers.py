@@ -1,7 +1,5 @@
 """Answers stay small and quick, however many findings there are; offline, all are reported."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The webhook stops at the first reason to refuse a request; offline, everything is reported."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

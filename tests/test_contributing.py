@@ -1,7 +1,5 @@
 """CONTRIBUTING's steps are all that a field with its gate, and a rule, take."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is computed on first use does not make threads wait for each other."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 

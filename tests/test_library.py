@@ -1,7 +1,5 @@
 """The functions of the package for files and devices, and the examples of docs/library.md."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """A field of a new release takes one line, and everything else supports it; without the line, it passes through."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Each type, table and list of kinds is written in one place; everything else follows from it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

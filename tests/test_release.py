@@ -1,7 +1,5 @@
 """Releases are a type of their own."""
 
-from __future__ import annotations
-
 from tests.rows import each_row
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of, target

@@ -3,8 +3,6 @@
 Cases about new objects are in ``cases/release-1.37``, others in ``api/requests/release-1.37.yaml``.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any

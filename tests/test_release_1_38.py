@@ -1,7 +1,5 @@
 """Kubernetes 1.38, as its alphas show it."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Enforcement modes, exemptions, and their records."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """At admission an object is judged by a release that serves it, whatever release the webhook was given."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.admission.reviews import asked

@@ -1,7 +1,5 @@
 """Authors of manifests cannot switch off rules that are enforced at admission."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

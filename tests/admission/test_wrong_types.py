@@ -1,7 +1,5 @@
 """A review with values of any types is answered under its uid or malformed, and raises no unexpected exception."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random clusters and claims, small enough to be searched in full."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

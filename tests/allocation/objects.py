@@ -1,7 +1,5 @@
 """Claims, devices and slices, and what the allocator answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER

@@ -1,7 +1,5 @@
 """Counters that devices share, and capacity that they have left."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.allocation.clusters import ALL, CLASSES

@@ -1,7 +1,5 @@
 """The new features of the allocator in Kubernetes 1.37, from its sources."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

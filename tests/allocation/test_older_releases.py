@@ -1,7 +1,5 @@
 """Differences of the allocators of older releases, as recorded from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

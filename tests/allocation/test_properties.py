@@ -1,7 +1,5 @@
 """Properties of every cluster, checked on thousands of random ones."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from random import Random

@@ -1,7 +1,5 @@
 """What is said of a request on a node is what the allocator does with the request alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from itertools import islice

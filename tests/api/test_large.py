@@ -1,7 +1,5 @@
 """Requests that are too large for the tables of ``requests``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """No change of a pod is too much for its comparison; the rules are in ``requests/pod-updates.yaml``."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """No submitted object makes the structured versions raise; their findings are always well-formed."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Unknown fields are reported with the field that was probably meant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`draguard.validate`: its input, and input that is not a Kubernetes object."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

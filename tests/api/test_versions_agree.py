@@ -1,7 +1,5 @@
 """An object has the same findings in every version that can express it; only their paths differ."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

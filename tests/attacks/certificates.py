@@ -1,7 +1,5 @@
 """A Secret that loses the certificate of the replicas, while clients trust ``caBundle``."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re

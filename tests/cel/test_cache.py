@@ -1,7 +1,5 @@
 """Caches that are bounded by bytes."""
 
-from __future__ import annotations
-
 from webhook.cel.cache import Cache
 
 

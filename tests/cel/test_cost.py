@@ -4,8 +4,6 @@ The figures without folding of constants are those that cel-go's interpreter/run
 establishes for the same operations.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Estimated costs are those of cel-go's checker/cost_test.go, and bound what is spent."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.cel import EXTENSIONS, cost_of

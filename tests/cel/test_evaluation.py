@@ -1,7 +1,5 @@
 """The values and errors of expressions."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, ClassVar

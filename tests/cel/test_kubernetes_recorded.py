@@ -1,7 +1,5 @@
 """Expressions that a real kube-apiserver 1.36 evaluated, with its results."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

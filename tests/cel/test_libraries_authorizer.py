@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import outcome
 from tests.rows import each_row_beside

@@ -1,7 +1,5 @@
 """The engine is self-contained: it could be a package of its own."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The results of a kube-apiserver 1.36 for expressions that need only cel-go's own libraries."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

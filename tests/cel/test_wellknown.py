@@ -1,7 +1,5 @@
 """Literals of protobuf's well-known messages, which cel-go accepts in every environment."""
 
-from __future__ import annotations
-
 from tests.cel.judging import outcome
 from tests.rows import each_row_beside
 

@@ -1,7 +1,5 @@
 """Warnings about keys and directories that others can read or change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

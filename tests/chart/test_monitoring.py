@@ -1,7 +1,5 @@
 """The port for probes and metrics, and the chart's objects for monitoring."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chart's output for every set of values: manifests that API servers accept, and that fit together."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Feature gates are set as for kube-apiserver."""
 
-from __future__ import annotations
-
 from tests.cli.manifests import levels
 from tests.command import draguard
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """``draguard validate --fix`` and ``--diff``."""
 
-from __future__ import annotations
-
 import codecs
 import json
 from errno import EINVAL, EPERM

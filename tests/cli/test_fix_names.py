@@ -1,7 +1,5 @@
 """Names are changed with all their references, or not at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Documents that no rule looks into: they are counted, but not parsed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

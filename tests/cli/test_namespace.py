@@ -1,7 +1,5 @@
 """Objects that state no namespace are in that of ``-n``."""
 
-from __future__ import annotations
-
 from tests.command import draguard
 from tests.rows import each_row
 

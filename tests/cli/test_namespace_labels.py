@@ -1,7 +1,5 @@
 """What draguard validate knows of namespaces: objects among the manifests, and labels that are stated."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The release that judges a manifest: stated, or the newest that serves it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which API versions a cluster serves: by default, and with ``--runtime-config``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The commands that serve, and that make certificates to serve with, as a user runs them."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

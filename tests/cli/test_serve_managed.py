@@ -1,7 +1,5 @@
 """``draguard serve`` with a certificate of its own, as processes beside a small API server."""
 
-from __future__ import annotations
-
 import base64
 import json
 import signal

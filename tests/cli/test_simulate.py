@@ -1,7 +1,5 @@
 """``draguard simulate``, ``match`` and ``snapshot``, as their users see them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Objects that the API server refuses are not simulated: manifests, and claims created for pods."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``draguard simulate`` with pods that already run, and what its text says once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the text of draguard simulate says."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

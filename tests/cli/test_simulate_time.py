@@ -1,7 +1,5 @@
 """The time that draguard simulate may take."""
 
-from __future__ import annotations
-
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout

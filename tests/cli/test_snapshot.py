@@ -1,7 +1,5 @@
 """``draguard snapshot``."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``draguard policy test``: suites and their files, one case of many, and a policy to begin with."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Texts of manifests that would command a terminal or GitHub's runner, as reports print them."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

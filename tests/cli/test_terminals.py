@@ -1,7 +1,5 @@
 """Colours and progress are for terminals."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

@@ -1,7 +1,5 @@
 """The objects of a self-managed certificate, and the roles to change them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Replicas that manage one certificate, and the time and state that they see."""
 
-from __future__ import annotations
-
 import base64
 import ssl
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """One replica leads at a time, and writes nothing over what is newer."""
 
-from __future__ import annotations
-
 import base64
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is missing, refused or out of reach is reported, while serving goes on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Selectors split into parts: their reads, the values that they want, and the part that is false."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """What is known of a condition without evaluating it is what evaluating it tells."""
 
-from __future__ import annotations
-
 from itertools import product
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """The documents of manifests, their order and positions."""
 
-from __future__ import annotations
-
 import codecs
 import json
 

@@ -1,7 +1,5 @@
 """The files that are read, and the errors of those that cannot be."""
 
-from __future__ import annotations
-
 import io
 import os
 import socket

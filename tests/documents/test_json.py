@@ -1,7 +1,5 @@
 """JSON in manifests."""
 
-from __future__ import annotations
-
 from tests.documents.reading import exactly, faults, objects, value
 from tests.rows import each_row
 from webhook.documents import Document, parse

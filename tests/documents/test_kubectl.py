@@ -4,8 +4,6 @@
 (less the label) and, if it refused the text or part of it, what it said.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

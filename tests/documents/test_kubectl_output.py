@@ -1,7 +1,5 @@
 """Output of kubectl for people, and lists, in place of manifests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Documents are bounded in depth, values and size."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

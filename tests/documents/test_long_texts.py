@@ -1,7 +1,5 @@
 """Strings and lines as long as a file may be."""
 
-from __future__ import annotations
-
 import json
 import time
 import tracemalloc

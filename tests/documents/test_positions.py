@@ -1,7 +1,5 @@
 """Positions of fields and items in a text."""
 
-from __future__ import annotations
-
 from tests.documents.reading import documents
 from tests.rows import each_row
 from webhook.documents import Position, parse

@@ -1,7 +1,5 @@
 """Profiles of drivers: those that come with draguard, those of users, and their effects."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Names of drivers that are hardly anything but mistyped."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

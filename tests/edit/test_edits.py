@@ -1,7 +1,5 @@
 """Edits change only the values that they name."""
 
-from __future__ import annotations
-
 import pytest
 
 from webhook.edit.edits import Edit, OverlapError, apply

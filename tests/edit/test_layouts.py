@@ -1,7 +1,5 @@
 """Fixes change maps and lists of any layout, and keep the comments."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pre-scheduled pods, case by case."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, Literal
 

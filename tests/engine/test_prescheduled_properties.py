@@ -1,7 +1,5 @@
 """Pre-scheduled pods: no pod makes it raise, and a rewritten pod can land only on the named node."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Texts of components are explained by the component that wrote them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of addresses with a prefix length."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

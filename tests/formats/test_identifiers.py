@@ -1,7 +1,5 @@
 """Errors of versions and UUIDs."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """References of images."""
 
-from __future__ import annotations
-
 from tests.rows import each_row
 from webhook.formats.images import tag_of
 

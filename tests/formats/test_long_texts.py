@@ -1,7 +1,5 @@
 """Formats of texts as long as a request may be."""
 
-from __future__ import annotations
-
 import itertools
 import tracemalloc
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Errors of names, release by release."""
 
-from __future__ import annotations
-
 import inspect
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Errors in what places a pod name the fix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Names that were probably meant are searched for while the budget has work left."""
 
-from __future__ import annotations
-
 from webhook.budget import Budget, limited
 from webhook.hints.names import in_expression, in_place, instead
 

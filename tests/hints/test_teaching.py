@@ -1,7 +1,5 @@
 """Findings that teach: the error in a line, and its fix."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

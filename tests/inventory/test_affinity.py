@@ -1,7 +1,5 @@
 """Node affinity that no node can meet."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

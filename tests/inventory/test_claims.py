@@ -1,7 +1,5 @@
 """The claims of a pod, as the scheduler finds them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """An inventory returns objects in the newest version."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

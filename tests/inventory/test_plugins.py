@@ -1,7 +1,5 @@
 """Which DaemonSets run the kubelet plugins of drivers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """What is kept of the objects of a cluster."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 from pathlib import Path

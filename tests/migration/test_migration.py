@@ -1,7 +1,5 @@
 """Converted texts match the API server's conversion of their objects, and keep all other lines."""
 
-from __future__ import annotations
-
 import json
 import re
 from random import Random

@@ -1,7 +1,5 @@
 """Parameters of v1alpha2 become parts of claims and classes of v1."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, ClassVar
 

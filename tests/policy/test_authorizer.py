@@ -1,7 +1,5 @@
 """The permissions of users, from a list of rules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

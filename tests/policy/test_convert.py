@@ -1,7 +1,5 @@
 """DRA objects in other versions of their API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

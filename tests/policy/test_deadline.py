@@ -1,7 +1,5 @@
 """The deadline and the cost of policies."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What clients send and what a mutation makes is decoded as the API server does."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from typing import Any

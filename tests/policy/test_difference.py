@@ -1,7 +1,5 @@
 """The JSON Patch that turns one value into another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Validating policies judge requests."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

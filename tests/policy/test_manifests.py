@@ -1,7 +1,5 @@
 """Raw manifests under policies get the answers that a real API server gave."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The requests that policies and bindings match."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy

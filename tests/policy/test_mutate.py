@@ -1,7 +1,5 @@
 """Mutating policies change objects."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy

@@ -1,7 +1,5 @@
 """The parameters that bindings pass to policies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.policy.examples import POD, PODS, binding, policy

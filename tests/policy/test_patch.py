@@ -1,7 +1,5 @@
 """JSON Patch as kube-apiserver applies it."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """The policies to evaluate are planned once for each place; their verdicts stay the same."""
 
-from __future__ import annotations
-
 import tracemalloc
 from itertools import product
 from typing import Any

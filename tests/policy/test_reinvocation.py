@@ -1,7 +1,5 @@
 """Policies are reinvoked after changes by others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests that manifests stand for, as policies see them."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from typing import Any

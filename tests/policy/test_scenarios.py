@@ -4,8 +4,6 @@ The first line of the file is the namespace. Containers and other values that a 
 own defaults in ``changes``: what the policy itself wrote is compared.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Label selectors: which are valid, and the objects that they select."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.policy.examples import POLICY, spec

@@ -1,7 +1,5 @@
 """What is advised about the devices of a claim is what the allocator could give."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

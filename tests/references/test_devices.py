@@ -1,7 +1,5 @@
 """What is said of the devices that selectors are about: their values, types and versions."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.references.manifests import claim_of, device_class, found_in, resource_slice

@@ -1,7 +1,5 @@
 """Rules about several objects: what they say, and where objects are looked up."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Of many findings in a file that say the same, people read the first ones."""
 
-from __future__ import annotations
-
 import json
 
 from tests.report.findings import finding, report

@@ -1,7 +1,5 @@
 """Differences between texts."""
 
-from __future__ import annotations
-
 from difflib import unified_diff
 
 import pytest

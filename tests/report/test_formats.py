@@ -1,7 +1,5 @@
 """Every output format is valid by its schema or its reader, whatever manifests contain."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

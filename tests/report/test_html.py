@@ -1,7 +1,5 @@
 """HTML shows any text as text."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """Findings of several releases are merged into one report."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.report.findings import finding, report

@@ -1,7 +1,5 @@
 """The picture of a cluster's devices: its counts are those of the JSON, and any text in it is text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Connections of slow, greedy, broken or hostile clients, and of ordinary ones beside them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

@@ -1,7 +1,5 @@
 """New connections are served: if there are too many, the one that has been idle for longest is closed."""
 
-from __future__ import annotations
-
 import socket
 import time
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Garbage collection in a serving process has few objects to look at, and is quick."""
 
-from __future__ import annotations
-
 import gc
 import json
 import socket

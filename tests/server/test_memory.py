@@ -1,7 +1,5 @@
 """The memory of a serving process: unneeded modules would take a third more."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

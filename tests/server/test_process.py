@@ -1,7 +1,5 @@
 """The side jobs of a serving process: a plain port, tasks of every second, notes to a supervisor."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 import threading

@@ -1,7 +1,5 @@
 """TLS records, as clients may send them: in pieces, many at once, and without data."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import time

@@ -1,7 +1,5 @@
 """A rolling restart of replicas loses no review: every review is counted."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The webhook's answers over HTTPS, and its shutdown."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """TLS: protocol versions, reports of failures, and certificates that change while the webhook runs."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

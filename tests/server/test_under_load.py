@@ -1,7 +1,5 @@
 """No event in the life of a running webhook loses a review: every review is counted."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl

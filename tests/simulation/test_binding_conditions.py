@@ -1,7 +1,5 @@
 """Pods whose devices have binding conditions: fresh, waiting, timed out and failed are told apart."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -7,8 +7,6 @@ answer for its pod, or of the ``answers`` for several; what is empty may be stat
 prints, or how it begins, with ``…`` for anything; a case that states it may leave out all else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

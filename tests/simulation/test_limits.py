@@ -1,7 +1,5 @@
 """The limits for a pending pod: the objects that are examined, and the changes that are tried."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """ResourceQuotas of claims, of the devices of classes, and of pods."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Decisions of a real kube-scheduler: conditions, nodes and claims are equal in every case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Scheduling in small clusters; test_recorded compares it with a real scheduler."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """Charts as input: rendered by Helm's library, and by a program that stands in for ``helm``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts as input of the commands beside ``validate``, rendered by Helm's library."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Claims in files, and what is found in them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

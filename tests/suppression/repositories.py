@@ -1,7 +1,5 @@
 """Repositories with changes, and what is found in them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--against` and `--new-only`: charts and kustomizations as they are rendered from a revision."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

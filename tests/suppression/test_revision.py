@@ -1,7 +1,5 @@
 """`--against` and `--new-only`: the contents of git at a revision."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

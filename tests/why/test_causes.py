@@ -4,8 +4,6 @@
 that the first line must match (``says``), and objects of which the answer names one (``about``).
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -6,8 +6,6 @@ first line (``says``, ``not_says``), of the other lines (``others``, ``not_other
 What the objects there leave out is added as a cluster has it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,7 +1,5 @@
 """The number of pods that workloads of other projects make."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.rows import each_row

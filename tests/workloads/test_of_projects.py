@@ -1,7 +1,5 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Runtimes and templates of other projects: pods are made where others use them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What all commands do with policies."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

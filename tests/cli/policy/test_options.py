@@ -1,7 +1,5 @@
 """``--policies`` of ``validate`` and ``mutate``."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
