@@ -1,7 +1,13 @@
 """``draguard simulate``, ``match`` and ``snapshot``, as their users see them."""
 
+import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import pytest
 import yaml
@@ -9,7 +15,17 @@ import yaml
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
 from tests.command import ROOT, draguard, reported
 from tests.rows import each_row
+from tests.simulation import clusters
 from tests.structured import claim
+from webhook.budget import DeadlineExceededError, current
+from webhook.check import progress
+from webhook.check.cluster import read_cluster
+from webhook.cli import main
+from webhook.inventory import Inventory
+from webhook.simulation import Scheduler
+from webhook.simulation.answers import Answers
+from webhook.simulation.replicas import Fit, fit
+from webhook.simulation.scheduler import Placement
 
 
 def nodes(*arguments: str | Path) -> list[str | None]:
@@ -440,3 +456,326 @@ MADE_FOR_RELEASES = """
   metadata: {name: s}
   spec: {driver: d.io, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a}]}
 """
+
+
+def test_a_replica_that_runs_is_not_scheduled_again(tmp_path: Path) -> None:
+    held = clusters.allocated("w-0-d", "a", "d0", "w-0")
+    runs = clusters.pod("w-0", {"d": "w-0-d"}, nodeName="a")
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), held, runs]
+    spec = {"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}}
+    spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": clusters.pod("x", {"d": "w-0-d"})["spec"]}
+    sets = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
+    bare = {**clusters.pod("w-0", {"d": "w-0-d"}), "apiVersion": "v1"}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    for name, given in (("set", sets), ("pod", bare)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(given))
+        done = draguard("simulate", tmp_path / f"{name}.yaml", "--cluster", tmp_path / "cluster.yaml")
+        assert done.code == 0
+        assert "default/w-0: already scheduled on a\n" in done.out
+        assert "1 pod: 1 already scheduled\n" in done.out
+
+
+def test_the_pods_of_a_released_claim_are_gone(tmp_path: Path) -> None:
+    held = clusters.allocated("held", "a", "d0", "old")
+    old = clusters.pod("old", {"d": "held"}, {"cpu": "6"}, nodeName="a")
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a"), held, old, clusters.claim()]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    wanted = {**clusters.pod("new", {"d": "c"}, {"cpu": "7"}), "apiVersion": "v1"}
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(wanted))
+    given = tmp_path / "pod.yaml", "--cluster", tmp_path / "cluster.yaml"
+    assert "pending" in draguard("simulate", *given).out
+    assert "default/new: a\n" in draguard("simulate", *given, "--release", "held").out
+
+
+def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"kind": "DeviceTaintRule", "metadata": {"name": "r"}}
+    rule["spec"] = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "k", "effect": "NoSchedule"}}
+    claims = [clusters.claim(count=4), clusters.claim("shared")]
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 3), *claims, rule]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    given = [clusters.pod("p", {"d": "c"}), clusters.pod("q", {"d": "shared"}), clusters.pod("r")]
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all({**each, "apiVersion": "v1"} for each in given))
+    paths = (tmp_path / "pods.yaml", "--cluster", tmp_path / "cluster.yaml", "--kubernetes-version", "1.36")
+    text = draguard("simulate", *paths).out
+    assert "  a, request r: 3 devices, 3 of the class; 4 are wanted\n" in text
+    assert text.count("does not apply DeviceTaintRules") == 1
+    assert text.splitlines()[-3].startswith("note: the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules")
+    found = reported("simulate", *paths)
+    assert [len(each["why"]["notes"]) for each in found] == [1, 1, 0]
+
+
+def why(folder: Path, *objects: dict[str, Any], names: tuple[str, ...] = ()) -> str:
+    """Explain the pods of a cluster that do not start; return the text."""
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
+    return draguard("simulate", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
+
+
+def starting(name: str, claims: dict[str, str], **spec: Any) -> dict[str, Any]:
+    """Describe a pod that has not started yet."""
+    return {**clusters.pod(name, claims, **spec), "apiVersion": "v1", "status": {"phase": "Pending"}}
+
+
+def test_pods_that_do_not_start_on_their_node_are_explained(tmp_path: Path) -> None:
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), clusters.claim()]
+    bypassing = starting("p", {"d": "c"}, nodeName="a")
+    assert "p: pending: it names its node itself (a)" in why(tmp_path, *cluster, bypassing)
+    held = clusters.allocated("held", "a", "d0", "q")
+    placed = starting("q", {"d": "held"}, nodeName="a")
+    text = why(tmp_path, *cluster, held, placed)
+    assert "q: already scheduled on a" in text
+    assert "note: the scheduler has done its part: look at the pod's events" in text
+    assert why(tmp_path, *cluster, starting("r", {}, nodeName="a")) == ""
+    assert why(tmp_path, *cluster, held, placed, names=("pod/q",)) == text
+
+
+def test_a_claim_that_the_most_pods_use_is_the_reason(tmp_path: Path) -> None:
+    full = clusters.allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), full, starting("p", {"d": "c"})]
+    text = why(tmp_path, *cluster)
+    assert "p: pending: claim default/c is used by 256 pods, and no more can use it\n" in text
+    assert "  kube-scheduler: running PreBind plugin" in text
+
+
+def test_claims_that_are_gone_or_going_have_a_note(tmp_path: Path) -> None:
+    lost = starting("p", {})
+    lost["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "t"}]
+    lost["status"]["resourceClaimStatuses"] = [{"name": "d", "resourceClaimName": "p-d-abcde"}]
+    assert "note: the claim was made for the pod, and is not among the cluster's objects" in why(
+        tmp_path, clusters.node("a"), lost
+    )
+    going = clusters.allocated("c", "a", "d0", "u", "v", "w", "x")
+    going["status"]["reservedFor"][2] |= {"apiGroup": "batch", "resource": "jobs"}
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+    waiting = (
+        "note: the deletion of the claim waits for its finalizers (a.b/c) and "
+        "its users (pod u, pod v, jobs.batch w, others)"
+    )
+    assert waiting in why(tmp_path, clusters.node("a"), going, starting("p", {"d": "c"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "suspended", "of_job", "is_noted"),
+    [
+        ("Job", True, None, True),
+        ("Job", False, None, False),
+        ("CronJob", True, False, True),
+        ("CronJob", False, True, True),
+        ("CronJob", False, False, False),
+    ],
+)
+def test_a_suspended_job_is_noted(
+    tmp_path: Path, kind: str, *, suspended: bool, of_job: bool | None, is_noted: bool
+) -> None:
+    job = {"template": {"spec": {**clusters.pod("x")["spec"], "restartPolicy": "Never"}}}
+    made = job if of_job is None else {"schedule": "0 * * * *", "jobTemplate": {"spec": {**job, "suspend": of_job}}}
+    obj = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "j"}, "spec": {**made, "suspend": suspended}}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([clusters.node("a")]))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(obj))
+    given = "simulate", tmp_path / "job.yaml", "--cluster", tmp_path / "cluster.yaml"
+    note = f"note: {kind} default/j is suspended: its pods are simulated as if it were resumed\n"
+    done = draguard(*given)
+    assert (done.code, done.err) == (0, note if is_noted else "")
+    assert draguard(*given, "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "missing"),
+    [
+        ([clusters.device_class()], ["ResourceSlices"]),
+        ([clusters.devices("a")], ["DeviceClasses"]),
+        ([clusters.device_class(), clusters.devices("a")], []),
+    ],
+)
+def test_kinds_of_which_there_are_no_objects_are_noted(
+    tmp_path: Path, known: list[dict[str, Any]], missing: list[str]
+) -> None:
+    versions = {"Node": "v1", "Pod": "v1"}
+    objects = [clusters.node("a"), clusters.template(), *known, clusters.pod(claims={"gpu": "t"})]
+    file = tmp_path / "cluster.yaml"
+    file.write_text(
+        yaml.safe_dump_all(
+            [{"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects]
+        )
+    )
+    said = draguard("simulate", "--cluster", file).err
+    assert [line.split()[2] for line in said.splitlines() if line.startswith("note: no ")] == missing
+
+
+class TestText:
+    """Reports of unusual outcomes."""
+
+    def result(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
+        file = tmp_path / "cluster.yaml"
+        versions = {"Node": "v1", "Pod": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
+        for each in objects:
+            each.setdefault("apiVersion", versions.get(each["kind"], "resource.k8s.io/v1"))
+        file.write_text(yaml.safe_dump_all(objects))
+        return draguard("simulate", "--cluster", file, *options).out
+
+    def test_a_pod_past_the_scheduler_fails_the_run(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
+        cluster = tmp_path / "cluster.yaml"
+        cluster.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.node("a")}))
+        assert draguard("simulate", pod, "--cluster", cluster).code == 1
+
+    def test_many_kinds_of_nodes(self, tmp_path: Path) -> None:
+        nodes = [clusters.node(f"n{number}") for number in range(9)]
+        slices = [clusters.devices(f"n{number}", number) for number in range(9)]
+        objects = (clusters.device_class(), *nodes, *slices, clusters.claim(count=12))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "nodes more, for other reasons (--output json has all)" in text
+        assert "\n  n8, request r: 8 devices, 8 of the class; 12 are wanted\n  n7, request r: 7 devices" in text
+
+    def test_numbers_of_large_clusters_are_the_least(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", 5)
+        monkeypatch.setattr("webhook.simulation.changes.cluster.NODES_MAX", 4)
+        names = [f"n{number}" for number in range(6)]
+        objects = [clusters.device_class(), clusters.claim(count=2), clusters.pod(claims={"gpu": "c"})]
+        objects += [clusters.node(name) for name in names] + [clusters.devices(name, 2) for name in names]
+        objects += [clusters.allocated(f"of-{name}", name) for name in names]
+        text = self.result(tmp_path, *objects)
+        assert "claim default/of-n2 on n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
+        assert "with count 1 in request r: at least 4 nodes\n" in text
+        assert "once claim default/of-n0 is released (used by no pod): at least 1 node\n" in text
+
+    def test_pending_pods_of_other_namespaces_compete_but_are_not_reported(self, tmp_path: Path) -> None:
+        pods = [clusters.pod(requests={"cpu": "5"}) for _ in "ab"]
+        for each, namespace in zip(pods, "ab", strict=True):
+            each["metadata"]["namespace"] = namespace
+        objects = (clusters.node("one"), *pods)
+        assert self.result(tmp_path, *objects, options=("-n", "a", "-q")) == "a/p: one\n"
+        text = self.result(tmp_path, *objects, options=("-n", "b"))
+        assert text.startswith("b/p: pending: ")
+        assert "1 pod: 1 pending\n" in text
+        assert self.result(tmp_path, *objects, options=("-n", "c")).startswith("no pod of namespace c is pending\n")
+        assert json.loads(self.result(tmp_path, *objects, options=("-n", "c", "-o", "json"))) == []
+        assert self.result(tmp_path, *objects, options=("-n", "a", "--fit")).startswith("1 pod like a/p fits\n")
+
+    def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:
+        limited = clusters.pod(claims={"gpu": "c"}, requests={"cpu": "5"})
+        nodes = [clusters.node(name) for name in "ab"]
+        objects = (clusters.device_class(), clusters.devices("a"), *nodes, clusters.claim())
+        text = self.result(tmp_path, *objects, limited, options=("--fit",))
+        assert "claim default/c (pod p-0, counted here) has its devices on a" in text
+        assert "all these pods share claim default/c: with a ResourceClaimTemplate, each has its own" in text
+        assert "is released" not in text
+
+    def test_an_unbounded_cost_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.replicas.MOST", 3)
+        text = self.result(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
+        assert text.startswith("at least 3 pods like default/p fit\n  a: 3\n")
+
+    def test_nothing_fits(self, tmp_path: Path) -> None:
+        full = clusters.node("a", cpu="1")
+        text = self.result(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
+        assert text.startswith("no pod like default/p fits: 1 node has too little cpu: cpu 2 wanted, 1 of 1 free\n")
+        assert "  a: Insufficient cpu" in text
+        assert draguard("simulate", "--cluster", tmp_path / "cluster.yaml", "--fit").code == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestTime:
+    def test_it_is_said_which_pods_are_left_out(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert done.code == 1
+        pods = ", ".join(f"team-y/inference-XXXXX-{number}" for number in range(3))
+        over = "1e-09 seconds have passed while files were read; give a longer --timeout"
+        assert done.err == f"not simulated: 3 of 3 pods ({pods}): {over}\n"
+        assert "pending" not in done.out
+
+    def test_json_has_them_all(self) -> None:
+        found = simulated(DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert [each["why"]["reason"] for each in found] == [
+            "not simulated: 1e-09 seconds have passed while files were read"
+        ] * 3
+        assert found[0].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0].keys()
+        assert found[0]["why"].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0]["why"].keys()
+
+    def test_fit_says_that_more_may_fit(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
+        assert (done.code, done.err) == (
+            1,
+            "more pods may fit: 1e-09 seconds have passed while files were read; give a longer --timeout\n",
+        )
+
+    def test_reading_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def slow(*arguments: Any, **options: Any) -> Inventory:
+            sleep(0.1)
+            return read_cluster(*arguments, **options)
+
+        monkeypatch.setattr(import_module("webhook.cli.simulate"), "read_cluster", slow)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "0.1")
+        assert "not simulated: 3 of 3 pods" in done.err
+
+    def test_selectors_that_take_long_to_compile_end_the_reading(self, tmp_path: Path) -> None:
+        nested = reduce(lambda inner, number: f"[1, 2].all(x{number}, {inner})", range(24), "true")
+        selectors = [{"cel": {"expression": f"{nested} && {number} > 0"}} for number in range(32)]
+        costly = {"kind": "DeviceClass", "metadata": {"name": "costly"}, "spec": {"selectors": selectors}}
+        (tmp_path / "class.json").write_text(json.dumps({"apiVersion": "resource.k8s.io/v1", **costly}))
+        paths = ("--cluster", CLUSTER, "--cluster", tmp_path / "class.json")
+        done = draguard("simulate", DEPLOYMENT, *paths, "--timeout", "1e-9")
+        said = "not simulated: 1e-09 seconds have passed while files were read; give a longer --timeout\n"
+        assert (done.code, done.out, done.err) == (1, "", said)
+
+    @pytest.mark.parametrize(
+        ("pod", "said"),
+        [
+            (DEPLOYMENT, "2 of 3 pods (team-y/inference-XXXXX-1, team-y/inference-XXXXX-2): {}; give fewer pods, or a"),
+            ("train-1-0", "1 pod (team-x/train-1-0): {}; give a"),
+        ],
+    )
+    def test_fewer_pods_are_advised_only_where_they_help(
+        self, pod: str | Path, said: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        schedule = Scheduler.schedule
+
+        def late(scheduler: Scheduler, each: dict[str, Any]) -> Placement:
+            if not each["metadata"]["name"].endswith("XXXXX-0"):
+                raise DeadlineExceededError
+            return schedule(scheduler, each)
+
+        monkeypatch.setattr(Scheduler, "schedule", late)
+        done = draguard("simulate", pod, "--cluster", CLUSTER)
+        assert done.err == f"not simulated: {said.format('300 seconds have passed')} longer --timeout\n"
+
+    def test_fit_looks_for_help_only_while_there_is_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*arguments: Any) -> Fit:
+            found = fit(*arguments)
+            current().deadline = 0.0
+            return found
+
+        monkeypatch.setattr(import_module("webhook.check.simulated"), "fit", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert "there was no time to try all changes: others may help, too" in done.out
+
+    def test_fit_counts_pods_although_there_is_no_time_to_explain(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*_: object) -> None:
+            raise DeadlineExceededError
+
+        monkeypatch.setattr(Answers, "of", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("1 pod like team-y/inference-XXXXX-0 fits\n")
+        assert "then no node takes another: not explained: 300 seconds have passed\n" in done.out
+
+    def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        monkeypatch.setattr(progress, "_EVERY", 0.0)
+        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
+            main(["simulate", str(DEPLOYMENT), "--cluster", str(CLUSTER)])
+        assert "\r\x1b[K4 documents\r" in terminal.getvalue()  # the cluster
+        assert "0 of 3 pods, 4 checks of nodes" in terminal.getvalue()
+        assert "1 of 3 pods, 5 checks of nodes" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\r\x1b[K")
+
+    @each_row("time", ["0", "-1", "soon", "inf", "nan"])
+    def test_the_time_is_a_positive_number(self, time: str) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, f"--timeout={time}")
+        assert done.code == 2
+        assert f"{time!r} is not a positive number of seconds" in done.err

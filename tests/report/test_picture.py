@@ -10,7 +10,7 @@ import pytest
 from tests.command import draguard
 from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
-from tests.report.test_html import Page
+from tests.report.test_formats import Page
 from tests.rows import each_row
 from tests.scan.clusters import (
     HEALTHY,

@@ -8,8 +8,7 @@ import pytest
 
 from tests.command import draguard, findings
 from tests.sources.programs import chart, program
-from tests.suppression.manifests import claim, rules
-from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
+from tests.suppression.manifests import IMMUTABLE, OTHER, change, claim, found, git, rules
 
 pytestmark = pytest.mark.process
 KUSTOMIZE = """

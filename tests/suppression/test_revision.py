@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import SCRIPT, Done, draguard, findings, reported
-from tests.suppression.manifests import claim, rules, suppressed
-from tests.suppression.repositories import IMMUTABLE, OTHER, change, found, git
+from tests.suppression.manifests import IMMUTABLE, OTHER, change, claim, found, git, rules, suppressed
 from webhook.suppression import revision
 
 pytestmark = pytest.mark.process
