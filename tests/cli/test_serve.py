@@ -17,7 +17,7 @@ from tests import apiserver
 from tests.apiserver import ApiServer
 from tests.cli.reviews import review
 from tests.cli.running import ask, running
-from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.replicas import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT, draguard, process
 from tests.serving import eventually
 from webhook import server

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from functools import reduce
 from importlib import import_module
@@ -13,15 +15,19 @@ import pytest
 import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
-from tests.command import ROOT, draguard, reported
+from tests.command import ROOT, SCRIPT, draguard, reported
+from tests.kubectl import kubectl
 from tests.rows import each_row
 from tests.simulation import clusters
+from tests.simulation.clusters import device_class, node
 from tests.structured import claim
+from webhook import simulate
 from webhook.budget import DeadlineExceededError, current
 from webhook.check import progress
 from webhook.check.cluster import read_cluster
 from webhook.cli import main
 from webhook.inventory import Inventory
+from webhook.objects import JSONObject
 from webhook.simulation import Scheduler
 from webhook.simulation.answers import Answers
 from webhook.simulation.replicas import Fit, fit
@@ -779,3 +785,229 @@ class TestTime:
         done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, f"--timeout={time}")
         assert done.code == 2
         assert f"{time!r} is not a positive number of seconds" in done.err
+
+
+Json = dict[str, Any]
+
+ADMIN = "resource.kubernetes.io/admin-access"
+OLDER = "resource.k8s.io/admin-access"
+NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on the containing namespace"
+
+
+def namespace(**labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+
+
+def file(path: Path, *objects: Json) -> Path:
+    versions = {"Node": "v1", "Pod": "v1", "Namespace": "v1"}
+    path.write_text(
+        yaml.safe_dump_all({"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects)
+    )
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    return file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"))
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(cuont=2), clusters.pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert done.code == 1
+    assert done.out == ""
+    assert "error unknown-field: spec.devices.requests[0].exactly.cuont: strict decoding error: unknown" in done.err
+    assert 'help: did you mean "count"?' in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_errors_in_a_manifest_that_cannot_be_decoded_have_hints(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(count="two", deviceClassName="Gpu_X"))
+    assert 'help: did you mean "gpu-x"?' in draguard(command, manifests, "--cluster", cluster).err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster: Path, tmp_path: Path) -> None:
+    selectors = [{"cel": {"expression": "device.driver == 7"}}]
+    manifests = file(
+        tmp_path / "manifests.yaml", clusters.claim(selectors=selectors), clusters.pod(claims={"gpu": "c"})
+    )
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert "cel.expression: found no matching overload for '_==_' applied to '(string, int)'" in done.err
+    assert "help: both sides must have one type, and are string and int" in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_what_is_in_the_cluster_was_taken_once(command: str, cluster: Path, tmp_path: Path) -> None:
+    stored = file(tmp_path / "stored.yaml", clusters.claim(cuont=2))
+    manifests = file(tmp_path / "manifests.yaml", clusters.template(), clusters.pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster, "--cluster", stored)
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+@pytest.mark.parametrize("is_in_cluster", [True, False])
+def test_the_namespace_must_be_labelled_for_admin_access(
+    command: str, cluster: Path, tmp_path: Path, *, is_in_cluster: bool
+) -> None:
+    wanted = [clusters.template(adminAccess=True), clusters.pod(claims={"gpu": "t"})]
+    for labels, code in (({}, 1), ({ADMIN: "false"}, 1), ({ADMIN: "true"}, 0)):
+        around = file(tmp_path / "namespace.yaml", namespace(**labels))
+        manifests = file(tmp_path / "manifests.yaml", *wanted)
+        options = ("--cluster", around) if is_in_cluster else (around,)
+        done = draguard(command, manifests, "--cluster", cluster, *options)
+        assert (done.code, NEEDS_LABEL in done.err) == (code, code == 1)
+    assert draguard(command, file(tmp_path / "manifests.yaml", *wanted), "--cluster", cluster).code == 0
+
+
+def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True))
+    for labels, code in (({}, 1), ({ADMIN: "true"}, 0)):
+        done = draguard("validate", manifests, "--cluster", file(tmp_path / "cluster.yaml", namespace(**labels)))
+        assert (done.code, NEEDS_LABEL in done.out) == (code, code == 1)
+        assert "is not known" not in done.out
+    file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True), namespace())
+    assert draguard("validate", manifests, "--cluster", tmp_path / "cluster.yaml").code == 1
+
+
+@each_row(
+    ("labels", "release", "said"),
+    [
+        ({}, "1.36", NEEDS_LABEL),
+        ({"team": "a"}, "1.36", NEEDS_LABEL),
+        ({ADMIN: "true"}, "1.36", None),
+        ({ADMIN: "True"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN}: True)"),
+        ({"resource.kubernetes.io/admin-acces": "true"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN[:-1]}: true)"),
+        ({OLDER: "true"}, "1.36", f"{NEEDS_LABEL} (it has {OLDER}: true)"),
+        ({OLDER: "true"}, "1.33", None),
+        ({}, "1.32", None),
+    ],
+)
+def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], release: str, said: str | None) -> None:
+    objects = [
+        clusters.device_class(),
+        clusters.devices("a"),
+        clusters.node("a"),
+        clusters.template(adminAccess=True),
+        namespace(**labels),
+    ]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    assert (answer["node"] == "a") == (said is None)
+    path = "spec.devices.requests[0].adminAccess"
+    refused = [f"the API server refuses its claim default/p-gpu-XXXXX: {path}: Forbidden: {said}"]
+    assert answer["why"]["notes"] == (refused if said else [])
+    if said:
+        assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
+
+
+@each_row(("release", "label"), [("1.36", ADMIN), ("1.33", OLDER), ("1.32", "")])
+def test_an_unknown_namespace_counts_as_labelled(release: str, label: str) -> None:
+    objects = [clusters.device_class(), clusters.devices("a"), clusters.node("a"), clusters.template(adminAccess=True)]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    said = f"Namespace default is not known: it counts as labelled {label}: true, which admin access needs"
+    assert (answer["node"], answer["why"]["notes"]) == ("a", [said] if label else [])
+
+
+def test_a_claim_that_a_quota_refuses_is_not_said_to_be_missing_too(tmp_path: Path) -> None:
+    hard = {"count/resourceclaims.resource.k8s.io": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
+    given = file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"), quota)
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(), clusters.pod(claims={"gpu": "c"}))
+    notes = [each for each in draguard("simulate", manifests, "--cluster", given).out.splitlines() if "note:" in each]
+    assert len(notes) == 1
+    assert "note: the API server refuses its claim default/c: exceeded quota: q" in notes[0]
+
+
+def bare_nodes(*names: str) -> list[JSONObject]:
+    return [{**node(each), "apiVersion": "v1"} for each in names]
+
+
+class TestSnapshot:
+    def test_prints_the_command(self) -> None:
+        assert draguard("snapshot").out == (
+            "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
+            "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,daemonsets,deployments,"
+            "replicasets,statefulsets,jobs,cronjobs,persistentvolumeclaims,limitranges,validatingadmissionpolicies,"
+            "validatingadmissionpolicybindings -A -o json\n"
+        )
+        shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
+        assert shorter.startswith("kubectl --context c get deviceclasses,")
+        assert "devicetaintrules" not in shorter
+        assert shorter.endswith(" -n a -o json\n")
+
+    def test_warns_of_what_one_namespace_leaves_out(self) -> None:
+        assert draguard("snapshot", "-n", "a").err == (
+            "warning: claims and pods outside namespace a are left out: "
+            "devices, cpu and memory that they use look free\n"
+        )
+        assert draguard("snapshot").err == ""
+
+    def test_an_unknown_resource(self) -> None:
+        assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
+
+
+@pytest.mark.process
+class TestRun:
+    def test_prints_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = bare_nodes("n1", "n2")
+        written = {"manager": "kubectl", "apiVersion": "resource.k8s.io/v1"}
+        objects.append({**device_class(), "apiVersion": "resource.k8s.io/v1"})
+        for each in (objects[0], objects[2]):
+            each["metadata"]["managedFields"] = [{**written, "fieldsV1": {"f:spec": {}}}]
+        objects[0]["metadata"] |= {"annotations": {"a": "b", "long": "x" * 2000}}
+        log = kubectl(tmp_path, monkeypatch, objects)
+        done = draguard("snapshot", "--run", "--without", "pods")
+        found = [each for each in json.loads(done.out)["items"] if each["kind"] != "APIService"]
+        assert (done.code, done.err, [each["metadata"]["name"] for each in found]) == (0, "", ["gpu", "n1", "n2"])
+        assert found[0]["metadata"]["managedFields"] == [written]
+        assert found[1]["metadata"] == {"name": "n1", "labels": {}, "annotations": {"a": "b"}}
+        assert "/pods" not in log.read_text()
+        assert "/api/v1/events" in log.read_text()
+
+    def test_of_one_namespace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        log = kubectl(tmp_path, monkeypatch, bare_nodes("n1"))
+        assert draguard("snapshot", "--run", "-n", "default").code == 0
+        assert "/api/v1/namespaces/default/pods?" in log.read_text()
+        assert "/api/v1/pods?" not in log.read_text()
+
+    def test_what_is_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        faults = {"/api/v1/pods": {"error": "Error from server (Forbidden): no"}}
+        kubectl(tmp_path, monkeypatch, bare_nodes("n1"), faults)
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.err, '"n1"' in done.out) == (1, "warning: pods not read: forbidden: no\n", True)
+
+    def test_needs_little_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = bare_nodes(*(f"n{number}" for number in range(200)))
+        for each in objects:
+            each["metadata"]["annotations"] = {"hostile": "\x1b" * 50_000}
+        kubectl(tmp_path, monkeypatch, objects)
+        # 60 MB as JSON
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({240 << 20},) * 2); "
+        code = f"{limit}os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", code, str(SCRIPT), "snapshot", "--run"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr, len(done.stdout) < 1_000_000) == (0, b"", True)
+
+    def test_says_that_there_is_no_cluster(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        kubectl(tmp_path, monkeypatch, (), {"/version": {"error": "The connection was refused"}})
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.out, "cannot be read: The connection was refused" in done.err) == (2, "", True)
+
+    def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        done = draguard("snapshot", "--run")
+        assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
+
+
+def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:
+    odd = "\x1b[31m\x7f\x9b1m\u2028\u202e"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"a": odd}}}
+    (tmp_path / "c.json").write_text(json.dumps(node), encoding="utf-8")
+    out = draguard("snapshot", "--cluster", tmp_path / "c.json").out
+    assert all(each.isprintable() for each in out.splitlines())
+    assert json.loads(out)["items"] == [node]
+    assert all(each.isprintable() for each in draguard("snapshot", "--context", odd).out.splitlines())

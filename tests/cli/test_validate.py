@@ -501,3 +501,46 @@ def test_with_policies_everything_is_parsed(write: Callable[..., Path]) -> None:
     done = draguard("validate", "--policies", folder / "policies", folder / "a.yaml")
     assert done.code == 1
     assert ":7:1: error unreadable" in done.out
+
+
+NAMED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a, namespace: default}
+spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.example.com}}]}}
+"""
+OLDER = NAMED.replace("/v1\n", "/v1beta2\n")
+MESSAGE = 'ResourceClaim "a" in namespace default is at line 3, too: if both are applied, this one replaces it'
+
+
+@pytest.mark.parametrize(
+    ("other", "line"),
+    [
+        (NAMED, 8),
+        (NAMED.replace(", namespace: default", ""), 8),
+        (OLDER, 8),
+        (NAMED.replace("devices", "device"), 8),
+        (NAMED.replace("default", "other"), 0),
+        (NAMED.replace("name: a,", "generateName: a-,"), 0),
+        (NAMED.replace("name: a,", "name: b,"), 0),
+        (NAMED.replace("resource.k8s.io/v1", "example.com/v1"), 0),
+        (NAMED.replace("ResourceClaim", "ConfigMap"), 0),
+    ],
+)
+def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, line: int, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{NAMED}---\n{other}", encoding="utf-8")
+    done = draguard("validate", "--level", "deprecated=off", file)
+    assert (f"{file}:{line}:12: warning repeated-object: metadata.name: {MESSAGE}" in done.out) == bool(line)
+    assert done.out.count("repeated-object") == bool(line)
+
+
+def test_files_are_not_compared(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(NAMED, encoding="utf-8")
+    assert "repeated-object" not in draguard("validate", tmp_path).out
+
+
+def test_a_stream_is_a_file_and_each_repetition_counts() -> None:
+    done = draguard("validate", "-", stdin="---\n".join([NAMED] * 3).encode())
+    assert done.out.count("is at line 3, too") == 2

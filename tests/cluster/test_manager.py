@@ -15,7 +15,7 @@ import pytest
 from cryptography import x509
 
 from tests.apiserver import ApiServer, Refusal
-from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration
+from tests.cluster.replicas import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration
 from tests.cluster.replicas import (
     DAY,
     Clock,

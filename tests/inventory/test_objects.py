@@ -1,6 +1,9 @@
 """An inventory returns objects in the newest version."""
 
 import copy
+import json
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +12,13 @@ from hypothesis import strategies as st
 
 from tests.rows import each_row
 from webhook.allocation.nodes import term_selects
+from webhook.check.cluster import cluster_documents
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.affinity import as_int64, unmatched
 from webhook.inventory.claims import Blocked, claims_of
 from webhook.inventory.plugins import plugins, trouble_of
 from webhook.objects import JSONObject, free_of_nulls, without_nulls
+from webhook.report.model import Report
 
 
 def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
@@ -270,3 +275,59 @@ def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
 )
 def test_the_trouble_of_a_pod(status: JSONObject, expected: str) -> None:
     assert trouble_of(pod("n", **status)) == expected
+
+
+MANY = 1000
+
+
+def numbered_pod(number: int) -> dict[str, Any]:
+    env = [{"name": f"V{index}", "value": "x" * 200} for index in range(20)]
+    mounts = [{"name": f"access-{number}", "mountPath": "/var/run"}]
+    container = {"name": "c", "image": "i", "env": env, "volumeMounts": mounts}
+    fields = [{"manager": "m", "fieldsV1": {"f:spec": {f"f:{number}-{index}": {} for index in range(50)}}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"p-{number}", "namespace": "a", "managedFields": fields},
+        "spec": {"nodeName": "n", "containers": [container], "securityContext": {}},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "startTime": None},
+    }
+
+
+def test_equal_parts_are_kept_once_and_what_nothing_needs_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    pods = [numbered_pod(number) for number in range(MANY)]
+    file.write_text(json.dumps({"apiVersion": "v1", "items": pods, "kind": "List"}, indent=4), encoding="utf-8")
+    size = file.stat().st_size
+    del pods
+    list(cluster_documents([str(file)], Report(), ()))  # what is imported for it
+    tracemalloc.start()
+    try:
+        found = [each.data for each in cluster_documents([str(file)], Report(), ("Pod",))]
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found) == MANY
+    assert kept < size / 4
+    assert peak < size
+    first, last = found[0], found[-1]
+    assert first["metadata"] == {"name": "p-0", "namespace": "a"}
+    assert first["status"] == {"phase": "Running"}
+    assert first["spec"]["containers"][0].keys() == {"name", "image", "env"}
+    assert first["spec"]["containers"][0]["env"] is last["spec"]["containers"][0]["env"]
+
+
+def test_what_tenants_write_at_length_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    long = numbered_pod(0)
+    long["spec"]["containers"][0] |= {"args": ["x"] * 10_000, "command": ["run"], "envFrom": [None] * 10_000}
+    file.write_text(json.dumps({"apiVersion": "v1", "items": [long], "kind": "List"}), encoding="utf-8")
+    (found,) = cluster_documents([str(file)], Report(), ("Pod",))
+    assert found.data["spec"]["containers"][0].keys() == {"name", "image", "env", "command"}
+
+
+def test_policies_see_all(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "items": [numbered_pod(0)], "kind": "List"}), encoding="utf-8")
+    (found,) = cluster_documents([str(file)], Report(), ("Pod",), is_whole=True)
+    assert found.data == numbered_pod(0)
