@@ -45,7 +45,7 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
             "inside { }, quotes, brackets and commas end a plain value: put all of it between ' and '",
         ),
         ("a b", "give the key a colon"),
-        ("devices\n  # these\n\n  requests: []", 'did you mean "devices:" above?'),
+        ("spec:\n  devices\n\n    requests: []", 'did you mean "devices:" above?'),
         ("metadata:\n  name gpu\n  namespace: a", 'did you mean "name: gpu" above?'),
         ("a: {b: @c}", "YAML takes what begins with @ for something else: put all of it between ' and '"),
         ("\u2013--", "three hyphens separate documents: write ---"),
