@@ -7,11 +7,9 @@ from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.hints.names import in_place, listed
-from webhook.inventory import devices_path
+from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import source
-from webhook.inventory.extended import ExtendedResources, as_in_pods
-from webhook.inventory.objects import controller_of
-from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem

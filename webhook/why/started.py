@@ -24,7 +24,7 @@ from webhook.objects import (
     text,
 )
 from webhook.simulation.binding import time_of
-from webhook.simulation.nodes import Tolerations, taint_of
+from webhook.simulation.cluster import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, drivers

@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Final
 
 from webhook.inventory import MalformedError
+from webhook.inventory.affinity import wants
 from webhook.inventory.quotas import Quotas
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, number, text
 from webhook.references.pods import QUEUE
-from webhook.simulation.nodes import wants
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
 from webhook.why.containers import brief, failed, last_words, outcome
 from webhook.why.drivers import of_plugin, unselected
