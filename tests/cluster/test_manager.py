@@ -15,14 +15,19 @@ import pytest
 from cryptography import x509
 
 from tests.apiserver import ApiServer, Refusal
-from tests.cluster.replicas import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration
 from tests.cluster.replicas import (
     DAY,
+    LEASE,
+    MUTATING,
+    NAME,
+    SECRET,
+    VALIDATING,
     Clock,
     Replica,
     age,
     all_trust,
     bundles,
+    configuration,
     held,
     holder,
     options_of,

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import each_row
-from webhook.allocation.nodes import term_selects
 from webhook.check.cluster import cluster_documents
 from webhook.inventory import Inventory, MalformedError
-from webhook.inventory.affinity import as_int64, unmatched
+from webhook.inventory.affinity import as_int64, term_selects, unmatched
 from webhook.inventory.claims import Blocked, claims_of
 from webhook.inventory.plugins import plugins, trouble_of
 from webhook.objects import JSONObject, free_of_nulls, without_nulls
@@ -57,7 +56,7 @@ def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
 
 
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.inventory.objects.REVIEW", 100)
+    monkeypatch.setattr("webhook.inventory.REVIEW", 100)
     selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]
     made = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     with pytest.raises(MalformedError, match="take more work than draguard allows"):

@@ -19,8 +19,7 @@ from tests.rows import each_row
 from tests.simulation.clusters import device_class, requests, selector
 from tests.stored import clusters, completed
 from webhook.check.stored import stored_cluster
-from webhook.inventory import Inventory
-from webhook.inventory.objects import ASKED
+from webhook.inventory import ASKED, Inventory
 from webhook.objects import JSONObject
 from webhook.report.model import Report
 from webhook.why import Scene, drivers, explain, pending_by_sort
