@@ -167,15 +167,15 @@ class Judge:
         is_asked = outcome.change is not None
         if is_asked and self._may_be_accepted(document, blanks, release):
             return None
-        filled = blanks.fill(judged)
-        held = {(each.rule, each.path) for each in filled.problems}
+        filled, problems, is_valid = blanks.fill(judged)
+        held = {(each.rule, each.path) for each in problems}
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
         note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
-        findings = [found(note, document, release), *self._found(filled.problems, filled.object, document, release)]
+        findings = [found(note, document, release), *self._found(problems, filled, document, release)]
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
-        return Judgement(findings, accepted=accepted, filled=filled.object)
+        accepted = not any(each.level == ERROR for each in problems) if is_valid else None
+        return Judgement(findings, accepted=accepted, filled=filled)
 
     def _may_be_accepted(self, document: Document, blanks: Blanks, release: str | None) -> bool:
         """Tell whether the API server may accept an object as it stands: what looks like placeholders hides nothing."""

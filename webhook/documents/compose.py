@@ -36,7 +36,6 @@ from webhook.documents.source import (
     Composed,
     ContentError,
     too_deep,
-    too_many_directives,
     too_many_values,
 )
 from webhook.documents.yamlhints import hint_of
@@ -121,7 +120,8 @@ def parser_of(text: str) -> Any:
     if text.count("%TAG") > MAX_TAG_DIRECTIVES:
         directives = [each.start() for each in islice(_TAG_DIRECTIVE.finditer(text), MAX_TAG_DIRECTIVES + 1)]
         if len(directives) > MAX_TAG_DIRECTIVES:
-            raise too_many_directives(directives[-1])
+            hint = f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none"
+            raise ContentError("too many %TAG directives", directives[-1], hint)
     if _MAY_BE_TAG.search(text):
         text = _with_whole_tags(text)
     if _MARK in text:

@@ -71,9 +71,19 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         of_any and (match := _VALUE.search(line)) and match.start(2) <= column
     ):
         key, value = match.groups()
-        is_flow = "{" in line[: match.start(1)]
-        if meaning := _meaning(value, is_flow=is_flow):
-            return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
+        is_flow, meaning = "{" in line[: match.start(1)], ""
+        if taken := _TAKEN_FOR.get(value[0]):
+            meaning = f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
+        elif is_flow and any(each in value for each in ',[]{}"'):
+            meaning = "inside { }, quotes, brackets and commas end a plain value"
+        elif ": " in value:
+            meaning = 'YAML takes ": " for the end of a key'
+        quote = '"' if "'" in value else "'"
+        instead = f"put all of it between {quote} and {quote}"
+        if key.lower().endswith("expression") and not is_flow:
+            instead = f"write it on the line below `{key}: |`, indented"
+        if meaning:
+            return f"{meaning}: {instead}"
     return _HINTS.get(problem, "") or _unclosed(mark, opened)
 
 
@@ -99,19 +109,3 @@ def boolean_keys(text: str, *offsets: int) -> str:
     read = "true" if WORDS[words[0]] else "false"
     several = f"s {' and '.join(words)}" if words[1:] else f" {words[0]}"
     return f'YAML reads the key{several} as "{read}": to mean the text, write "{words[0]}" in quotes'
-
-
-def _meaning(value: str, *, is_flow: bool) -> str:
-    """Describe how YAML misreads a value; empty if it reads a text."""
-    if taken := _TAKEN_FOR.get(value[0]):
-        return f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
-    if is_flow and any(each in value for each in ',[]{}"'):
-        return "inside { }, quotes, brackets and commas end a plain value"
-    return 'YAML takes ": " for the end of a key' if ": " in value else ""
-
-
-def _instead(key: str, value: str, *, is_flow: bool) -> str:
-    if key.lower().endswith("expression") and not is_flow:
-        return f"write it on the line below `{key}: |`, indented"
-    mark = '"' if "'" in value else "'"
-    return f"put all of it between {mark} and {mark}"
