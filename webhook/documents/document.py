@@ -177,10 +177,7 @@ class Origin:
     @cached_property
     def root(self) -> Node:
         """The value of the document as it is written."""
-        from webhook.documents.nodes import read_nodes  # needed only to ask where something is
-
-        text = self.source.text[self.start : self.end]
-        return read_nodes(text, is_json=self.is_json, offset=self.start)[0]
+        return read_nodes(self.source.text, (self.start, self.end), is_json=self.is_json)[0]
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
@@ -206,6 +203,25 @@ class Origin:
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable._replace(is_repeated=not self.is_json)
+
+
+def read_nodes(text: str, extent: tuple[int, int], *, is_json: bool) -> tuple[Node, list[tuple[int, int]]]:
+    """Locate everything in a readable document.
+
+    Args:
+        extent: Where it begins and ends in the text.
+
+    Returns:
+        The document's value, and the spans of YAML scalars, where ``#`` begins no comment.
+    """
+    start, end = extent
+    if is_json:
+        from webhook.documents.jsontext import read_nodes as of_json  # needed only to ask where something is
+
+        return of_json(text[start:end], start), []
+    from webhook.documents.compose import read_nodes as of_yaml  # as above
+
+    return of_yaml(text[start:end], start)
 
 
 def documents_of(value: Any, index: int, origin: Origin) -> list[Document]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
+from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import integer
 from webhook.documents.source import MAX_DEPTH, MAX_VALUES, ContentError, too_deep, too_many_values
 from webhook.records import NamedTuple
@@ -129,6 +130,33 @@ def paired(text: str) -> str:
     if _SURROGATE.search(text) is None:
         return text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
+
+
+def read_nodes(text: str, offset: int = 0) -> Node:
+    """Locate everything in a JSON value; the argument is as for YAML (:mod:`webhook.documents.compose`)."""
+    tokens = TOKEN.finditer(paired(text))
+
+    def read(token: re.Match[str]) -> Node:
+        text = token[0]
+        node = Node(token.start() + offset, 0, text if text in {"{", "["} else "", text)
+        if text == "{":
+            node.entries = []
+            while (token := next(tokens))[0] != "}":
+                if token[0] != ",":
+                    key = read(token)
+                    next(tokens)  # the colon
+                    node.entries.append(Entry(key.value, key, read(next(tokens))))
+        elif text == "[":
+            node.items = []
+            while (token := next(tokens))[0] != "]":
+                if token[0] != ",":
+                    node.items.append(read(token))
+        elif text[0] == '"':
+            node.style, node.value = '"', json.loads(text)
+        node.end = token.end() + offset
+        return node
+
+    return read(next(tokens))
 
 
 def is_deep(value: Any, most: int) -> bool:
