@@ -119,7 +119,7 @@ class Unlooked:
         wanted = value if isinstance(value, str) else field  # an object's name, or such as a resource
         name = wanted if isinstance(value, str) and field.endswith("Name") else f"of {wanted}"
         uses, place = self.uses.setdefault(kind, {}), document.source
-        if len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):
+        if name not in uses and len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):
             place = f"{place}:{document.position(path).line}"
         first, before = uses.get(name, (place, 0))
         uses[name] = first, before + count
@@ -145,27 +145,11 @@ class Unlooked:
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
-    named = [f"{name} ({_places(*use)})" for name, use in islice(uses.items(), _NAMED)]
-    more = f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else ""
-    return ", ".join(named) + more
-
-
-def _places(first: str, count: int) -> str:
-    return f"{first} and {counted(count - 1, 'more place')}" if count > 1 else first
-
-
-def _name(obj: object, path: Path) -> str:
-    """Return the name of the object that a field refers to, or what is wanted of it, such as a resource."""
-    value, field = value_at(obj, path), str(path[-1])
-    if not isinstance(value, str):
-        return f"of {field}"
-    return value if field.endswith("Name") else f"of {value}"
-
-
-def _place(document: Document, path: Path) -> str:
-    """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
-    has_lines = document.source == STDIN_NAME or not document.file.rendered
-    return f"{document.source}:{document.position(path).line}" if has_lines else document.source
+    named = [
+        f"{name} ({place}{' and ' * (count > 1)}{counted(count - 1, 'more place') if count > 1 else ''})"
+        for name, (place, count) in islice(uses.items(), _NAMED)
+    ]
+    return ", ".join(named) + (f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else "")
 
 
 _SLICE = "ResourceSlice"
