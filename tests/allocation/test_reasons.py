@@ -16,8 +16,8 @@ from tests.allocation.clusters import ALL, CLASSES, Cluster
 from tests.allocation.recorded import FILES, scenarios
 from tests.examples import examples
 from webhook.allocation import Allocator, Failure
+from webhook.allocation.allocator import allocator_of
 from webhook.allocation.explain import Funnel
-from webhook.allocation.scenario import allocator_of
 
 Json = dict[str, Any]
 _QUICK = 60

@@ -74,7 +74,7 @@ class TestText:
         assert "is released" not in text
 
     def test_an_unbounded_cost_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.simulation.replicas.MOST", 3)
+        monkeypatch.setattr("webhook.simulation.scheduler.MOST", 3)
         text = self.result(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
         assert text.startswith("at least 3 pods like default/p fit\n  a: 3\n")
 

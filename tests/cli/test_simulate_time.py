@@ -23,8 +23,7 @@ from webhook.cli import main
 from webhook.inventory import Inventory
 from webhook.simulation import Scheduler
 from webhook.simulation.answers import Answers
-from webhook.simulation.replicas import Fit, fit
-from webhook.simulation.scheduler import Placement
+from webhook.simulation.scheduler import Fit, Placement, fit
 
 
 class Terminal(io.StringIO):

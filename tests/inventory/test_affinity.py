@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import each_row
-from webhook.allocation.nodes import term_selects
-from webhook.inventory.affinity import as_int64, unmatched
+from webhook.inventory.affinity import as_int64, term_selects, unmatched
 
 VALUES = ["0", "1", "01", "2", "a"]
 LABELS: list[dict[str, str]] = [{}, *({"k": value} for value in [*VALUES, "3", "b"])]

@@ -48,7 +48,7 @@ def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
 
 
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.inventory.objects.REVIEW", 100)
+    monkeypatch.setattr("webhook.inventory.REVIEW", 100)
     selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]
     made = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     with pytest.raises(MalformedError, match="take more work than draguard allows"):

@@ -14,7 +14,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.replicas import fit
+from webhook.simulation.scheduler import fit
 
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=6)

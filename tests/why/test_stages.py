@@ -15,8 +15,7 @@ from tests.command import ROOT
 from tests.rows import each_row
 from tests.simulation.clusters import device_class, requests, selector
 from tests.stored import clusters, completed
-from webhook.inventory import Inventory
-from webhook.inventory.objects import ASKED
+from webhook.inventory import ASKED, Inventory
 from webhook.objects import JSONObject
 from webhook.why import Scene, drivers, explain
 

@@ -8,13 +8,21 @@ from itertools import accumulate, chain
 from typing import Any, Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
-from webhook.allocation.constraints import UNKNOWN, Attribute, Constraint, Distinct, DistinctDevices, Match, Value
-from webhook.allocation.demand import Ask, Demand, Stop
+from webhook.allocation.demand import (
+    UNKNOWN,
+    Ask,
+    Attribute,
+    Constraint,
+    Demand,
+    Distinct,
+    DistinctDevices,
+    Match,
+    Stop,
+    Value,
+)
 from webhook.allocation.devices import Content, Device, quantity_text
-from webhook.allocation.memories import Key, connected
-from webhook.allocation.pools import Unused
-from webhook.allocation.state import Common
-from webhook.allocation.view import Available, NodeView
+from webhook.allocation.pools import Available, NodeView, Unused
+from webhook.allocation.search import Common, Key, connected
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple

@@ -25,8 +25,7 @@ from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
-from webhook.inventory import Inventory
-from webhook.inventory.objects import is_held
+from webhook.inventory import Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.objects import DEFINITION, is_object

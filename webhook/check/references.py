@@ -35,7 +35,7 @@ from webhook.report.text import counted
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.inventory.extended import ExtendedResources
+    from webhook.inventory.resources import ExtendedResources
     from webhook.workloads import Locations, PodsIn, Templates
 
 _DECISIVE: Final = frozenset({Path(), Path(("apiVersion",)), Path(("metadata",)), Path(("metadata", "namespace"))})
@@ -324,7 +324,7 @@ class References:
     def gives_devices_to(self, document: Document, release: str) -> bool:
         """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
         if release not in self._extended:
-            from webhook.inventory.extended import ExtendedResources  # few pods request resources with a domain
+            from webhook.inventory.resources import ExtendedResources  # few pods request resources with a domain
 
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")

@@ -24,9 +24,8 @@ from webhook.engine.manifests import review
 from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
-from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
 from webhook.inventory.claims import is_pod
-from webhook.inventory.objects import CLAIMS, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, group_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -35,8 +34,7 @@ from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.replicas import Fit, fit, shared
-from webhook.simulation.scheduler import Placement
+from webhook.simulation.scheduler import Fit, Placement, fit, shared
 from webhook.simulation.workloads import (
     Running,
     distinct,

@@ -15,8 +15,7 @@ from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel.kubernetes.devices import compile_selector
-from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice

@@ -14,11 +14,8 @@ from webhook.report.text import colored, counted
 from webhook.simulation import Settings
 from webhook.simulation.answers import WAITING, Answers, Overlay
 from webhook.simulation.binding import WAITS
-from webhook.simulation.causes import combined, key_of, unmet, wanted_of
-from webhook.simulation.holders import used_by
-from webhook.simulation.rejections import stages_of
-from webhook.simulation.replicas import Fit
-from webhook.simulation.scheduler import SCHEDULER_ERROR, Placement
+from webhook.simulation.rejections import combined, key_of, stages_of, unmet, used_by, wanted_of
+from webhook.simulation.scheduler import SCHEDULER_ERROR, Fit, Placement
 
 if TYPE_CHECKING:
     from webhook.report.picture import Picture

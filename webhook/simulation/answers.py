@@ -25,17 +25,15 @@ from webhook.inventory.claims import (
     source,
     uid_of,
 )
-from webhook.inventory.extended import ExtendedResources
+from webhook.inventory.resources import ExtendedResources
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
-from webhook.simulation.causes import cause
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster, Settings
-from webhook.simulation.rejections import NAMED_MAX, Explainer, Group
-from webhook.simulation.scheduler import PRIORITIZED_LIST, Placement, Scheduler
-from webhook.simulation.verdicts import UNAVAILABLE, Needs, Round, Verdicts
+from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
+from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 

@@ -1,9 +1,10 @@
-"""Explains why nodes reject a pod, device by device."""
+"""Explains why nodes reject a pod, device by device; and in one sentence why it stays pending."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.explain import (
@@ -28,35 +29,111 @@ from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import readable_quantity
-from webhook.inventory.affinity import unmatched
-from webhook.inventory.claims import DeviceID, device_of, results_of
-from webhook.inventory.extended import resource_of
-from webhook.inventory.resources import NATIVE, PODS
-from webhook.objects import JSONObject, full_name_of, items, mapping, text
+from webhook.inventory import has_ended
+from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
+from webhook.inventory.claims import DeviceID, allocation_of, consumers, device_of, is_pod, named, results_of
+from webhook.inventory.resources import NATIVE, PODS, resource_of
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import elsewhere, holder
-from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import (
+from webhook.simulation.binding import awaited
+from webhook.simulation.cluster import (
     AFFINITY,
     RESOURCES,
     TAINTS,
     TOO_MANY,
     UNNAMED,
+    Cluster,
     Demand,
     NodeState,
     Refusal,
     Taint,
     amount_text,
-    named,
-    requirement,
-    selects,
     state_of,
     taint_of,
     untolerated,
 )
-from webhook.simulation.verdicts import Needs, Round, Verdict
+from webhook.simulation.nodeallocatable import total
+from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either
+
+_NAMED_MAX: Final = 2
+"""The number of pods of a claim that are named, and of its other consumers."""
+FINISHED: Final = "finished"
+TERMINATING: Final = "terminating"
+GONE: Final = "not found"
+COPY: Final = "counted here"
+"""The state of pods that exist only to count how many fit."""
+UNUSED: Final = "used by no pod"
+
+
+def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
+    """Describe a claim that has devices which a pod wants.
+
+    Args:
+        name: The claim, as namespace/name.
+        devices: The number of such devices.
+    """
+    claim = cluster.claim(name)
+    others = [named(each) for each in items(claim, "status", "reservedFor") if not is_pod(each)]
+    state = "" if claim is None else _state(cluster, claim, others)
+    return {"claim": name, "pods": pods_of(claim), "others": others, "state": state, "devices": devices}
+
+
+def pods_of(claim: JSONObject | None) -> list[str]:
+    """Return the pods that a claim is reserved for, by name."""
+    return [text(each, "name") for each in items(claim, "status", "reservedFor") if is_pod(each)]
+
+
+def used_by(held: JSONObject) -> str:
+    """Write who uses a claim, such as ``(pod train-0, finished)``; empty if that is unknown.
+
+    Args:
+        held: The claim, as :func:`holder` describes it.
+    """
+    pods, others, state = _listed(held["pods"]), _listed(held["others"]), held["state"]
+    said = ", ".join(filter(None, (pods and f"pod {pods}", state, others)))
+    return f" ({said})" if said else ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
+
+
+def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
+    """Return why a claim may soon be released, or never is: the state of its pods, with names where these differ."""
+    namespace = namespace_of(claim)
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for entry, pod in consumers(claim, cluster.inventory):
+        name = text(entry, "name")
+        found[_state_of(cluster, namespace, name, pod)].append(name)
+    if not found and not others:
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
+    if len(found) == 1:
+        return next(iter(found))
+    return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
+
+
+def _state_of(cluster: Cluster, namespace: str, name: str, pod: JSONObject | None) -> str:
+    if (namespace, name) in cluster.copies:
+        return COPY
+    if pod is None:
+        return GONE if namespace in cluster.namespaces_of_pods else ""
+    if has_ended(pod):
+        return FINISHED
+    return TERMINATING if at(pod, "metadata", "deletionTimestamp") else ""
+
+
+def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
+    """Explain why the devices of an allocated claim cannot be used on a node."""
+    name = f"claim {full_name_of(claim)}"
+    devices = awaited(claim, cluster.now) if cluster.waits else []
+    if troubled := [each.text for each in devices if each.is_unavailable]:
+        return f"{name}: {'; '.join(troubled)}"
+    selector = mapping(allocation_of(claim), "nodeSelector")
+    homes = [each.name for each in cluster.nodes if not selector or selects(selector, each.node)]
+    held = used_by(holder(cluster, full_name_of(claim), 0))
+    return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
+
 
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
@@ -198,7 +275,7 @@ class Explainer:
 
     def unnamed(self, needs: Needs) -> Group:
         """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
-        missing = absent(named(needs.demand.spec) or (), self._cluster.index)
+        missing = absent(nodes_named(needs.demand.spec) or (), self._cluster.index)
         return Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
     def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
@@ -569,3 +646,201 @@ def shortages(
 
 def _unstated(name: str) -> str:
     return f"status.allocatable states no {name}, which counts as 0"
+
+
+RequestKey = tuple[str, str]
+"""A claim, and one of its requests or alternatives."""
+
+_PHRASES_MAX: Final = 3
+_INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
+_NODES: Final = "node(s)"
+_TOO_MANY: Final = "each device is available, but not so many together"
+_UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
+_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
+
+
+class Shortfall(NamedTuple):
+    """A step that leaves too few devices for a request."""
+
+    step: int
+    left: int
+    wanted: int
+
+
+def wanted_of(request: JSONObject) -> int:
+    """Return the number of devices that a request wants; in mode All, how many it selects, and at least one."""
+    return int(max(1, request["selected"]) if request["wanted"] is None else request["wanted"])
+
+
+def shortfall_of(request: JSONObject) -> Shortfall | None:
+    """Return the first step that leaves too few devices; None if the request by itself can be met."""
+    wanted = wanted_of(request)
+    for step, name in enumerate(STEPS):
+        left = request[name]
+        if name == "together" and left is not None:  # stated only where it is too few
+            return Shortfall(step, left, wanted)
+        if left is not None and left < wanted and (name != "seen" or not left):
+            return Shortfall(step, left, wanted)
+    return None
+
+
+def unmet(requests: Iterable[JSONObject]) -> dict[RequestKey, Shortfall]:
+    """Return the shortfall of each request; none for one that can be met by itself, as can one of its alternatives."""
+    found = {key_of(each): shortfall_of(each) for each in requests}
+    met = {whole(key) for key, short in found.items() if short is None}
+    return {key: short for key, short in found.items() if short is not None and whole(key) not in met}
+
+
+def combined(requests: Sequence[JSONObject]) -> str:
+    """State why the only request cannot be met although each device fits by itself; empty for several requests."""
+    if len({whole(key_of(each)) for each in requests}) > 1:
+        return ""
+    return _TOO_MANY if min(map(wanted_of, requests)) > 1 else _UNEXPLAINED
+
+
+def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
+    """Count the devices that sets of taints keep from requests."""
+    found: Counter[frozenset[Taint]] = Counter()
+    for each in (one for request in requests for one in request["taints"]):
+        found[frozenset(Taint(**taint) for taint in each["taints"])] += each["devices"]
+    return found
+
+
+def cause(groups: Sequence[JSONObject], error: str) -> str:
+    """State why no node takes a pod.
+
+    Args:
+        groups: The nodes that refuse it, those with the same reasons together, the closest first.
+    """
+    if error:
+        return _ERROR + error
+    by_devices = [each for each in groups if each["byDevices"]]
+    merged = _merged([each for each in groups if not each["byDevices"]])
+    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged]
+    phrases = [*_of_devices(by_devices, is_all=not others), *others]
+    left = len(phrases) - _PHRASES_MAX
+    return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
+
+
+def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
+    """Merge groups with the same reasons and details, whatever devices they lack besides."""
+    found: dict[tuple[object, ...], JSONObject] = {}
+    for each in groups:
+        key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
+        before = found[key]["count"] if key in found else 0
+        found[key] = {**each, "count": before + each["count"]}
+    return list(found.values())
+
+
+def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
+    """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
+    if not groups:
+        return []
+    lacks = [unmet(group["requests"]) for group in groups]
+    common = set.intersection(*map(set, lacks))
+    if common:
+        keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
+        alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
+        texts = [_of_request(key, groups, lacks) for key in alternatives]
+        if is_all:
+            return [f"no node has {', nor '.join(texts)}"]
+        return [f"{_which_lack(sum(each['count'] for each in groups))} {', and '.join(texts)}"]
+    counts: Counter[tuple[Callable[[int], str], str]] = Counter()
+    for group, short in zip(groups, lacks, strict=True):
+        counts[_of_group(group, short)] += group["count"]
+    return [f"{who(count)} {what}" for (who, what), count in counts.items()]
+
+
+def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
+    """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
+    asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
+    furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
+    counts = [group["count"] for group in groups]
+    because = asked[furthest]["because"]
+    alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
+    where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
+    return _lacking(asked[furthest], lacks[furthest][key], where)
+
+
+def _of_group(group: JSONObject, lacks: Mapping[RequestKey, Shortfall]) -> tuple[Callable[[int], str], str]:
+    """Return how a sentence about a group begins, and what its nodes lack for the first request that is not met."""
+    for request in group["requests"]:
+        if short := lacks.get(key_of(request)):
+            return _which_lack, _lacking(request, short)
+    brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
+    alone = combined(group["requests"])
+    what = f"{group['requests'][0]['for']}: {alone}" if alone else "all requests together"
+    return _which_cannot, ": ".join([f"meet {what}", *brief[:1]])
+
+
+def key_of(request: JSONObject) -> RequestKey:
+    """Return what identifies a request of a group of nodes."""
+    return request["claim"], request["request"]
+
+
+def whole(key: RequestKey) -> RequestKey:
+    """Return the key of the request that an alternative belongs to."""
+    return key[0], key[1].partition("/")[0]
+
+
+def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
+    """Describe the devices that a request lacks, and those that there are.
+
+    Args:
+        where: The nodes for which the cause holds, unless it names a claim or a pool; empty if it holds for all.
+    """
+    step, noun = STEPS[short.step], "device" if short.wanted == 1 else "devices"
+    article = ("an " if step == "tolerated" else "a ") if short.wanted == 1 else f"{short.wanted} "
+    with_ = f" with {request['selecting']}" if request["selecting"] else ""
+    what = {
+        "seen": noun,
+        "ofClass": f"{noun} of the class",
+        "selected": f"{noun}{with_}" if with_ else f"suitable {noun}",
+        "free": f"free {noun}{with_}",
+        "tolerated": f"untainted {noun}{with_}",
+        "enough": f"{noun}{with_} with enough {request['short']} left",
+        "constrained": f"{noun}{with_} with {request['constraint']}",
+        "together": f"{noun}{with_} that are available together",
+    }[step]
+    held = [f"claim {each['claim']}" for each in request["heldBy"]]
+    why = request["because"] and request["because"] + where
+    if held and step == "free":
+        least = "" if request["allExamined"] else "at least "
+        others = "the others " * bool(short.left)
+        why = f"{others}held by {held[0]}" + (f" and {least}{len(held) - 1} more" if held[1:] else "")
+    if step in {"seen", "ofClass"} and request["unused"]:  # these pools have devices of the class
+        why = "pool {pool} is {why}".format(**request["unused"][0])
+    most = f"at most {short.left}" if short.left else ""
+    details = ", ".join(filter(None, (most, why)))
+    return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
+
+
+def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
+    """State why nodes refuse a pod, its devices aside."""
+    count = group["count"]
+    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
+    if group["reasons"] == [UNAVAILABLE] and group["details"]:
+        return "; ".join(group["details"])
+    texts = [_of_reason(each, nodes) for each in group["reasons"]]
+    details = f": {'; '.join(group['details'])}" if group["details"] else ""
+    return f"{', '.join(texts)}{details}{', and too few devices' if group['requests'] else ''}"
+
+
+def _of_reason(reason: str, nodes: str) -> str:
+    if short := _INSUFFICIENT.match(reason):
+        return f"{nodes} {'has' if nodes.startswith('1 ') else 'have'} too little {short[1]}"
+    if nodes.startswith("1 "):
+        reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
+    return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
+
+
+def _which_lack(count: int) -> str:
+    return f"{_counted(count)} {'lacks' if count == 1 else 'lack'}"
+
+
+def _which_cannot(count: int) -> str:
+    return f"{_counted(count)} cannot"
+
+
+def _counted(count: int) -> str:
+    return f"{count} node{'s' * (count != 1)}"
