@@ -14,8 +14,8 @@ from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
-from webhook.policy.manifest.selectors import selector_of
-from webhook.policy.manifest.versions import validate_policy
+from webhook.policy.manifest.model import selector_of
+from webhook.policy.manifest.policies import validate_policy
 from webhook.release import Release
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tests.rows import each_row, each_row_beside
 from webhook.policy.change import patch as patching
-from webhook.policy.change.difference import difference
-from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
+from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch, difference
 
 DOCUMENT: dict[str, Any] = {"a": [1, 2, 3], "m": {"x/y": 1, "t~u": 2}, "n": None, "s": "text"}
 

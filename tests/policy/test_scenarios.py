@@ -23,7 +23,7 @@ from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
+from webhook.policy.manifest.policies import GROUP, is_policy, validate_policy
 from webhook.problem import Problem
 from webhook.release import Release
 
