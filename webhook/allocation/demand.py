@@ -26,10 +26,11 @@ from webhook.records import NamedTuple
 
 _SCALARS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
-UNKNOWN: Final = ("unknown", None)
-"""The value of an attribute whose type is not known to the implementation."""
 
-Value = tuple[str, Any] | frozenset[tuple[str, Any]]
+Value = frozenset[tuple[str, Any]]
+"""The values of an attribute, with their types: one, unless it is a list."""
+UNKNOWN: Final[Value] = frozenset()
+"""The value of an attribute whose type is not known to the implementation."""
 
 
 class Attribute:
@@ -37,11 +38,11 @@ class Attribute:
 
     Args:
         name: Its name, with the domain.
-        with_lists: Whether lists are supported; then every value is a set.
+        with_lists: Whether lists are supported.
     """
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
-        self.name, self._with_lists = name, with_lists
+        self.name, self.with_lists = name, with_lists
         self.known: dict[int, Value | None] = {}
 
     def of(self, content: Content) -> Value | None:
@@ -54,20 +55,18 @@ class Attribute:
 
     def read(self, attribute: Mapping[str, Any]) -> Value:
         """Return the value of an attribute, as in the API."""
-        if self._with_lists:
-            for kind, scalar in _LISTS:
-                if attribute.get(kind):
-                    return frozenset((scalar, each) for each in attribute[kind])
-        for kind in _SCALARS:
-            value = attribute.get(kind)
-            if value is not None:
-                found = (kind, value)
-                return frozenset({found}) if self._with_lists else found
-        return UNKNOWN
+        for kind, scalar in _LISTS if self.with_lists else ():
+            if attribute.get(kind):
+                return frozenset((scalar, each) for each in attribute[kind])
+        value = next(((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None), None)
+        return UNKNOWN if value is None else frozenset({value})
 
 
 class Match:
-    """All devices have the same value."""
+    """All devices have a value in common.
+
+    Removing a device does not widen the common values of lists, unless it is the last one.
+    """
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -76,12 +75,13 @@ class Match:
 
     def add(self, _request: str, value: Value | None, _device: int) -> bool:
         """Add a device, if its value satisfies the constraint."""
-        if value is None:
+        if value is None or (self.attribute.with_lists and value == UNKNOWN):
             return False
-        if self.number == 0:
-            self.value = value
-        elif value == UNKNOWN or value != self.value:
-            return False
+        if self.number and self.value is not None:
+            value &= self.value
+            if not value:
+                return False
+        self.value = value
         self.number += 1
         return True
 
@@ -103,29 +103,11 @@ class Match:
         self.number, self.value = saved
 
 
-class MatchLists(Match):
-    """All devices have a value in common.
-
-    Removing a device does not widen the common values, unless it is the last one.
-    """
-
-    def add(self, _request: str, value: Value | None, _device: int) -> bool:
-        """Add a device, if its value satisfies the constraint."""
-        if value is None or not isinstance(value, frozenset):
-            return False
-        if self.number == 0:
-            self.value = value
-        else:
-            common = value & self.value if isinstance(self.value, frozenset) else frozenset()
-            if not common:
-                return False
-            self.value = common
-        self.number += 1
-        return True
-
-
 class Distinct:
-    """No two devices have the same value; of each request only the last device is remembered."""
+    """No two devices have a value in common; of each request only the last device is remembered."""
+
+    compares_devices = False
+    """Whether devices are compared, whatever their values."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -136,19 +118,15 @@ class Distinct:
         """Add a device, if its value satisfies the constraint."""
         if value is None:
             return False
-        value = self._comparable(value, device)
-        if self.number and not self._is_distinct(value):
-            return False
+        if self.compares_devices and value:
+            value = frozenset({("device", device)})
+        if self.number:
+            is_comparable = value or not (self.attribute.with_lists or self.values)
+            if not is_comparable or not all(map(value.isdisjoint, self.values.values())):
+                return False
         self.values[request] = value
         self.number += 1
         return True
-
-    def _comparable(self, value: Value, _device: int) -> Value:
-        """Return the key that tells values apart."""
-        return value
-
-    def _is_distinct(self, value: Value) -> bool:
-        return not self.values or (value != UNKNOWN and value not in self.values.values())
 
     def remove(self, request: str) -> None:
         """Remove a device; the request is forgotten even if it has other devices."""
@@ -170,22 +148,13 @@ class Distinct:
 
 
 class DistinctDevices(Distinct):
-    """No two devices are the same, whatever their values: until 1.34 pointers to values were compared."""
+    """No two devices are the same: until 1.34 pointers to values were compared."""
 
-    def _comparable(self, value: Value, device: int) -> Value:
-        return value if value == UNKNOWN else ("device", device)
-
-
-class DistinctLists(Distinct):
-    """No two devices have a value in common."""
-
-    def _is_distinct(self, value: Value) -> bool:
-        if not isinstance(value, frozenset):
-            return False
-        return not any(isinstance(each, frozenset) and each & value for each in self.values.values())
+    compares_devices = True
 
 
 Constraint = Match | Distinct
+
 
 LIMIT: Final = 32
 """How many devices a claim may get (AllocationResultsMaxSize)."""
@@ -502,13 +471,12 @@ class Demand:
         )
 
     def _constraint(self, claim: int, number: int, raw: JSONObject) -> tuple[type[Constraint], Attribute]:
-        with_lists = self._variant.features.ListTypeAttributes
+        with_lists, distinct = self._variant.features.ListTypeAttributes, raw.get("distinctAttribute")
         if raw.get("matchAttribute") is not None:
-            return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
-        if raw.get("distinctAttribute") is not None and self._variant.knows_capacity:
-            plain = Distinct if self._variant.compares_values else DistinctDevices
-            kind = DistinctLists if with_lists else plain
-            return kind, Attribute(raw["distinctAttribute"], with_lists=with_lists)
+            return Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
+        if distinct is not None and self._variant.knows_capacity:
+            compares_values = with_lists or self._variant.compares_values
+            return Distinct if compares_values else DistinctDevices, Attribute(distinct, with_lists=with_lists)
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 

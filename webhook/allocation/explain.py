@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
-    UNKNOWN,
     Ask,
     Attribute,
     Constraint,
@@ -354,24 +353,19 @@ class Funnel:
     def _most(self, number: int) -> int:
         """Return how many of the devices a constraint allows together, at most."""
         kind, attribute = self.constraints[number]
-        known = (self.value(attribute, index) for index in self.places)
-        values = [each if isinstance(each, frozenset) else frozenset({each}) for each in known if each is not None]
+        values = [each for index in self.places if (each := self.value(attribute, index)) is not None]
         if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
             return len(values)
+        alike = Counter(chain.from_iterable(each or (None,) for each in values))
         if issubclass(kind, Match):
-            alike = Counter(chain.from_iterable(values))
-            return max((1 if value == UNKNOWN else count for value, count in alike.items()), default=0)
+            return max((1 if value is None else count for value, count in alike.items()), default=0)
         if not self.view.variant.is_sorted:
-            largest = max(Counter(chain.from_iterable(values)).values(), default=0)
+            largest = max(alike.values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
         # A device is compared only with the one before it, as Distinct remembers no other of the request.
         chains: list[int] = []
         for value in values:
-            before = (
-                length
-                for length, each in zip(chains, values, strict=False)
-                if UNKNOWN not in value and not each & value
-            )
+            before = (length for length, each in zip(chains, values, strict=False) if value and not each & value)
             chains.append(1 + max(before, default=0))
         return max(chains, default=0)
 
@@ -448,23 +442,17 @@ def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
 
 def _unequal(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
     found = [_values(attribute, each) for each in funnels]
-    if any(all(_has(each, value, funnel) for each, funnel in zip(found, funnels, strict=True)) for value in found[0]):
-        return ""
+    for wanted in found[0]:
+        counts = (sum(n for value, n in each.items() if value == wanted or value & wanted) for each in found)
+        if all(count >= funnel.least for count, funnel in zip(counts, funnels, strict=True)):
+            return ""
     left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
     return f"the devices left have no {attribute.name} in common: {left}"
 
 
-def _has(values: dict[Value, int], wanted: Value, funnel: Funnel) -> bool:
-    """Tell whether enough devices have a value, or one of several."""
-    if not isinstance(wanted, frozenset):
-        return values.get(wanted, 0) >= funnel.least
-    alike = (number for value, number in values.items() if isinstance(value, frozenset) and value & wanted)
-    return sum(alike) >= funnel.least
-
-
 def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
     values = {value for each in funnels for value in _values(attribute, each)}
-    if len(values) >= len(funnels) or any(isinstance(value, frozenset) for value in values):
+    if len(values) >= len(funnels) or (attribute.with_lists and any(values)):
         return ""
     return f"{_joined(funnels, title)} want different {attribute.name}, and the devices left have {_listed(values)}"
 
@@ -475,18 +463,16 @@ def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
     return Counter(value for value in known if value is not None)
 
 
-def _listed(values: Any) -> str:
+def _listed(values: Collection[Value]) -> str:
     texts = sorted({_written(each) for each in values})
     if len(texts) < len(values):  # such as 1 and "1"
-        texts = sorted(f"{_written(each)} ({each[0]})" for each in values)
+        texts = sorted(f"{_written(each)} ({', '.join(kind for kind, _ in each) or 'unknown'})" for each in values)
     more = f" and {len(texts) - _VALUES_MAX} more" if len(texts) > _VALUES_MAX else ""
     return f"{', '.join(texts[:_VALUES_MAX])}{more}" or "none"
 
 
 def _written(value: Value) -> str:
-    if isinstance(value, frozenset):
-        return " or ".join(sorted(str(each) for _, each in value))
-    return "of an unknown type" if value == UNKNOWN else str(value[1])
+    return " or ".join(sorted(str(each) for _, each in value)) or "of an unknown type"
 
 
 def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:

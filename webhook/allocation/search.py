@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Distinct, MatchLists, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -419,8 +419,8 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
         if (ask.is_all and ask.constraints) or ask.derived:
             return True
         for number in ask.constraints:
-            kind, _ = demand.claims[ask.claim].constraints[number]
-            if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):
+            kind, attribute = demand.claims[ask.claim].constraints[number]
+            if attribute.with_lists if issubclass(kind, Match) else ask.is_all or ask.count > 1:
                 return True
     shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
     if shares and any(ask.is_all for ask in asks):
