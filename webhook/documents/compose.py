@@ -151,9 +151,10 @@ def content_error(error: Exception, text: str) -> ContentError:
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
     at = error.context_mark.index if error.context_mark else len(text)
-    hint = hint_of(
-        problem, _line(text, offset), offset - text.rfind("\n", 0, offset) - 1, text[at : at + 1], _line(text, at)
-    )
+    start = text.rfind("\n", 0, offset) + 1
+    above = text[max(0, start - MAX_EXCERPT) : start].splitlines()
+    before = next((each for each in reversed(above) if each.partition("#")[0].strip()), "")
+    hint = hint_of(problem, _line(text, offset), offset - start, text[at : at + 1], _line(text, at), before=before)
     return ContentError(problem + context, offset, hint)
 
 
