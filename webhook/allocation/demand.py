@@ -345,7 +345,11 @@ class Demand:
         self.checks: list[Check] = []
         for index, spec in enumerate(specs):
             try:
-                self.claims.append(self._claim(index, spec))
+                constraints = spec.get("constraints") or ()
+                requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
+                self.checks.append(index)
+                made = [self._constraint(index, *each) for each in enumerate(constraints)]
+                self.claims.append(ClaimDemand(spec, tuple(requests), tuple(made)))
             except Stop as stop:
                 self.checks.append(stop.complaint)
                 break
@@ -359,14 +363,11 @@ class Demand:
 
     def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
         """Return a number for each device, which is the same for devices that no request can tell apart."""
-        return tuple([self._known_behaviour(device.content) for device in devices])
-
-    def _known_behaviour(self, content: Content) -> int:
-        found = self._behaviours[content.index] if content.index < len(self._behaviours) else None
-        if found is None:
-            found = self._numbers.setdefault(self._behaviour(content), len(self._numbers))
-            keep(self._behaviours, content, found)
-        return found
+        known = self._behaviours
+        for content in (device.content for device in devices):
+            if content.index >= len(known) or known[content.index] is None:
+                keep(known, content, self._numbers.setdefault(self._behaviour(content), len(self._numbers)))
+        return tuple([known[device.content.index] or 0 for device in devices])
 
     def _behaviour(self, content: Content) -> Hashable:
         return (
@@ -381,18 +382,6 @@ class Demand:
             content.index if any(ask.derived for ask in self.asks) else None,
             content.driver if any(ask.qualifies_capacity for ask in self.asks) else None,
         )
-
-    def _claim(self, index: int, spec: JSONObject) -> ClaimDemand:
-        """Read a claim, and note its checks.
-
-        Raises:
-            Stop: One of its checks fails; those before are noted.
-        """
-        constraints = spec.get("constraints") or ()
-        requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
-        self.checks.append(index)
-        made = [self._constraint(index, *each) for each in enumerate(constraints)]
-        return ClaimDemand(spec, tuple(requests), tuple(made))
 
     def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Request:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
@@ -498,38 +487,30 @@ class Derived:
 
     def of(self, content: Content) -> JSONObject | str:
         """Return the attribute of a device, as in the API, or the error."""
-        found = self._known.get(content.index)
-        if found is None:
-            found = self._known[content.index] = self._evaluate(content)
-        return found
-
-    def _evaluate(self, content: Content) -> JSONObject | str:
         if isinstance(self._compiled, Refusal):
             return f"CEL compile error: {self._compiled.detail}"
-        try:
-            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
-        except CelError as error:
-            return f"{RUNTIME}{error}"
-        found = _attribute(result)
-        return f"{RUNTIME}{found}" if isinstance(found, str) else found
+        found = self._known.get(content.index)
+        if found is None:
+            try:
+                result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
+                found = _attribute(result)
+            except CelError as error:
+                found = str(error)
+            found = self._known[content.index] = f"{RUNTIME}{found}" if isinstance(found, str) else found
+        return found
 
 
 def _attribute(result: Any) -> JSONObject | str:
     """Return a result as an attribute, or the reason why it cannot be one (``valToDeviceAttribute``)."""
-    if not isinstance(result, list):
-        name = type_of(result).name
-        return {_KINDS[name]: _plain(result)} if name in _KINDS else f"unsupported CEL return type: {name}"
-    names = [type_of(each).name for each in result]
-    if not names:
+    if result == []:
         return {"strings": []}
-    first = names[0]
+    is_list = isinstance(result, list)
+    values = result if is_list else [result]
+    first, *others = (type_of(each).name for each in values)
     if first not in _KINDS:
-        return f"unsupported list element type: {first}"
-    for index, name in enumerate(names):
+        return f"unsupported {'list element type' if is_list else 'CEL return type'}: {first}"
+    for index, name in enumerate(others, 1):
         if name != first:
             return f"expected list element at index {index} to be {_WORDS.get(first, first)}, got {name}"
-    return {f"{_KINDS[first]}s": [_plain(each) for each in result]}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Semver) else value
+    plain = [str(each) if isinstance(each, Semver) else each for each in values]
+    return {f"{_KINDS[first]}s": plain} if is_list else {_KINDS[first]: plain[0]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, chain
 from typing import Final
 
@@ -289,8 +290,10 @@ class Funnel:
         elif why in {CAPACITY, COUNTERS}:
             lacks = (self._lacks_capacity if why == CAPACITY else self._lacks_counters)(index)
             text = "; ".join(each.text for each in lacks)
-        elif not why and (text := self._lacks_attribute(index)):
-            why = CONSTRAINT
+        elif not why:
+            compared = (self.constraints[number][1] for number in self.ask.constraints)
+            if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
+                why, text = CONSTRAINT, f"attribute {lacking}, which a constraint compares, is not published"
         taints = tuple(self.ask.untolerated(device.content)) if why == TAINT else ()
         return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
 
@@ -376,13 +379,6 @@ class Funnel:
         except Stop:
             return None
 
-    def _lacks_attribute(self, index: int) -> str:
-        for number in self.ask.constraints:
-            attribute = self.constraints[number][1]
-            if self.value(attribute, index) is None:
-                return f"attribute {attribute.name}, which a constraint compares, is not published"
-        return ""
-
 
 def _counter_sets(device: Device) -> set[str]:
     return {counter_set for counter_set, _ in device.content.consumes}
@@ -433,28 +429,26 @@ def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
         for number in each.ask.constraints:
             concerned.setdefault((each.ask.claim, number), []).append(each)
     for (_, number), about in concerned.items():
-        if len(about) > 1:
-            kind, attribute = about[0].constraints[number]
-            look = _unequal if issubclass(kind, Match) else _indistinct
-            if text := look(attribute, about, title):
-                yield text
+        if len(about) == 1:
+            continue
+        kind, attribute = about[0].constraints[number]
+        found = [_values(attribute, each) for each in about]
+        if issubclass(kind, Match):
+            if not any(map(partial(_have_enough, found, about), found[0])):
+                pairs = zip(found, about, strict=True)
+                left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in pairs)
+                yield f"the devices left have no {attribute.name} in common: {left}"
+        else:
+            values = {value for each in found for value in each}
+            if len(values) < len(about) and not (attribute.with_lists and any(values)):
+                left = f"the devices left have {_listed(values)}"
+                yield f"{_joined(about, title)} want different {attribute.name}, and {left}"
 
 
-def _unequal(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
-    found = [_values(attribute, each) for each in funnels]
-    for wanted in found[0]:
-        counts = (sum(n for value, n in each.items() if value == wanted or value & wanted) for each in found)
-        if all(count >= funnel.least for count, funnel in zip(counts, funnels, strict=True)):
-            return ""
-    left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
-    return f"the devices left have no {attribute.name} in common: {left}"
-
-
-def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
-    values = {value for each in funnels for value in _values(attribute, each)}
-    if len(values) >= len(funnels) or (attribute.with_lists and any(values)):
-        return ""
-    return f"{_joined(funnels, title)} want different {attribute.name}, and the devices left have {_listed(values)}"
+def _have_enough(found: Sequence[Mapping[Value, int]], funnels: Sequence[Funnel], wanted: Value) -> bool:
+    """Tell whether each of some requests has enough devices with a value, or one of several."""
+    counts = (sum(n for value, n in each.items() if value == wanted or value & wanted) for each in found)
+    return all(count >= funnel.least for count, funnel in zip(counts, funnels, strict=True))
 
 
 def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
