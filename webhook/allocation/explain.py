@@ -394,8 +394,20 @@ _MATCHED_MAX: Final = 64
 """The number of devices wanted up to which the requests that compete for the same ones are looked for."""
 
 
-def conflict(funnels: Sequence[Funnel], title: Title) -> str:
-    """Return why the requests of a node cannot be met together; empty if that is not simple to tell.
+class Conflict(NamedTuple):
+    """Why requests cannot be met together.
+
+    Args:
+        why: The reason, such as ``the devices left have no numa in common``; empty if it is not simple to tell.
+        devices: The devices of each request, if they tell more.
+    """
+
+    why: str = ""
+    devices: str = ""
+
+
+def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
+    """Return why the requests of a node cannot be met together.
 
     Alternatives of ``firstAvailable`` are left out, as any of them would do.
 
@@ -403,7 +415,7 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> str:
         title: Returns the name of a request, such as ``request gpu``.
     """
     requests = [each for each in funnels if each.ask.parent is None]
-    return next((text for look in _LOOKS for text in look(requests, title)), "")
+    return next((found for look in _LOOKS for found in look(requests, title)), Conflict())
 
 
 def spread(funnel: Funnel) -> str:
@@ -422,7 +434,7 @@ def constraint(funnel: Funnel) -> str:
     return f"{'the same' if issubclass(kind, Match) else 'different'} {attribute.name}"
 
 
-def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for constraints that no choice of devices satisfies for all requests that they are about."""
     concerned: dict[tuple[int, int], list[Funnel]] = {}
     for each in funnels:
@@ -437,12 +449,12 @@ def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             if not any(map(partial(_have_enough, found, about), found[0])):
                 pairs = zip(found, about, strict=True)
                 left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in pairs)
-                yield f"the devices left have no {attribute.name} in common: {left}"
+                yield Conflict(f"the devices left have no {attribute.name} in common", left)
         else:
             values = {value for each in found for value in each}
             if len(values) < len(about) and not (attribute.with_lists and any(values)):
                 left = f"the devices left have {_listed(values)}"
-                yield f"{_joined(about, title)} want different {attribute.name}, and {left}"
+                yield Conflict(f"{_joined(about, title)} want different {attribute.name}, and {left}")
 
 
 def _have_enough(found: Sequence[Mapping[Value, int]], funnels: Sequence[Funnel], wanted: Value) -> bool:
@@ -469,7 +481,7 @@ def _written(value: Value) -> str:
     return " or ".join(sorted(str(each) for _, each in value)) or "of an unknown type"
 
 
-def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for requests that compete for fewer devices than they want together."""
     rivals = [
         each
@@ -499,11 +511,11 @@ def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             if len(competing) > 1:
                 total = sum(each.least for each in competing)
                 left = f"{len(seen)} {'is' if len(seen) == 1 else 'are'} left"
-                yield f"{_joined(competing, title)} want {total} devices, and {left} for them together"
+                yield Conflict(f"{_joined(competing, title)} want {total} devices, and {left} for them together")
             return
 
 
-def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for counters of which all devices of the requests consume more than is left, whichever are chosen."""
     needed: dict[str, int] = {}
     left: dict[str, dict[tuple[int, str], int]] = {}
@@ -529,10 +541,10 @@ def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             f"{quantity_text(needed[name])} of counter {name}, of which {quantity_text(remains[name])} is left"
             for name in short
         ]
-        yield f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}"
+        yield Conflict(f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}")
 
 
-def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for capacity of which requests take more than all devices have left that they could share."""
     taking: dict[str, dict[Funnel, int]] = {}
     left: dict[str, dict[int, int]] = {}
@@ -553,7 +565,7 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
         needed, remains = sum(amounts.values()), sum(left[name].values())
         if len(amounts) > 1 and needed > remains:
             much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
-            yield f"{_joined([*amounts], title)} take at least {much}"
+            yield Conflict(f"{_joined([*amounts], title)} take at least {much}")
 
 
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:

@@ -161,6 +161,7 @@ NOT_SIMULATED: Final = (
 )
 WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
+_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
@@ -208,7 +209,7 @@ class Answers:
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return _answer(placement, _reason(placement, why["nodes"]), why, self._notes(placement))
+        return _answer(placement, _reason(placement, why["reason"]), why, self._notes(placement))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -262,7 +263,7 @@ class Answers:
         )
         error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = self._suggestions.of(needs, groups, error)
-        found = _advised(groups, advice)
+        found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
         self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
         return found, advice
 
@@ -328,17 +329,17 @@ def _answer(placement: Placement, reason: str, explained: JSONObject, notes: lis
         "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
         "candidates": list(placement.candidates[:NAMED_MAX]),
         "candidateCount": len(placement.candidates),
-        "why": {"reason": reason, **explained, "withoutDevices": [], "notes": notes},
+        "why": {**explained, "reason": reason, "withoutDevices": [], "notes": notes},
     }
 
 
-def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
-    """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
+def _reason(placement: Placement, said: str) -> str:
+    """Return the reason of the scheduler, or else what is said of the nodes; empty for a pod that gets a node."""
     if placement.reason or placement.node is not None:
         return placement.reason
     if placement.is_unbound and (full := binding.used_up(placement.claims)):
         return full
-    return cause(groups, placement.error) or (placement.condition or {}).get("message", "")
+    return f"{_ERROR}{placement.error}" if placement.error else said or (placement.condition or {}).get("message", "")
 
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
@@ -350,9 +351,10 @@ def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObjec
     return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
 
 
-def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
-    """Write how nodes refuse a pod, and what would help."""
+def _advised(groups: Sequence[Group], advice: Advice, said: str = "") -> JSONObject:
+    """Write how nodes refuse a pod, what is said of them, and what would help."""
     return {
+        "reason": said,
         "nodes": [each.as_json() for each in groups],
         "help": [each.as_json() for each in advice.suggestions],
         "tried": advice.tried,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.explain import (
@@ -18,6 +17,7 @@ from webhook.allocation.explain import (
     SELECTOR,
     STEPS,
     TAINT,
+    Conflict,
     Funnel,
     Reason,
     conflict,
@@ -44,6 +44,7 @@ from webhook.simulation.cluster import (
     UNNAMED,
     Cluster,
     Demand,
+    Message,
     NodeState,
     Refusal,
     Taint,
@@ -152,6 +153,7 @@ class Group(NamedTuple):
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
         details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
+        conflict: Why requests cannot be met together, without the devices of each; empty if that is not known.
         taken: The amounts that the pod's devices would take of each node, by resource, if there is too little for them.
     """
 
@@ -161,6 +163,7 @@ class Group(NamedTuple):
     resolvable: bool = False
     details: tuple[str, ...] = ()
     by_devices: bool = False
+    conflict: str = ""
     taken: Mapping[str, int] = {}
 
     @property
@@ -170,23 +173,19 @@ class Group(NamedTuple):
         return next((count * weight for count, weight in counts if count), 0)
 
     def as_json(self) -> JSONObject:
-        """Return it as JSON."""
+        """Return it as JSON; of many nodes, with the names of the first ones and the last one."""
+        nodes = list(self.nodes)
+        if len(nodes) > NAMED_MAX:
+            ordered = sorted(nodes, key=padded)
+            nodes = [*ordered[: NAMED_MAX - 1], ordered[-1]]
         return {
-            "nodes": _some(self.nodes),
+            "nodes": nodes,
             "count": len(self.nodes),
             "reasons": list(self.reasons),
             "byDevices": self.by_devices,
             "details": list(self.details),
             "requests": list(self.requests),
         }
-
-
-def _some(names: Sequence[str]) -> list[str]:
-    """Return the names of nodes; of many the first ones and the last one."""
-    if len(names) <= NAMED_MAX:
-        return list(names)
-    ordered = sorted(names, key=padded)
-    return [*ordered[: NAMED_MAX - 1], ordered[-1]]
 
 
 class _Obstacles:
@@ -332,8 +331,9 @@ class Explainer:
             return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
         requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
-        details += filter(None, [_conflict(funnels, needs)])
-        return Group(names, refusal.reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
+        conflict = _conflict(funnels, needs)
+        details += filter(None, [": ".join(filter(None, conflict))])
+        return Group(names, refusal.reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
     def _details(self, nodes: Sequence[int], verdict: Verdict, refusal: Refusal, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
@@ -515,10 +515,10 @@ def _compete(funnels: Sequence[Funnel]) -> bool:
     return all((each.ask.claim, each.ask.place) in met for each in funnels)
 
 
-def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:
-    """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
+def _conflict(funnels: Sequence[Funnel], needs: Needs) -> Conflict:
+    """Return why requests that could each be met alone cannot be met together; nothing if one cannot be met."""
     if len(funnels) < 2 or not _compete(funnels):  # noqa: PLR2004 - it takes two
-        return ""
+        return Conflict()
     names = Counter(each.request for each in funnels)
 
     def title(funnel: Funnel) -> str:
@@ -652,11 +652,11 @@ RequestKey = tuple[str, str]
 """A claim, and one of its requests or alternatives."""
 
 _PHRASES_MAX: Final = 3
-_INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
-_NODES: Final = "node(s)"
+_LACK: Final = ("lack", "lacks")
+_CANNOT: Final = ("cannot", "cannot")
+"""What several nodes do, and what a single one does."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
-_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 
 
 class Shortfall(NamedTuple):
@@ -706,71 +706,75 @@ def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
     return found
 
 
-def cause(groups: Sequence[JSONObject], error: str) -> str:
+def cause(groups: Sequence[Group]) -> str:
     """State why no node takes a pod.
 
     Args:
         groups: The nodes that refuse it, those with the same reasons together, the closest first.
     """
-    if error:
-        return _ERROR + error
-    by_devices = [each for each in groups if each["byDevices"]]
-    merged = _merged([each for each in groups if not each["byDevices"]])
-    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged]
+    by_devices = [each for each in groups if each.by_devices]
+    merged: dict[Hashable, Group] = {}
+    for each in groups:
+        if not each.by_devices:  # whatever devices they lack besides
+            key = each.reasons, each.details, bool(each.requests)
+            nodes = merged[key].nodes if key in merged else ()
+            merged[key] = each._replace(nodes=(*nodes, *each.nodes))
+    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged.values()]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
     left = len(phrases) - _PHRASES_MAX
     return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
 
 
-def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
-    """Merge groups with the same reasons and details, whatever devices they lack besides."""
-    found: dict[tuple[object, ...], JSONObject] = {}
-    for each in groups:
-        key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
-        before = found[key]["count"] if key in found else 0
-        found[key] = {**each, "count": before + each["count"]}
-    return list(found.values())
+def _of_nodes(group: Group, *, is_all: bool) -> str:
+    """State why nodes refuse a pod, its devices aside."""
+    count = len(group.nodes)
+    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
+    if group.reasons == (UNAVAILABLE,) and group.details:
+        return "; ".join(group.details)
+    texts = [each.about(nodes, count) if isinstance(each, Message) else f"{nodes}: {each}" for each in group.reasons]
+    details = f": {'; '.join(group.details)}" if group.details else ""
+    return f"{', '.join(texts)}{details}{', and too few devices' if group.requests else ''}"
 
 
-def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
+def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
     """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
-    lacks = [unmet(group["requests"]) for group in groups]
+    lacks = [unmet(group.requests) for group in groups]
     common = set.intersection(*map(set, lacks))
     if common:
-        keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
+        keys = [key for each in groups[0].requests if (key := key_of(each)) in common]
         alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
         texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
-        return [f"{_which_lack(sum(each['count'] for each in groups))} {', and '.join(texts)}"]
-    counts: Counter[tuple[Callable[[int], str], str]] = Counter()
+        count = sum(len(each.nodes) for each in groups)
+        return [f"{_counted(count)} {_LACK[count == 1]} {', and '.join(texts)}"]
+    counts: Counter[tuple[tuple[str, str], str]] = Counter()
     for group, short in zip(groups, lacks, strict=True):
-        counts[_of_group(group, short)] += group["count"]
-    return [f"{who(count)} {what}" for (who, what), count in counts.items()]
+        counts[_of_group(group, short)] += len(group.nodes)
+    return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
-def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
+def _of_request(key: RequestKey, groups: Sequence[Group], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
     """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
-    asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
+    asked = [next(each for each in group.requests if key_of(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
-    counts = [group["count"] for group in groups]
+    counts = [len(group.nodes) for group in groups]
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
     return _lacking(asked[furthest], lacks[furthest][key], where)
 
 
-def _of_group(group: JSONObject, lacks: Mapping[RequestKey, Shortfall]) -> tuple[Callable[[int], str], str]:
-    """Return how a sentence about a group begins, and what its nodes lack for the first request that is not met."""
-    for request in group["requests"]:
+def _of_group(group: Group, lacks: Mapping[RequestKey, Shortfall]) -> tuple[tuple[str, str], str]:
+    """Return the verbs of a sentence about a group, and what its nodes lack for the first request that is not met."""
+    for request in group.requests:
         if short := lacks.get(key_of(request)):
-            return _which_lack, _lacking(request, short)
-    brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
-    alone = combined(group["requests"])
-    what = f"{group['requests'][0]['for']}: {alone}" if alone else "all requests together"
-    return _which_cannot, ": ".join([f"meet {what}", *brief[:1]])
+            return _LACK, _lacking(request, short)
+    alone = combined(group.requests)
+    what = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
+    return _CANNOT, ": ".join(filter(None, [f"meet {what}", group.conflict]))
 
 
 def key_of(request: JSONObject) -> RequestKey:
@@ -813,33 +817,6 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
-
-
-def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
-    """State why nodes refuse a pod, its devices aside."""
-    count = group["count"]
-    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
-    if group["reasons"] == [UNAVAILABLE] and group["details"]:
-        return "; ".join(group["details"])
-    texts = [_of_reason(each, nodes) for each in group["reasons"]]
-    details = f": {'; '.join(group['details'])}" if group["details"] else ""
-    return f"{', '.join(texts)}{details}{', and too few devices' if group['requests'] else ''}"
-
-
-def _of_reason(reason: str, nodes: str) -> str:
-    if short := _INSUFFICIENT.match(reason):
-        return f"{nodes} {'has' if nodes.startswith('1 ') else 'have'} too little {short[1]}"
-    if nodes.startswith("1 "):
-        reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
-    return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
-
-
-def _which_lack(count: int) -> str:
-    return f"{_counted(count)} {'lacks' if count == 1 else 'lack'}"
-
-
-def _which_cannot(count: int) -> str:
-    return f"{_counted(count)} cannot"
 
 
 def _counted(count: int) -> str:
