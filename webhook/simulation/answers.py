@@ -159,7 +159,7 @@ def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[s
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
-WAITING: Final = "waiting for binding conditions"
+_WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
 _ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
@@ -344,7 +344,7 @@ def _reason(placement: Placement, said: str) -> str:
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
     """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
-    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else WAITING
+    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
     group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
     wishes = [each.wish for each in devices]
     wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]

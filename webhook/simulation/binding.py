@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
@@ -140,21 +140,36 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
     return found
 
 
-WAITS: Final = "waits"
-"""The verb of `waiting`."""
-
-
-def waiting(devices: Sequence[Awaited], node: str) -> str:
-    """State what a pod waits for on a node.
+class Waiting(str):
+    """What a pod waits for: a sentence without its subject, such as ``waits until …``.
 
     Args:
-        devices: The devices of its claims whose conditions are not met.
+        what: The sentence without its verb.
     """
-    left, most = min(each.left for each in devices), _seconds(TIMEOUT)
-    more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
-    wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
-    time = f"at most {left} s more" if left < most else f"at most {most} s"
-    return f"{WAITS} until {wishes}{more} ({time}), to be bound to node {node}"
+
+    __slots__ = ("what",)
+
+    VERB: Final = "waits"
+    what: str
+
+    def __new__(cls, what: str) -> Self:
+        """Make the text."""
+        waiting = super().__new__(cls, f"{cls.VERB} {what}")
+        waiting.what = what
+        return waiting
+
+    @classmethod
+    def to_be_bound(cls, devices: Sequence[Awaited], node: str) -> Self:
+        """State what a pod waits for on a node.
+
+        Args:
+            devices: The devices of its claims whose conditions are not met.
+        """
+        left, most = min(each.left for each in devices), _seconds(TIMEOUT)
+        more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
+        wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
+        time = f"at most {left} s more" if left < most else f"at most {most} s"
+        return cls(f"until {wishes}{more} ({time}), to be bound to node {node}")
 
 
 def waits(claim: JSONObject) -> bool:

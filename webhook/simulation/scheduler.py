@@ -423,7 +423,7 @@ class Scheduler:
     def _waiting(self, placement: Placement, claims: Iterable[JSONObject], node: str) -> Placement:
         """Return the placement of a pod that waits for devices of claims."""
         awaited = self._awaited(claims)
-        return placement._replace(reason=binding.waiting(awaited, node), awaited=awaited)
+        return placement._replace(reason=binding.Waiting.to_be_bound(awaited, node), awaited=awaited)
 
     def _with_prospect(self, placement: Placement, held: Sequence[binding.Awaited]) -> Placement:
         """Say what becomes of a waiting pod whose claims held devices that were not ready.
@@ -441,9 +441,10 @@ class Scheduler:
             return placement._replace(notes=(*placement.notes, f"{said}: {back}, with another device"))
         only = "it is the only one" if len(again) == 1 else "they are the only ones"
         is_only = self._suits_no_other(placement, places)
-        if not troubled:
+        if not troubled and isinstance(placement.reason, binding.Waiting):
             more = f"; {only}, so it gets {', '.join(again)} again" if is_only else ""
-            return placement._replace(reason=f"{placement.reason}; {binding.LATE}: {back}{more}")
+            waiting = binding.Waiting(f"{placement.reason.what}; {binding.LATE}: {back}{more}")
+            return placement._replace(reason=waiting)
         because = f"{only}, so it gets" if is_only else "it gets"
         reason = f"{said}: {back}; {because} {', '.join(again)} again"
         placement = placement._replace(reason=reason, awaited=tuple(troubled))
