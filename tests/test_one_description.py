@@ -18,7 +18,7 @@ from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
 from webhook.api.templates import makes_pods, pod_template, template_of
 from webhook.api.versions import VERSIONS
-from webhook.policy.manifest import versions as manifests
+from webhook.policy.manifest import policies as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
 from webhook.schema import Anything, Array, Field, Map, Nested, Struct
 

@@ -6,9 +6,9 @@ import base64
 import binascii
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload
 from webhook.cel.types.base import BYTES, STRING
 
 

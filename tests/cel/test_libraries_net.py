@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
 from tests.rows import each_row, each_row_beside
-from webhook.cel.kubernetes import netip
+from webhook.cel.kubernetes import net
 
 FAILED = "network address parse error during conversion from string: "
 NETWORK = f"error: {FAILED}{FAILED}netip.ParsePrefix({{0}}): {{1}}"
@@ -22,7 +22,7 @@ def test_addresses_and_networks_come_to(expression: str, expected: object) -> No
 @each_row_beside("text", "reason")
 def test_an_invalid_address_has_gos_message(text: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole text is compared
-        netip.parse_address(text)
+        net.parse_address(text)
     assert str(caught.value) == f'ParseAddr("{text}"): {reason}'
 
 
@@ -44,14 +44,14 @@ def test_an_invalid_network_has_gos_message(text: str, reason: str) -> None:
 
 @given(st.ip_addresses())
 def test_addresses_are_written_as_python_writes_them(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
-    assert int(address) == int(netip.parse_address(str(address)))
+    assert int(address) == int(net.parse_address(str(address)))
     if address.version == 4 or address.ipv4_mapped is None:
-        assert str(netip.parse_address(address.exploded)) == address.compressed
+        assert str(net.parse_address(address.exploded)) == address.compressed
 
 
 @given(st.text(alphabet="0123456789abcdef:./%x", max_size=30))
 def test_no_text_makes_the_parsers_raise_anything_else(text: str) -> None:
-    for parse in (netip.parse_address, netip.parse_prefix):
+    for parse in (net.parse_address, net.parse_prefix):
         try:
             parse(text)
         except ValueError as error:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.cel.judging import outcome
 from tests.rows import each_row_beside
-from webhook.cel.kubernetes import gourl
+from webhook.cel.kubernetes import url as gourl
 
 FAILED = "error: URL parse error during conversion from string: parse "
 

@@ -10,7 +10,7 @@ from tests.policy.examples import POD, mutating
 from tests.policy.mutations import ANYTHING, made
 from tests.rows import each_row_beside
 from webhook.policy.change.mutate import mutate
-from webhook.policy.evaluation.decoding import decoded, undecodable
+from webhook.policy.evaluation.clusterobjects import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.rows import each_row_beside
-from webhook.policy.change.difference import difference
-from webhook.policy.change.patch import apply_patch
+from webhook.policy.change.patch import apply_patch, difference
 
 KEYS = st.sampled_from(["a", "b", "a/b", "a~b", "", "0", "-"])
 JSON = st.recursive(

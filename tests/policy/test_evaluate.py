@@ -7,11 +7,10 @@ from typing import Any
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, policy
 from tests.rows import each_row_beside
-from webhook.policy.evaluation.audit import VALIDATION_FAILURE
 from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.validate import validate
-from webhook.policy.evaluation.verdict import Verdict
+from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 

@@ -10,8 +10,8 @@ from tests.policy.examples import CLAIM, POD
 from tests.rows import each_row, each_row_beside
 from webhook.api.versions import VERSIONS, schema_of
 from webhook.cel.types.values import UInt
-from webhook.policy.change.gotext import Foreign
 from webhook.policy.change.merge import MergeError, apply
+from webhook.policy.change.native import Foreign
 from webhook.schema.derive.shape import Structure
 
 

@@ -17,7 +17,7 @@ from tests.policy.examples import evaluate
 from tests.rows import each_row
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.versions import GROUP, is_policy, validate_policy
+from webhook.policy.manifest.policies import GROUP, is_policy, validate_policy
 from webhook.problem import Problem
 from webhook.release import Release
 

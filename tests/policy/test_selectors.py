@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.policy.examples import POLICY, spec
 from tests.rows import each_row_beside
-from webhook.policy.manifest.selectors import selector_of
-from webhook.policy.manifest.versions import validate_policy
+from webhook.policy.manifest.model import selector_of
+from webhook.policy.manifest.policies import validate_policy
 
 LABELS = {"app": "a", "empty": ""}
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
 from tests.rows import each_row, each_row_beside
-from webhook.policy.manifest.versions import GROUP, is_policy, served, validate_policy
+from webhook.policy.manifest.policies import GROUP, is_policy, served, validate_policy
 from webhook.release import Release
 
 RULES: dict[str, Any] = POLICY["spec"]["matchConstraints"]

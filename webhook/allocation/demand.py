@@ -16,8 +16,7 @@ from webhook.allocation.devices import Content, Device, keep, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST, Selector
-from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.devices import MAX_COST, Refusal, Selector
 from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of

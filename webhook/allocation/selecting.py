@@ -14,9 +14,14 @@ from webhook.budget import current
 from webhook.cel.cache import Cache
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_selector
-from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
-from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.devices import (
+    CONSUMABLE_CAPACITY,
+    LIST_ATTRIBUTES,
+    MAX_COST,
+    Refusal,
+    Selector,
+    compile_selector,
+)
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.reads import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of

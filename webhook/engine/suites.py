@@ -52,12 +52,12 @@ from webhook.engine.cases import (
 )
 from webhook.engine.offline import evaluate
 from webhook.objects import JSONObject, text
-from webhook.policy.change.difference import difference
+from webhook.policy.change.patch import difference
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.verdict import Decision, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.model import Given, Policy, Validation
-from webhook.policy.manifest.versions import is_policy
+from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple

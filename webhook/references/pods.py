@@ -333,7 +333,7 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
     name, not firstAvailable, not allocationMode All (kubernetes-sigs/kueue pkg/dra/claims.go).
     """
-    if not text(mapping(pod, "owner", "labels"), _QUEUE) and not text(mapping(pod, "metadata", "labels"), _QUEUE):
+    if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         path = ("spec", "resourceClaims", index)
@@ -351,4 +351,5 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
 
 
-_QUEUE = "kueue.x-k8s.io/queue-name"
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""The label of workloads that Kueue admits."""

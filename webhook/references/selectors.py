@@ -10,7 +10,7 @@ from webhook import formats
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
-from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
+from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
 from webhook.deviceselectors.parts import Parts, Read, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
