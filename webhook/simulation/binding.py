@@ -152,9 +152,10 @@ class Waiting(str):
     VERB: Final = "waits"
     what: str
 
-    def __new__(cls, what: str) -> Self:
-        """Make the text."""
-        waiting = super().__new__(cls, f"{cls.VERB} {what}")
+    @classmethod
+    def of(cls, what: str) -> Self:
+        """Make the sentence."""
+        waiting = cls(f"{cls.VERB} {what}")
         waiting.what = what
         return waiting
 
@@ -169,7 +170,7 @@ class Waiting(str):
         more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
         wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
         time = f"at most {left} s more" if left < most else f"at most {most} s"
-        return cls(f"until {wishes}{more} ({time}), to be bound to node {node}")
+        return cls.of(f"until {wishes}{more} ({time}), to be bound to node {node}")
 
 
 def waits(claim: JSONObject) -> bool:
@@ -260,21 +261,19 @@ def _dumped(allocation: Any, timestamp: str) -> str:
     """Write an allocation as the API server prints a rejected one: with the names of Go's fields."""
     results = [{_go(name): at(each, name) for name in _RESULT} for each in items(allocation, "devices", "results")]
     config = at(allocation, "devices", "config")
-    terms = [
-        {_go(name): _requirements(term, name) for name in ("matchExpressions", "matchFields")}
-        for term in items(allocation, "nodeSelector", "nodeSelectorTerms")
-    ]
+    terms: list[JSONObject] = []
+    for term in items(allocation, "nodeSelector", "nodeSelectorTerms"):
+        terms.append({})
+        for name in ("matchExpressions", "matchFields"):
+            found = items(term, name)
+            requirements = [{_go(part): at(each, part) for part in ("key", "operator", "values")} for each in found]
+            terms[-1][_go(name)] = requirements or None
     shown = {
         "Devices": {"Results": results, "Config": config},
         "NodeSelector": {"NodeSelectorTerms": terms} if mapping(allocation, "nodeSelector") else None,
         "AllocationTimestamp": timestamp,
     }
     return json.dumps(shown, separators=(",", ":"))
-
-
-def _requirements(term: JSONObject, name: str) -> list[JSONObject] | None:
-    found = [{_go(key): at(each, key) for key in ("key", "operator", "values")} for each in items(term, name)]
-    return found or None
 
 
 def _go(name: str) -> str:

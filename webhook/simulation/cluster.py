@@ -157,7 +157,7 @@ class Message(str):
     _verbs: tuple[str, str]
     _what: str
 
-    def __new__(cls, text: str, verb: str, what: str, singular: str = "") -> Self:
+    def __new__(cls, text: str, verb: str = "", what: str = "", singular: str = "") -> Self:
         """Make the text."""
         message = super().__new__(cls, text)
         message._verbs, message._what = (verb, singular or verb), what
@@ -479,7 +479,13 @@ class Cluster:
         for pod in inventory.running():
             self.namespaces_of_pods.add(namespace_of(pod))
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self._add(pod, self._demand(pod), home)
+                demand = Demand.of(pod)
+                if self.node_allocatable is not None:
+                    uses = claims_of(pod, inventory, groups=False)
+                    if not isinstance(uses, Blocked):
+                        taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
+                        demand = demand.with_more(total(taken))
+                self._add(pod, demand, home)
 
     def _configure(self, settings: Settings) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
@@ -563,14 +569,6 @@ class Cluster:
     def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
         self._placed[namespace_of(pod), name_of(pod)] = node, demand
         self.nodes[node].add(demand)
-
-    def _demand(self, pod: JSONObject) -> Demand:
-        """Return what a pod that runs demands of its node, with what its devices take of it."""
-        demand = Demand.of(pod)
-        uses = claims_of(pod, self.inventory, groups=False) if self.node_allocatable is not None else []
-        if self.node_allocatable is None or isinstance(uses, Blocked):
-            return demand
-        return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
         """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from webhook.allocation.explain import (
@@ -105,23 +106,21 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry, pod in consumers(claim, cluster.inventory):
-        name = text(entry, "name")
-        found[_state_of(cluster, namespace, name, pod)].append(name)
+        name, state = text(entry, "name"), ""
+        if (namespace, name) in cluster.copies:
+            state = COPY
+        elif pod is None:
+            state = GONE if namespace in cluster.namespaces_of_pods else ""
+        elif has_ended(pod):
+            state = FINISHED
+        elif at(pod, "metadata", "deletionTimestamp"):
+            state = TERMINATING
+        found[state].append(name)
     if not found and not others:
         return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
-
-
-def _state_of(cluster: Cluster, namespace: str, name: str, pod: JSONObject | None) -> str:
-    if (namespace, name) in cluster.copies:
-        return COPY
-    if pod is None:
-        return GONE if namespace in cluster.namespaces_of_pods else ""
-    if has_ended(pod):
-        return FINISHED
-    return TERMINATING if at(pod, "metadata", "deletionTimestamp") else ""
 
 
 def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
@@ -200,7 +199,7 @@ class _Obstacles:
         self.elsewhere = 0
         self.held: defaultdict[str, tuple[set[DeviceID], dict[str, None]]] = defaultdict(lambda: (set(), {}))
         """The devices that claims have, and the nodes that could use them."""
-        self._counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        self.counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         """What is left of counters that are short, and what devices consume, by counter set and counter."""
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
@@ -217,36 +216,26 @@ class _Obstacles:
         }
         counters = [lack for each in reasons for lack in each.lacks if lack.counter_set]
         for each in counters:
-            left, wanted = self._counters[each.counter_set, each.name]
+            left, wanted = self.counters[each.counter_set, each.name]
             left.add(each.left)
             wanted.add(each.wanted)
         self._by_node.add(frozenset((each.counter_set, each.name) for each in counters))
-
-    def held_by(self, cluster: Cluster, *, examined: int) -> list[JSONObject]:
-        """Describe the claims that have devices, the largest first, with their nodes unless these are all examined."""
-        largest = sorted(self.held.items(), key=lambda each: -len(each[1][0]))
-        return [
-            {**holder(cluster, name, len(devices)), "nodes": [] if len(nodes) == examined else list(nodes)}
-            for name, (devices, nodes) in largest
-        ]
-
-    def counters(self) -> list[JSONObject]:
-        """Return the counters that are short, with what is left in pools, and what devices consume."""
-        return [
-            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
-            for (counter_set, name), (left, consumed) in self._counters.items()
-        ]
 
     @property
     def lacking(self) -> str:
         """The counters that are short, in one line; empty if there are none."""
         by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
-        for (counter_set, name), (left, consumed) in self._counters.items():
+        for (counter_set, name), (left, consumed) in self.counters.items():
             by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
         lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
-        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
+        said = []
+        for counter_set, alike in list(by_set.items())[:_SETS_MAX]:
+            texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
+            texts += [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
+            *first, last = texts
+            said.append(f"{counter_set} {lacks} {', '.join(first)}{' and ' if first else ''}{last}")
         more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
-        return "; ".join([*texts, *more])
+        return "; ".join([*said, *more])
 
 
 class _Look(NamedTuple):
@@ -274,7 +263,11 @@ class Explainer:
 
     def unnamed(self, needs: Needs) -> Group:
         """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
-        missing = absent(nodes_named(needs.demand.spec) or (), self._cluster.index)
+        names = [*(nodes_named(needs.demand.spec) or ())]
+        missing = f"its node affinity requires {shortened(names)}, which do not exist"
+        if len(names) == 1:
+            hint = did_you_mean(names[0], self._cluster.index)
+            missing = f"its node affinity requires {names[0]}, which does not exist{hint and f': {hint}'}"
         return Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
     def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
@@ -282,8 +275,16 @@ class Explainer:
         alike: dict[Hashable, list[_Look]] = {}
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
-                look = _Look(node, verdict, verdict.refusal, self._funnels(node, verdict, round_))
-                alike.setdefault(self._key(look, round_.needs), []).append(look)
+                funnels, needs = self._funnels(node, verdict, round_), round_.needs
+                key: Hashable = (
+                    verdict.unavailable,
+                    taints(verdict.refusal, self._cluster.nodes[node], needs.demand),
+                    tuple((request, *each.items()) for request, each in verdict.taken.items()),
+                )
+                if funnels is not None:
+                    key = tuple(each.key for each in funnels), _conflict(funnels, needs)
+                look = _Look(node, verdict, verdict.refusal, funnels)
+                alike.setdefault((verdict.refusal.reasons, key), []).append(look)
         found = [self._group(looks, round_.needs) for looks in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
@@ -308,15 +309,6 @@ class Explainer:
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
-
-    def _key(self, look: _Look, needs: Needs) -> Hashable:
-        """Return a key that is the same for nodes that refuse a pod for the same reasons."""
-        reasons = look.refusal.reasons
-        if look.funnels is not None:
-            return reasons, tuple(each.key for each in look.funnels), _conflict(look.funnels, needs)
-        taken = [(request, *each.items()) for request, each in look.verdict.taken.items()]
-        tainted = taints(look.refusal, self._cluster.nodes[look.node], needs.demand)
-        return reasons, look.verdict.unavailable, tainted, *taken
 
     def _group(self, looks: Sequence[_Look], needs: Needs) -> Group:
         node, verdict, refusal, funnels = looks[0]
@@ -363,11 +355,14 @@ class Explainer:
                     found.add(each, reasons)
                     found.blames.update(self._obstacles(funnel, reasons))
                     rivals = each.rivals() if compete or each.together is not None else ()
-                    for reason in (*reasons, *rivals):
-                        for name in reason.holders:
-                            devices, on = found.held[name]
-                            devices |= self._held(name, reason)
-                            on[self._cluster.names[look.node]] = None
+                    for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
+                        devices, on = found.held[name]
+                        on[self._cluster.names[look.node]] = None
+                        if reason.why != COUNTERS:
+                            devices.add(reason.device.id)
+                        else:  # those that draw on the same counters
+                            of_claim = map(device_of, results_of(self._cluster.claim(name)))
+                            devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
@@ -376,6 +371,12 @@ class Explainer:
             because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
+        settings, wishes = self._cluster.settings, []
+        for expression in self._selectors(funnel):
+            parts = parts_of(expression, settings.release, settings.gates)
+            wishes.append(parts.wanted() if parts else expression)
+        wish = " and ".join(wishes)
+        examined = min(len(looks), _LOOKED_AT_MAX)
         return {
             "claim": funnel.claim,
             "request": funnel.request,
@@ -385,28 +386,25 @@ class Explainer:
             "constrained": constrained,
             "constraint": constraint(funnel),
             "together": together and together.devices,
-            "selecting": self._wish(self._selectors(funnel)),
+            "selecting": wish if len(wish) <= _WISH_MAX else "",
             "because": because,
             "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
-            "counters": found.counters(),
+            "counters": [
+                {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
+                for (counter_set, name), (left, consumed) in found.counters.items()
+            ],
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
                 for several, devices in found.tainted.items()
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(found.unused.values()),
-            "allExamined": len(looks) <= _LOOKED_AT_MAX,
-            "heldBy": found.held_by(self._cluster, examined=min(len(looks), _LOOKED_AT_MAX)),
+            "allExamined": len(looks) == examined,
+            "heldBy": [
+                {**holder(self._cluster, name, len(devices)), "nodes": [] if len(on) == examined else list(on)}
+                for name, (devices, on) in sorted(found.held.items(), key=lambda each: -len(each[1][0]))
+            ],
         }
-
-    def _wish(self, expressions: Sequence[str]) -> str:
-        """Describe the selection of a request, if the description is short."""
-        wishes = []
-        for expression in expressions:
-            parts = parts_of(expression, self._cluster.settings.release, self._cluster.settings.gates)
-            wishes.append(parts.wanted() if parts else expression)
-        wish = " and ".join(wishes)
-        return wish if len(wish) <= _WISH_MAX else ""
 
     def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
         """Return the expressions of a request or its class; none for extended resources, whose claim is not stored."""
@@ -438,36 +436,22 @@ class Explainer:
             yield Blame(funnel.together.text)
 
     def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
-        """Describe the obstacle to the use of a device."""
-        if reason.why in {SELECTOR, CLASS}:
-            return self._met(reason, self._selectors(funnel, of_class=reason.why == CLASS))
+        """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
         if reason.why == TAINT:
             return Blame(TAINT)  # one for all taints
-        if not reason.lacks:
-            return Blame(reason.text)
-        lack = reason.lacks[0]
-        # One for all counters that are short, whichever devices consume them.
-        return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
-
-    def _met(self, reason: Reason, expressions: Sequence[str]) -> Blame:
-        """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
-        settings = self._cluster.settings
-        try:
-            bindings = self._cluster.allocator.selectors.values.of(reason.device.content)
-        except EvaluationError:  # an attribute of a type that the release does not know
-            return Blame(reason.text)
-        for expression in expressions:
-            parts = parts_of(expression, settings.release, settings.gates)
-            if parts is not None and (blamed := parts.blame(bindings)).text:
-                return blamed
+        if reason.lacks:
+            lack = reason.lacks[0]
+            # One for all counters that are short, whichever devices consume them.
+            return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+        settings, values = self._cluster.settings, self._cluster.allocator.selectors.values
+        if reason.why in {SELECTOR, CLASS}:
+            with suppress(EvaluationError):  # an attribute of a type that the release does not know
+                bindings = values.of(reason.device.content)
+                for expression in self._selectors(funnel, of_class=reason.why == CLASS):
+                    parts = parts_of(expression, settings.release, settings.gates)
+                    if parts is not None and (blamed := parts.blame(bindings)).text:
+                        return blamed
         return Blame(reason.text)
-
-    def _held(self, name: str, reason: Reason) -> set[DeviceID]:
-        """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
-        if reason.why != COUNTERS:
-            return {reason.device.id}
-        devices = map(device_of, results_of(self._cluster.claim(name)))
-        return {each for each in devices if each[:2] == reason.device.slice.id}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -492,21 +476,16 @@ def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
         return Blame(""), []
     same = max(alike.values(), key=Counter.total)
     ((first, _),) = same.most_common(1)
-    values = sorted({each.met for each in same}, key=_in_order)
+
+    def in_order(value: str) -> tuple[bool, Any, str]:
+        number = readable_quantity(value)
+        return number is None, value if number is None else number, value
+
+    values = sorted({each.met for each in same}, key=in_order)
     if not first.wanted or len(values) == 1:
         return first, values
-    return Blame.of(first.name, _in_short(values), first.wanted), values
-
-
-def _in_order(value: str) -> tuple[bool, Any, str]:
-    number = readable_quantity(value)
-    return number is None, value if number is None else number, value
-
-
-def _in_short(values: Sequence[str]) -> str:
-    if len(values) > _VALUES_MAX:
-        return f"{values[0]} … {values[-1]} ({len(values)} values)"
-    return either(values)
+    short = f"{values[0]} … {values[-1]} ({len(values)} values)" if len(values) > _VALUES_MAX else either(values)
+    return Blame.of(first.name, short, first.wanted), values
 
 
 def _compete(funnels: Sequence[Funnel]) -> bool:
@@ -540,13 +519,6 @@ _SETS_MAX: Final = 3
 """The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
 """The number of amounts of a set that are named, and of counters with the same amounts."""
-
-
-def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:
-    texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
-    more = [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
-    *first, last = [*texts, *more]
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _amounts(names: list[str], left: str, consumed: str) -> str:
@@ -592,15 +564,6 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
     for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
         wanted = f"node affinity {requirement(each)}"
         yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
-
-
-def absent(names: Collection[str], known: Iterable[str]) -> str:
-    """Describe the nodes that a pod's node affinity names, none of which exists."""
-    if len(names) != 1:
-        return f"its node affinity requires {shortened([*names])}, which do not exist"
-    (name,) = names
-    hint = did_you_mean(name, known)
-    return f"its node affinity requires {name}, which does not exist{hint and f': {hint}'}"
 
 
 def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
