@@ -1,7 +1,5 @@
 """Policies at admission: AdmissionReviews in, AdmissionReviews out."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json
@@ -22,8 +20,7 @@ from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
 from webhook.engine import mutation
-from webhook.policy.change.difference import difference
-from webhook.policy.change.patch import apply_patch
+from webhook.policy.change.patch import apply_patch, difference
 from webhook.policy.evaluation.authorizer import authorizer_of
 from webhook.policy.load import load
 

@@ -1,14 +1,12 @@
 """`base64.encode`, `base64.decode` (cel-go ext/encoders.go)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload
 from webhook.cel.types.base import BYTES, STRING
 
 

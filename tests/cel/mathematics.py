@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload
 from webhook.cel.runtime.operators import greater, less
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression

@@ -1,18 +1,16 @@
 """Python source of expressions, and what does not belong in it."""
 
-from __future__ import annotations
-
 import io
 import keyword
 import re
 import tokenize
 
-from webhook.cel.runtime import compiler
+from webhook.cel.runtime import generator
 
 NAMES = re.compile(r"[ftvk][0-9]+")
 OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
 MEMBERS = {"append", "args", "bytes", "endswith", "force", "made", "present", "put", "startswith", "value"}
-GIVEN = set(compiler.BUILTINS)
+GIVEN = set(generator.BUILTINS)
 MOST_LINES = 1500
 """How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
 

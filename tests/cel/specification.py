@@ -1,7 +1,5 @@
 """The conformance suite of CEL's specification, and how far draguard agrees."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -12,9 +10,9 @@ from typing import Any
 
 from tests.cel import EXTENSIONS
 from webhook.cel import CelError, Environment, EnvironmentOptions, Function, Library, Overload
-from webhook.cel.kubernetes import cidr, ip
+from webhook.cel.kubernetes import net
+from webhook.cel.runtime.conversions import parse_duration, parse_timestamp
 from webhook.cel.runtime.operators import equal
-from webhook.cel.runtime.temporal import parse_duration, parse_timestamp
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import UInt, to_key
@@ -92,7 +90,7 @@ PRIMITIVES: dict[str, Type] = {
     "duration": types.DURATION,
 }
 BASE = Environment(
-    (*EXTENSIONS, ip.LIBRARY, cidr.LIBRARY), options=EnvironmentOptions(strict_map_keys=True, strict_presence_test=True)
+    (*EXTENSIONS, net.LIBRARY), options=EnvironmentOptions(strict_map_keys=True, strict_presence_test=True)
 )
 
 

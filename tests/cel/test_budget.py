@@ -1,7 +1,5 @@
 """The work of compiling is bounded: for untrusted expressions, it is counted in advance."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,9 +27,8 @@ from webhook.budget import (
 )
 from webhook.cel import Environment, Meter
 from webhook.cel.ext import BINDINGS, OPTIONALS
-from webhook.cel.kubernetes.devices import compile_selector, selector_environment
+from webhook.cel.kubernetes.devices import Refusal, compile_selector, selector_environment
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
-from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
 from webhook.policy.load import load
 from webhook.release import Release

@@ -3,8 +3,6 @@
 Each group names the source that decides it in github.com/google/cel-go, or in k8s.io/apiserver (`apiserver/`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -12,9 +10,8 @@ import pytest
 from tests.rows import each_row, each_row_beside
 from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.kubernetes.devices import compile_selector
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cel.kubernetes.environments import environment
-from webhook.cel.kubernetes.refusals import Refusal
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
 from webhook.issues import Issue

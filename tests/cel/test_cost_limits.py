@@ -1,7 +1,5 @@
 """Evaluation ends at the limit of its cost, and at its deadline."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 
@@ -11,8 +9,8 @@ from tests.cel.costing import BINDINGS, FOLDING
 from tests.rows import each_row
 from webhook.budget import DeadlineExceededError
 from webhook.cel import CostLimitExceededError, EvaluationError, Meter
+from webhook.cel.environment import Program
 from webhook.cel.runtime.constants import Analysis
-from webhook.cel.runtime.program import Program
 from webhook.cel.types.base import INT, list_of
 
 LOOPS = (

@@ -1,13 +1,17 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row
 from webhook.api.dra.selectors import cel_selector
 from webhook.cel import EvaluationError
-from webhook.cel.kubernetes.devices import MAX_COST, Selector, compile_selector, refusal_of
-from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
-from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.devices import (
+    CONSUMABLE_CAPACITY,
+    LIST_ATTRIBUTES,
+    MAX_COST,
+    Refusal,
+    Selector,
+    compile_selector,
+    refusal_of,
+)
 from webhook.release import Release
 from webhook.schema import Target
 

@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  # formatted texts have such characters, and errors of cel-go are long lines
 
-from __future__ import annotations
-
 import base64
 import math
 from typing import Any
@@ -16,7 +14,7 @@ from tests.cel import EVERYTHING, evaluate
 from tests.rows import each_row, each_row_beside
 from webhook.cel import CompileError, Environment, EvaluationError
 from webhook.cel.ext import LISTS, strings
-from webhook.cel.runtime import temporal
+from webhook.cel.runtime import conversions
 from webhook.cel.types.base import DYN
 from webhook.cel.types.values import Duration, Timestamp, UInt
 
@@ -184,24 +182,24 @@ def test_functions_come_with_the_version_that_brought_them() -> None:
 
 @given(st.integers(-(2**53), 2**53))
 def test_durations_read_back_but_for_what_go_rounds(nanos: int) -> None:
-    read = temporal.parse_duration(temporal.format_duration(Duration(nanos)))
+    read = conversions.parse_duration(conversions.format_duration(Duration(nanos)))
     assert read is not None
     assert abs(read.nanos - nanos) <= 2
 
 
 @given(st.integers(-62_135_596_800 * 10**9, 253_402_300_799 * 10**9))
 def test_timestamps_read_back(nanos: int) -> None:
-    assert temporal.parse_timestamp(temporal.format_timestamp(Timestamp(nanos))) == Timestamp(nanos)
+    assert conversions.parse_timestamp(conversions.format_timestamp(Timestamp(nanos))) == Timestamp(nanos)
 
 
 @each_row("text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"])
 def test_invalid_durations(text: str) -> None:
-    assert temporal.parse_duration(text) is None
+    assert conversions.parse_duration(text) is None
 
 
 @each_row_beside("text")
 def test_invalid_timestamps(text: str) -> None:
-    assert temporal.parse_timestamp(text) is None
+    assert conversions.parse_timestamp(text) is None
 
 
 @given(st.binary())

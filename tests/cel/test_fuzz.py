@@ -1,7 +1,5 @@
 """No text and no data make the engine fail except with its own errors, or do much work."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import re
@@ -17,8 +15,8 @@ from hypothesis import strategies as st
 from tests.cel import EVERYTHING, EXTENSIONS
 from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, Program
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.costs import MOST
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
+from webhook.cel.functions import MOST
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.operators import MAX_ELEMENTS
 from webhook.cel.syntax.parser import MAX_CODE_POINTS

@@ -1,7 +1,5 @@
 """Generated source: it never contains text of an expression, and its size is bounded."""
 
-from __future__ import annotations
-
 import builtins
 import gc
 import weakref
@@ -19,9 +17,8 @@ from tests.examples import examples
 from tests.rows import each_row
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
 from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
-from webhook.cel.runtime import compiler
 from webhook.cel.runtime.constants import Analysis
-from webhook.cel.runtime.generator import Generator
+from webhook.cel.runtime.generator import BUILTINS, Generator
 from webhook.cel.types.base import DYN
 
 ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN, "m": DYN})
@@ -71,7 +68,7 @@ def test_no_attribute_of_python_is_reached(expression: str) -> None:
 def test_generated_functions_have_no_other_builtins() -> None:
     evaluate = ENVIRONMENT.compile("o.a == 1").evaluate
     own = evaluate.__globals__["__builtins__"]  # type: ignore[attr-defined]
-    assert own is compiler.BUILTINS
+    assert own is BUILTINS
     dangerous = {"__import__", "compile", "eval", "exec", "getattr", "globals", "open", "setattr", "vars"}
     assert not dangerous & own.keys()
     assert dangerous <= vars(builtins).keys()
@@ -144,7 +141,7 @@ def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    monkeypatch.setattr(compiler, "Generator", None)
+    monkeypatch.setattr("webhook.cel.runtime.generator.Generator", None)
     with limited(Budget(INLINE)) as budget, pytest.raises(BudgetExceededError):
         program.evaluate(DATA)
     assert budget.left < 0

@@ -3,8 +3,6 @@
 Upstream's tests do not fold constants as the API server does: a list of literals costs 10 there, and nothing here.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cel.authorizer import BINDINGS
@@ -12,7 +10,7 @@ from tests.cel.judging import NEWEST
 from tests.rows import each_row, each_row_beside
 from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.costs import Bounds, EstimatedNode
+from webhook.cel.functions import Bounds, EstimatedNode
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.types.base import BYTES, STRING
 

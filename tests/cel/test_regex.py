@@ -1,7 +1,5 @@
 """Regular expressions: Go's verdicts on 979 of them, and bounds for untrusted ones."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time
@@ -16,8 +14,7 @@ from tests.steps import counting
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel import EvaluationError
 from webhook.cel.cache import Cache
-from webhook.cel.kubernetes.devices import compile_selector
-from webhook.cel.kubernetes.refusals import Refusal
+from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cel.regex import re2 as regex
 from webhook.cel.regex.pattern import PatternError, read_pattern
 from webhook.cel.regex.re2 import MAX_CACHE, MAX_MEMORY, check_pattern, compile_pattern, matches

@@ -3,8 +3,6 @@
 They are written as policies that refuse everything, and the policy engine evaluates them as API servers do.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -16,7 +14,7 @@ from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
-from webhook.policy.evaluation.matcher import match
+from webhook.policy.evaluation.plan import match
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.validate import validate

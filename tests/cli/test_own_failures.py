@@ -1,7 +1,5 @@
 """draguard's own failures: one object is reported as not judged, all others are judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +16,7 @@ from webhook.engine import suites as engine_suites
 from webhook.engine.suites import Sent
 from webhook.migration import objects
 from webhook.policy import load
-from webhook.policy.manifest import versions
+from webhook.policy.manifest import policies
 from webhook.simulation import Scheduler
 
 CLAIM = """\
@@ -127,7 +125,7 @@ def test_policy_check_checks_all_other_policies(monkeypatch: pytest.MonkeyPatch)
             raise LookupError
         return original(obj, *arguments, **options)
 
-    original = versions.validate_policy
+    original = policies.validate_policy
     monkeypatch.setattr(load, "validate_policy", broken)
     done = draguard("policy", "check", "-o", "json", ROOT / "policies")
     assert done.code == 3

@@ -1,7 +1,5 @@
 """Apply configurations merge as server-side apply merges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -10,8 +8,8 @@ from tests.policy.examples import CLAIM, POD
 from tests.rows import each_row, each_row_beside
 from webhook.api.versions import VERSIONS, schema_of
 from webhook.cel.types.values import UInt
-from webhook.policy.change.gotext import Foreign
 from webhook.policy.change.merge import MergeError, apply
+from webhook.policy.change.native import Foreign
 from webhook.schema.derive.shape import Structure
 
 

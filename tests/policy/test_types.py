@@ -1,14 +1,12 @@
 """The API server's verdicts on policies and bindings as manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
 from tests.rows import each_row, each_row_beside
-from webhook.policy.manifest.versions import GROUP, is_policy, served, validate_policy
+from webhook.policy.manifest.policies import GROUP, is_policy, served, validate_policy
 from webhook.release import Release
 
 RULES: dict[str, Any] = POLICY["spec"]["matchConstraints"]

@@ -45,8 +45,8 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
     )
 
 Parametrised types are written as `list_of(parameter("T"))`. The packages, from the bottom up: `types` (types and their
-values), `regex`, `costs` (of calls), `syntax` (text to tree), `checker` (types and cost estimates of a tree),
-`runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
+values), `regex`, `functions` (with their costs), `syntax` (text to tree), `checker` (types and estimated costs of a
+tree), `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
 kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
 quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
 `issues`, and the modules that make importing cheap: `later`, `patterns` and `records`.
@@ -58,13 +58,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType, Validator
-    from webhook.cel.checker.scope import Checked
-    from webhook.cel.environment import Environment
+    from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, StructType, Validator
+    from webhook.cel.environment import Environment, Program
     from webhook.cel.errors import CelError, CompileError, CostLimitExceededError, EvaluationError, ProgramError
-    from webhook.cel.overloads import Overload
+    from webhook.cel.functions import Function, Overload
     from webhook.cel.runtime.meter import Meter
-    from webhook.cel.runtime.program import Program
 
 __all__ = [
     "CelError",
@@ -84,15 +82,7 @@ __all__ = [
     "Validator",
 ]
 
-_HOMES = (
-    "checker.declarations",
-    "checker.scope",
-    "environment",
-    "errors",
-    "overloads",
-    "runtime.meter",
-    "runtime.program",
-)
+_HOMES = ("checker.declarations", "environment", "errors", "functions", "runtime.meter", "runtime.program")
 
 
 if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist

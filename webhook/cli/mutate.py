@@ -172,7 +172,7 @@ def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Cha
 def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
     """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
     from webhook.check.policies import found_by_mutating
-    from webhook.policy.change.difference import difference
+    from webhook.policy.change.patch import difference
 
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))
     if change is None:

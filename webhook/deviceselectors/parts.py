@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from webhook.cel.cache import Cache
-from webhook.cel.checker import scope
-from webhook.cel.environment import Environment
+from webhook.cel.checker.declarations import Checked
+from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
-from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -154,7 +153,7 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            checked = scope.Checked(self.text, part, BOOL, is_checked=True)
+            checked = Checked(self.text, part, BOOL, is_checked=True)
             program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.objects import JSONObject
 from webhook.policy.change import mutate as policy
-from webhook.policy.change.difference import difference
-from webhook.policy.change.patch import apply_patch
+from webhook.policy.change.patch import apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.request import Request, request_of_review
 from webhook.policy.evaluation.validate import validate

@@ -37,20 +37,18 @@ from typing import Any, Final
 from webhook.api.versions import DEFAULT, NEWEST, release_of
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
-from webhook.policy.change.difference import difference
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
-from webhook.policy.change.patch import PatchError, apply_patch
+from webhook.policy.change.patch import PatchError, apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
-from webhook.policy.evaluation.decoding import undecodable
-from webhook.policy.evaluation.matcher import match
+from webhook.policy.evaluation.clusterobjects import undecodable
+from webhook.policy.evaluation.plan import match
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
-from webhook.policy.manifest.model import Given, Policy, Validation
-from webhook.policy.manifest.selectors import EVERYTHING
-from webhook.policy.manifest.versions import is_policy
+from webhook.policy.manifest.model import EVERYTHING, Given, Policy, Validation
+from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple

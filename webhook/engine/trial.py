@@ -15,14 +15,12 @@ from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
-from webhook.policy.evaluation.matcher import match
-from webhook.policy.evaluation.plan import Hook
+from webhook.policy.evaluation.plan import Hook, match
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, VALIDATING, Binding, Policy
-from webhook.policy.manifest.selectors import EVERYTHING
+from webhook.policy.manifest.model import DENY, EVERYTHING, MUTATING, VALIDATING, Binding, Policy
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release

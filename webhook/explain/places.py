@@ -172,7 +172,7 @@ def names_of_types(*sorts: str) -> frozenset[str]:
 @cache
 def rules_of_policies() -> dict[str, str]:
     """Return the texts of the rules about policies and bindings."""
-    from webhook.policy.manifest.versions import KINDS  # needed only to explain rules
+    from webhook.policy.manifest.policies import KINDS  # needed only to explain rules
 
     return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
 

@@ -10,9 +10,8 @@ from typing import Any, Final, Protocol
 
 from webhook.cel import Meter, Program
 from webhook.cel.runtime.attributes import Chain
-from webhook.cel.runtime.compiler import compiled
 from webhook.cel.runtime.constants import LARGE, Analysis
-from webhook.cel.runtime.generator import Generator
+from webhook.cel.runtime.generator import Generator, compiled
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression

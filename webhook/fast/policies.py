@@ -24,12 +24,10 @@ from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
 from webhook.policy.change.mutate import DUPLICATES_SINCE
-from webhook.policy.evaluation.activation import STEP, own_value, place_value
-from webhook.policy.evaluation.matcher import Matched
-from webhook.policy.evaluation.plan import Hook, Invocation, keep
+from webhook.policy.evaluation.plan import Hook, Invocation, Matched, keep
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import request_of_review
-from webhook.policy.evaluation.session import Session
+from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.model import MUTATING, Stated
 from webhook.schema.derive.shape import Structure

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
-from webhook.cel.syntax.grammar import OPERATORS
+from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.spelling import did_you_mean

@@ -24,8 +24,7 @@ from webhook.cel.errors import (
     UNRECOGNIZED,
     UNRESOLVED,
 )
-from webhook.cel.kubernetes.devices import NOT_A_RESULT
-from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
+from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, NOT_A_RESULT
 from webhook.cel.syntax.lexer import END
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import readable_quantity

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
-from webhook.policy.evaluation.clusterobjects import stored_in
-from webhook.policy.evaluation.decoding import undecodable
+from webhook.policy.evaluation.clusterobjects import stored_in, undecodable
 from webhook.policy.evaluation.plan import Hook
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
@@ -22,7 +21,7 @@ from webhook.policy.manifest.model import (
     name_of,
     policy_of,
 )
-from webhook.policy.manifest.versions import is_policy, serving, validate_policy
+from webhook.policy.manifest.policies import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.release import Release
 from webhook.spelling import did_you_mean

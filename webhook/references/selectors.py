@@ -12,7 +12,7 @@ from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
-from webhook.cel.kubernetes.gates import LIST_ATTRIBUTES
+from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
 from webhook.deviceselectors.parts import TURNED, Parts, Read, parts_of, read_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, guarded, tested_origins, with_constant

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from webhook.allocation.devices import decode_amount, quantity_text
-from webhook.allocation.pools import whole
-from webhook.allocation.view import available
+from webhook.allocation.pools import available, whole
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
@@ -24,14 +23,14 @@ from webhook.inventory.claims import (
     is_pod,
     results_of,
 )
-from webhook.inventory.extended import ANNOTATION
+from webhook.inventory.resources import ANNOTATION
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import NOTE, WARNING
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, once, published_health
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.nodes import Tolerations, taint_of
+from webhook.simulation.cluster import Tolerations, taint_of
 
 _RESERVED_MANY: Final = 230
 _DELETING: Final = 600

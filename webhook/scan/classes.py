@@ -10,8 +10,7 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
-from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.resources import amounts, container_requests
+from webhook.inventory.resources import ExtendedResources, amounts, container_requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE
 from webhook.scan.drivers import silent

@@ -11,6 +11,7 @@ from webhook.allocation.devices import Device, Slice
 from webhook.deviceselectors.fleet import model_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
+from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
@@ -18,7 +19,6 @@ from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
-from webhook.simulation.nodes import required, selects
 from webhook.simulation.workloads import is_for
 
 _WORD: Final = re.compile(r"[a-z0-9]+")

@@ -10,7 +10,7 @@ from typing import Final
 
 from webhook import formats
 from webhook.cel.kubernetes.format import named
-from webhook.cel.runtime.temporal import parse_duration
+from webhook.cel.runtime.conversions import parse_duration
 from webhook.cel.types.values import Duration
 from webhook.patterns import Pattern
 from webhook.release import Release

@@ -25,8 +25,8 @@ from webhook.cel import (
     StructType,
 )
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
-from webhook.cel.runtime.temporal import parse_timestamp
-from webhook.cel.syntax.grammar import CONSTANTS, RESERVED
+from webhook.cel.runtime.conversions import parse_timestamp
+from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import NONE, Optional

@@ -21,7 +21,7 @@ from webhook.release import Release
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.nodes import Taint
+from webhook.simulation.cluster import Taint
 
 _MENTIONED: Final = (
     *("ResourceQuota", "ResourceClaimTemplate", "ResourceClaim", "DeviceClass", "PriorityClass"),

@@ -24,8 +24,8 @@ from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import type_of
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.scope import Scope
-    from webhook.cel.overloads import Overload
+    from webhook.cel.checker.declarations import Scope
+    from webhook.cel.functions import Overload
 
 _UNKNOWN: Final = types.UNKNOWN_KINDS | {Kind.ERROR}
 

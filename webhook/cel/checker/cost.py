@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import current
-from webhook.cel.costs import (
+from webhook.cel.functions import (
     LIST_COST,
     MAP_COST,
     MOST,
@@ -16,6 +16,7 @@ from webhook.cel.costs import (
     Bounds,
     CallEstimate,
     EstimatedNode,
+    estimated,
     fixed,
 )
 from webhook.cel.syntax import ast
@@ -26,8 +27,8 @@ from webhook.cel.types.values import size_of as size_of_value
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.scope import Checked, Scope
-    from webhook.cel.overloads import Overload
+    from webhook.cel.checker.declarations import Checked, Scope
+    from webhook.cel.functions import Overload
 
 _COPIED: Final = 32
 """The length of a path that is copied for a unit of work."""
@@ -248,6 +249,8 @@ class _Estimator:
             self._join_entries(node)
         known = self._scope.call_estimates
         estimate = known.get(overload.id) or known.get(node.function) or overload.estimate
+        if estimate is None and overload.cost is not None:
+            estimate = estimated(overload.cost)
         return _STEP if estimate is None else estimate(self._estimated_size, arguments)
 
     def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:

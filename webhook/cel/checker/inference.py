@@ -10,7 +10,7 @@ from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.declarations import Signature
+    from webhook.cel.functions import Signature
 
 _ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
 _SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}

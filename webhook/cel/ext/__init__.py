@@ -1,10 +1,8 @@
 """The extension libraries of cel-go that Kubernetes uses."""
 
-from webhook.cel.ext.bindings import BINDINGS
-from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
-from webhook.cel.ext.lists import LISTS
+from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
+from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
-from webhook.cel.ext.sets import SETS
 from webhook.cel.ext.strings import strings
 
 __all__ = ["BINDINGS", "LISTS", "OPTIONALS", "SETS", "TWO_VARIABLE_COMPREHENSIONS", "strings"]

@@ -1,18 +1,48 @@
-"""Comprehensions over index and element, or key and value (cel-go ext/comprehensions.go)."""
+"""`cel.bind(name, value, expression)`, and comprehensions over index and element, or key and value.
+
+Follows cel-go's ext/bindings.go and ext/comprehensions.go.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.overloads import Overload
+from webhook.cel.checker.declarations import Library
+from webhook.cel.functions import Function, Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
-from webhook.cel.syntax import macros
+from webhook.cel.syntax import ast, macros
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Expander, Macro
+from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
 from webhook.cel.types.base import map_of, parameter
 from webhook.cel.types.values import Value
+
+
+def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:
+    """An expression in which a name stands for a value that is computed on first use."""
+    return build.fold(
+        "bind",
+        build.list(),
+        body,
+        variable="#unused",
+        accumulator=name,
+        initial=value,
+        condition=build.literal(False),  # noqa: FBT003 - the constant itself
+        step=build.ident(name),
+        result=body,
+    )
+
+
+def _bind(build: Builder, operands: Sequence[Expression]) -> Expression | None:
+    target, name, value, body = operands
+    if not isinstance(target, ast.Ident) or target.name != "cel":
+        return None
+    if not isinstance(name, ast.Ident):
+        raise MacroError(name, "cel.bind() variable names must be simple identifiers")
+    return binding(build, name.name, value, body)
+
+
+BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))
 
 _INSERT: Final = "cel.@mapInsert"
 _MAP: Final = map_of(parameter("K"), parameter("V"))

@@ -1,6 +1,6 @@
-"""Functions on lists: `slice`, `flatten`, `sort`, `sortBy`, `distinct`, `reverse`, `lists.range`.
+"""Functions on lists: `slice`, `flatten`, `sort`, `sortBy`, `distinct`, `reverse`, `lists.range` and sets.
 
-Those of cel-go's ext/lists.go, version 3.
+Those of cel-go's ext/lists.go, version 3, and of its ext/sets.go.
 """
 
 from __future__ import annotations
@@ -8,16 +8,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cmp_to_key
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from webhook.budget import work
-from webhook.cel import costs
-from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.costs import Bounds, CallEstimate, CostFunction, Estimate, EstimatedNode, SizeOf, fixed
+from webhook.cel import functions as costs
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, crash
-from webhook.cel.ext.bindings import binding
-from webhook.cel.overloads import Overload
-from webhook.cel.runtime.operators import COMPARABLE, equal, must_fit, precedes
+from webhook.cel.ext.comprehensions import binding
+from webhook.cel.functions import (
+    Bounds,
+    CallEstimate,
+    CostFunction,
+    Estimate,
+    EstimatedNode,
+    Function,
+    Overload,
+    SizeOf,
+    fixed,
+    member,
+)
+from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
@@ -36,6 +46,10 @@ from webhook.cel.types.base import (
     parameter,
 )
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
+
+if TYPE_CHECKING:
+    from webhook.cel.functions import Implementation
+
 
 _MAX_RANGE: Final = 1_000_000
 """The longest `lists.range`, whose numbers take ten times the memory; in Kubernetes it costs more than is allowed."""
@@ -225,3 +239,22 @@ LISTS: Final = Library(
         ),
     ),
 )  # fmt: skip
+
+
+def _contains(whole: list[Value], part: list[Value]) -> bool:
+    return all(contains(each, whole) for each in part)
+
+
+def _set_function(name: str, implementation: Implementation, factor: float) -> Function:
+    id_ = f"list_sets_{name}_list"
+    return Function(f"sets.{name}", Overload(id_, (_LIST, _LIST), BOOL, implementation, cost=costs.of_product(factor)))
+
+
+SETS: Final = Library(
+    "sets",
+    functions=(
+        _set_function("contains", _contains, 1.0),
+        _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),
+        _set_function("intersects", lambda first, second: any(contains(each, second) for each in first), 1.0),
+    ),
+)

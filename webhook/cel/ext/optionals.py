@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.ext.bindings import binding
-from webhook.cel.overloads import Overload
+from webhook.cel.ext.comprehensions import binding
+from webhook.cel.functions import Function, Overload, member
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError

@@ -1,19 +1,28 @@
-"""CEL's standard library: operators and functions that every environment has (cel-go common/stdlib/standard.go)."""
+"""CEL's standard library: operators, functions and messages that every environment has.
+
+Follows cel-go's common/stdlib/standard.go and, for protobuf's well-known messages, such as
+`google.protobuf.Duration{seconds: 1}`, common/types/pb and common/types/provider.go: each evaluates to the value that
+it stands for, a wrapper to the value inside, a `Value` to JSON.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
+from struct import pack, unpack
 from typing import Any, Final
 
-from webhook.cel import costs
-from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.costs import MOST, Bounds
-from webhook.cel.ext.wellknown import WELL_KNOWN
-from webhook.cel.overloads import Overload
+from webhook.budget import work
+from webhook.cel import functions as costs
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import MOST, Bounds, Function, Overload, member
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime import access, conversions, operators, temporal
+from webhook.cel.runtime import conversions, operators
+from webhook.cel.runtime.attributes import index
 from webhook.cel.syntax import macros
 from webhook.cel.types.base import (
+    ANY,
     BOOL,
     BYTES,
     DOUBLE,
@@ -30,11 +39,116 @@ from webhook.cel.types.base import (
     Type,
     list_of,
     map_of,
+    nullable,
     parameter,
+    struct,
     type_of,
 )
-from webhook.cel.types.values import NANOS, Value
+from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
 from webhook.cel.types.values import type_of as type_of_value
+
+_Fields = dict[str, Value]
+
+_MAX_EXACT: Final = 2**53
+_INT32: Final = 2**31
+
+
+def _json(value: Value) -> Value:
+    """A value as JSON: numbers are doubles, values without a JSON form are texts."""
+    cls = type(value)
+    if cls is int or cls is UInt:
+        return float(value) if abs(value) <= _MAX_EXACT else str(int(value))
+    if cls is list:
+        work(1 + len(value))
+        return [_json(each) for each in value]
+    if isinstance(value, dict):
+        work(1 + len(value))
+        keys = (str(each).lower() if type(each) is bool else str(each) for each in map(from_key, value))
+        return dict(zip(keys, map(_json, value.values()), strict=True))
+    if cls is bytes:
+        return base64.b64encode(value).decode()
+    if cls is Timestamp:
+        return conversions.format_timestamp(value)
+    return conversions.format_duration(value) if cls is Duration else value
+
+
+def _nanos(fields: _Fields) -> int:
+    nanos = fields.get("nanos", 0)
+    return int(fields.get("seconds", 0)) * NANOS + int(_within_int32(nanos))
+
+
+def _within_int32(value: int) -> int:
+    if -_INT32 <= value < _INT32:
+        return value
+    raise EvaluationError("integer overflow")
+
+
+def _within_uint32(value: int) -> int:
+    if value <= UINT_MAX >> 32:
+        return value
+    raise EvaluationError("unsigned integer overflow")
+
+
+def _float(value: float) -> float:
+    """The nearest number of 32 bits."""
+    try:
+        return float(unpack("f", pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _any(fields: _Fields) -> Value:
+    raise EvaluationError(
+        f"conversion error: got Any with {'an unknown' if fields.get('type_url') else 'empty'} type-url"
+    )
+
+
+def _value(fields: _Fields) -> Value:
+    return next((_json(value) for name, value in fields.items() if name != "null_value"), None)
+
+
+def _message(name: str, type_: Type, fields: Mapping[str, Type], make: Callable[[_Fields], Value]) -> StructType:
+    return StructType(type_, fields, make, name=f"google.protobuf.{name}")
+
+
+def _wrapper(
+    name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = lambda value: value
+) -> StructType:
+    def make(fields: _Fields) -> Value:
+        return convert(fields.get("value", zero))
+
+    return _message(f"{name}Value", nullable(type_), {"value": type_}, make)
+
+
+_SPAN: Final = {"seconds": INT, "nanos": INT}
+_JSON_MAP: Final = map_of(STRING, DYN)
+_VALUE: Final = {
+    "null_value": DYN,
+    "number_value": DOUBLE,
+    "string_value": STRING,
+    "bool_value": BOOL,
+    "struct_value": _JSON_MAP,
+    "list_value": LIST,
+}
+
+WELL_KNOWN: Final = (
+    _message("Timestamp", TIMESTAMP, _SPAN, lambda fields: Timestamp(_nanos(fields))),
+    _message("Duration", DURATION, _SPAN, lambda fields: Duration(_nanos(fields))),
+    _message("Value", DYN, _VALUE, _value),
+    _message("ListValue", LIST, {"values": LIST}, lambda fields: _json(fields.get("values", []))),
+    _message("Struct", _JSON_MAP, {"fields": _JSON_MAP}, lambda fields: _json(fields.get("fields", {}))),
+    _message("Any", ANY, {"type_url": STRING, "value": BYTES}, _any),
+    StructType(struct("google.protobuf.Empty"), {}),
+    _wrapper("Bool", BOOL, zero=False),
+    _wrapper("Bytes", BYTES, b""),
+    _wrapper("Double", DOUBLE, 0.0),
+    _wrapper("Float", DOUBLE, 0.0, _float),
+    _wrapper("Int32", INT, 0, _within_int32),
+    _wrapper("Int64", INT, 0),
+    _wrapper("String", STRING, ""),
+    _wrapper("UInt32", UINT, UInt(0), _within_uint32),
+    _wrapper("UInt64", UINT, UInt(0)),
+)
 
 A: Final = parameter("A")
 B: Final = parameter("B")
@@ -61,11 +175,11 @@ _CHARGES: Final[Mapping[str, Mapping[str, Any]]] = {
     "add_list": {"estimate": costs.list_concatenation},
     "string_to_bytes": {
         "cost": costs.of_argument(0),
-        "estimate": costs.by_argument(0, result=lambda size: Bounds(size.low, min(size.high * 4, MOST))),
+        "estimate": costs.estimated(costs.of_argument(0), lambda size: Bounds(size.low, min(size.high * 4, MOST))),
     },
     "bytes_to_string": {
         "cost": costs.of_argument(0),
-        "estimate": costs.by_argument(0, result=lambda size: Bounds(size.low // 4, size.high)),
+        "estimate": costs.estimated(costs.of_argument(0), lambda size: Bounds(size.low // 4, size.high)),
     },
 }
 """The costs of overloads that depend on sizes; a code point takes one byte to four."""
@@ -117,8 +231,8 @@ _CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
     },
     STRING: {
         STRING: operators.identity, BOOL: conversions.bool_to_string, BYTES: conversions.bytes_to_string,
-        DOUBLE: conversions.double_to_string, DURATION: temporal.format_duration, INT: conversions.int_to_string,
-        TIMESTAMP: temporal.format_timestamp, UINT: conversions.int_to_string,
+        DOUBLE: conversions.double_to_string, DURATION: conversions.format_duration, INT: conversions.int_to_string,
+        TIMESTAMP: conversions.format_timestamp, UINT: conversions.int_to_string,
     },
     TIMESTAMP: {
         TIMESTAMP: operators.identity, INT: conversions.int_to_timestamp, STRING: conversions.string_to_timestamp,
@@ -143,18 +257,18 @@ def _accessor(
     return Function(name, *overloads)
 
 
-_access: Final = temporal.accessor
+_access: Final = conversions.accessor
 _ACCESSORS: Final = (
-    _accessor("getFullYear", "year", temporal.year),
+    _accessor("getFullYear", "year", conversions.year),
     _accessor("getMonth", "month", _access(lambda moment: moment.month - 1)),
     _accessor("getDayOfYear", "day_of_year", _access(lambda moment: moment.timetuple().tm_yday - 1)),
     _accessor("getDayOfMonth", "day_of_month", _access(lambda moment: moment.day - 1)),
     _accessor("getDate", "day_of_month_1_based", _access(lambda moment: moment.day)),
     _accessor("getDayOfWeek", "day_of_week", _access(lambda moment: (moment.weekday() + 1) % 7)),
-    _accessor("getHours", "hours", _access(lambda moment: moment.hour), temporal.in_units(3600 * NANOS)),
-    _accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), temporal.in_units(60 * NANOS)),
-    _accessor("getSeconds", "seconds", _access(lambda moment: moment.second), temporal.in_units(NANOS)),
-    _accessor("getMilliseconds", "milliseconds", temporal.milliseconds, temporal.in_units(10**6)),
+    _accessor("getHours", "hours", _access(lambda moment: moment.hour), conversions.in_units(3600 * NANOS)),
+    _accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), conversions.in_units(60 * NANOS)),
+    _accessor("getSeconds", "seconds", _access(lambda moment: moment.second), conversions.in_units(NANOS)),
+    _accessor("getMilliseconds", "milliseconds", conversions.milliseconds, conversions.in_units(10**6)),
 )
 
 _OPERATORS: Final = (
@@ -186,15 +300,12 @@ _OPERATORS: Final = (
     ),
     Function(
         "_[_]",
-        Overload("index_list", (LIST_A, INT), A, access.index),
-        Overload("index_map", (MAP_AB, A), B, access.index),
+        Overload("index_list", (LIST_A, INT), A, index),
+        Overload("index_map", (MAP_AB, A), B, index),
     ),
     Function(
         "@in",
-        Overload(
-            "in_list", (A, LIST_A), BOOL, operators.contains,
-            cost=costs.of_argument(1, 1), estimate=costs.by_argument(1, 1),
-        ),
+        Overload("in_list", (A, LIST_A), BOOL, operators.contains, cost=costs.of_argument(1, 1.0)),
         Overload("in_map", (A, MAP_AB), BOOL, operators.contains),
     ),
     Function(
@@ -210,15 +321,16 @@ _OPERATORS: Final = (
 
 
 _TWO: Final = (STRING, STRING)
-_PREFIX: Final[Mapping[str, Any]] = {"cost": costs.of_argument(0), "estimate": costs.by_argument(1)}
-_SEARCH: Final = {"cost": costs.of_search, "estimate": costs.search}
-_REGEX: Final = {"cost": costs.of_regex, "estimate": costs.regex}
+_PREFIX: Final[Mapping[str, Any]] = {
+    "cost": costs.of_argument(0),
+    "estimate": costs.estimated(costs.of_argument(1)),  # of the other, as in cel-go
+}
 _STRINGS: Final = (
     member("startsWith", "starts_with_string", _TWO, BOOL, lambda text, part: text.startswith(part), **_PREFIX),
     member("endsWith", "ends_with_string", _TWO, BOOL, lambda text, part: text.endswith(part), **_PREFIX),
-    member("contains", "contains_string", _TWO, BOOL, lambda text, part: part in text, **_SEARCH),
+    member("contains", "contains_string", _TWO, BOOL, lambda text, part: part in text, cost=costs.of_search),
     Function("matches", Overload("matches", _TWO, BOOL, regex.matches)),
-    member("matches", "matches_string", _TWO, BOOL, regex.matches, **_REGEX),
+    member("matches", "matches_string", _TWO, BOOL, regex.matches, cost=costs.of_regex),
 )
 
 STANDARD: Final = Library(

@@ -1,4 +1,4 @@
-"""Functions on strings (cel-go ext/strings.go)."""
+"""Functions on strings (cel-go ext/strings.go), and the check of `format` (ext/formatting.go, formatting_v2.go)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import READ, work
-from webhook.cel.checker.declarations import Function, Library, member
-from webhook.cel.costs import MOST, Bounds, by_argument, of_argument
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.ext.formatting import PLAIN, WITH_LOCALE, format_validator
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import MOST, Bounds, Function, Overload, estimated, member, of_argument
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.types.base import DYN, INT, STRING, Type, list_of
 from webhook.cel.types.values import Value
@@ -18,7 +16,338 @@ from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
-    from webhook.cel.overloads import Implementation
+    from webhook.cel.functions import Implementation
+
+
+import json
+import math
+from collections.abc import Callable, Iterable
+
+from webhook.cel.checker.declarations import Validator
+from webhook.cel.errors import Issues
+from webhook.cel.runtime import conversions
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
+from webhook.cel.types import base as types
+from webhook.cel.types.base import Kind
+from webhook.cel.types.values import Duration, Timestamp, UInt, from_key, type_of
+
+_DEFAULT_PRECISION: Final = 6
+_MAX_PRECISION: Final = 1000
+_SUPERSCRIPTS: Final = str.maketrans(
+    "+-0123456789", "\u207a\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+)
+_NARROW_SPACE: Final = "\u202f"
+_INTEGERS: Final = frozenset({Kind.INT, Kind.UINT})
+_PRINTABLE: Final = frozenset(
+    {
+        Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
+        Kind.DURATION, Kind.TYPE, Kind.NULL,
+    }
+)  # fmt: skip
+_STRING_CLAUSE: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
+    "and timestamps, was given "
+)
+
+
+class _FormatError(Exception):
+    """A format string that does not fit its arguments; `node` is the argument at fault, if there is one."""
+
+    def __init__(self, message: str, node: Expression | None = None) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+def _interpolate(
+    text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
+) -> tuple[str, int]:
+    """Replaces every clause by the function's result for its letter, precision and argument's index."""
+    pieces = []
+    used = at = 0
+    while at < len(text):
+        if text[at] != "%":
+            pieces.append(text[at])
+            at += 1
+        elif text[at + 1 : at + 2] == "%":
+            pieces.append("%")
+            at += 2
+        else:
+            is_last = at + 1 >= len(text)
+            if used >= count and not (is_last and is_checked):
+                raise _FormatError(f"index {used} out of range")
+            if is_last:
+                raise _FormatError("unexpected end of string")
+            precision, letter_at = _precision(text, at + 1)
+            try:
+                pieces.append(clause(text[letter_at], precision, used))
+            except _FormatError as error:
+                prefix = "could not parse formatting clause" if error.node is _PARSING else "error during formatting"
+                raise _FormatError(f"{prefix}: {error}", None if error.node is _PARSING else error.node) from None
+            at = letter_at + 1
+            used += 1
+    return "".join(pieces), used
+
+
+_PARSING: Final = ast.Failed(0)
+
+
+def _precision(text: str, at: int) -> tuple[int | None, int]:
+    if text[at] != ".":
+        return None, at
+    end = at + 1
+    while end < len(text) and "0" <= text[end] <= "9":
+        end += 1
+    prefix = "could not parse formatting clause: error while parsing precision: "
+    if end >= len(text):
+        raise _FormatError(f"{prefix}could not find end of precision specifier")
+    digits = text[at + 1 : end]
+    if not digits:
+        raise _FormatError(
+            f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+        )
+    precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004 - already too many
+    if precision > _MAX_PRECISION:
+        raise _FormatError(f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}")
+    return precision, end
+
+
+class Formatter:
+    """One way to format; cel-go has two, by the version of its strings library.
+
+    Args:
+        refusals: By clause, the kinds that it accepts and the error for others.
+    """
+
+    def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]]) -> None:
+        self.refusals = refusals
+
+    def format(self, text: str, arguments: list[Value]) -> str:
+        """Formats the arguments according to the text."""
+        size = 0
+
+        def clause(letter: str, precision: int | None, index: int) -> str:
+            nonlocal size
+            type_ = type_of(arguments[index])
+            self.check(letter, type_.kind, type_.name, None)
+            shown = self._apply(letter, precision, arguments[index])
+            size += len(shown)
+            must_fit(size)
+            return shown
+
+        try:
+            return _interpolate(text, len(arguments), clause)[0]
+        except _FormatError as error:
+            raise EvaluationError(str(error)) from None
+
+    def check(self, letter: str, kind: Kind, name: str, node: Expression | None) -> None:
+        """Refuses a type that a clause cannot show."""
+        accepted = self.refusals.get("x" if letter == "X" else letter)
+        if accepted is None:
+            raise _FormatError(f'unrecognized formatting clause "{letter}"', _PARSING)
+        if kind not in accepted[0] and kind is not Kind.DYN:
+            raise _FormatError(f"{accepted[1]}{name}", node)
+
+    def _apply(self, letter: str, precision: int | None, value: Value) -> str:
+        if letter == "s":
+            return self._string(value)
+        if letter in "xX":
+            data = value.encode("utf-8", "surrogatepass") if type(value) is str else value
+            shown = data.hex() if type(data) is bytes else format(int(data), "x")
+            return shown.upper() if letter == "X" else shown
+        if letter in "bo":
+            return format(int(value), letter)
+        if letter == "d":
+            return self._decimal(value)
+        places = _DEFAULT_PRECISION if precision is None else precision
+        return self._double(letter, places, value)
+
+    def _string(self, value: Value) -> str:
+        raise NotImplementedError
+
+    def _decimal(self, value: Value) -> str:
+        return str(int(value))
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        raise NotImplementedError
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """Parts with commas, bounded: nested values that hold others twice would make huge texts."""
+    found = list(parts)
+    work(1 + len(found))
+    must_fit(sum(map(len, found)))
+    return ", ".join(found)
+
+
+def _bytes_text(value: bytes) -> str:
+    try:
+        return conversions.bytes_to_string(value)
+    except EvaluationError as error:
+        raise _FormatError(f'could not convert argument "{error}" to string') from None
+
+
+class _Plain(Formatter):
+    """The formatter of versions from 4 on, which knows no locale."""
+
+    def _string(self, value: Value) -> str:
+        if type(value) is list:
+            return f"[{_joined(map(self._string, value))}]"
+        if isinstance(value, dict):
+            entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
+            return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
+        if type(value) is float:
+            return _infinite(value) or conversions.positional(value)
+        return _scalar(value)
+
+    def _decimal(self, value: Value) -> str:
+        return self._string(value)
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        number = float(value)
+        return _infinite(number) or f"{number:.{places}{letter}}"
+
+
+def _infinite(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
+
+
+def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
+    if value is None:
+        return "null"
+    if type(value) is str:
+        return value
+    if type(value) is bool:
+        return conversions.bool_to_string(value)
+    if type(value) is int or type(value) is UInt:
+        return str(int(value))
+    if type(value) is float:
+        return conversions.double_to_string(value)
+    if type(value) is bytes:
+        return _bytes_text(value)
+    if type(value) is Timestamp:
+        return conversions.format_timestamp(value)
+    if type(value) is Duration:
+        return conversions.format_duration(value)
+    if type(value) is types.Type:
+        return value.name
+    raise _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
+
+
+class _WithLocale(Formatter):
+    """The formatter of versions before 4, which writes numbers as en_US does and quotes inside lists and maps."""
+
+    def _string(self, value: Value) -> str:
+        if type(value) is list:
+            return f"[{_joined(map(self._nested, value))}]"
+        if isinstance(value, dict):
+            entries = sorted((self._key(from_key(key)), self._nested(each)) for key, each in value.items())
+            return f"{{{_joined(f'{key}:{each}' for key, each in entries)}}}"
+        return _scalar(value)
+
+    def _key(self, key: Value) -> str:
+        if type(key) is float:
+            raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
+        return self._nested(key)
+
+    def _nested(self, value: Value) -> str:  # noqa: PLR0911 - one return for each type
+        if type(value) is str:
+            return json.dumps(value, ensure_ascii=False)
+        if type(value) is bytes:
+            return f"b{json.dumps(_bytes_text(value), ensure_ascii=False)}"
+        if type(value) is float:
+            if not math.isfinite(value):
+                return f'"{conversions.double_to_string(value)}"'
+            return f"{value:.{_DEFAULT_PRECISION}f}"
+        if type(value) is Timestamp:
+            return f'timestamp("{_scalar(value)}")'
+        if type(value) is Duration:
+            return f'duration("{_scalar(value)}")'
+        if type_of(value).kind not in _PRINTABLE:
+            raise _FormatError(f"no formatting function for {type_of(value).name}")
+        return self._string(value)
+
+    def _double(self, letter: str, places: int, value: Value) -> str:
+        if type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
+            raise _FormatError(f"{self.refusals[letter][1]}string")
+        number = float(value)
+        if not math.isfinite(number):
+            return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
+        if letter == "f":
+            return f"{number:,.{places}f}"
+        mantissa, exponent = f"{number:.{places}e}".split("e")
+        power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
+        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
+
+
+_PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
+PLAIN: Final = _Plain(
+    {
+        "s": _PRINTED,
+        "d": (_INTEGERS | {Kind.DOUBLE}, "decimal clause can only be used on ints, uints, and doubles, was given "),
+        "f": (_INTEGERS | {Kind.DOUBLE}, "fixed-point clause can only be used on ints, uints, and doubles, was given "),
+        "e": (_INTEGERS | {Kind.DOUBLE}, "scientific clause can only be used on ints, uints, and doubles, was given "),
+        "b": (_INTEGERS | {Kind.BOOL}, "only ints, uints, and bools can be formatted as binary, was given "),
+        "x": (
+            _INTEGERS | {Kind.STRING, Kind.BYTES},
+            "only ints, uints, bytes, and strings can be formatted as hex, was given ",
+        ),
+        "o": (_INTEGERS, "octal clause can only be used on ints and uints, was given "),
+    }
+)
+WITH_LOCALE: Final = _WithLocale(
+    {
+        "s": _PRINTED,
+        "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
+        "f": (frozenset({Kind.DOUBLE, Kind.STRING}), "fixed-point clause can only be used on doubles, was given "),
+        "e": (frozenset({Kind.DOUBLE, Kind.STRING}), "scientific clause can only be used on doubles, was given "),
+        "b": (_INTEGERS | {Kind.BOOL}, "only integers and bools can be formatted as binary, was given "),
+        "x": (
+            _INTEGERS | {Kind.STRING, Kind.BYTES},
+            "only integers, byte buffers, and strings can be formatted as hex, was given ",
+        ),
+        "o": (_INTEGERS, "octal clause can only be used on integers, was given "),
+    }
+)
+
+
+def format_validator(formatter: Formatter) -> Validator:
+    """Checks calls of `format` with a literal text and literal arguments."""
+
+    def check(node: Expression, issues: Issues) -> None:
+        if isinstance(node, ast.Call) and isinstance(node.target, ast.Literal):
+            arguments = node.arguments[0]
+            if type(node.target.value) is str and isinstance(arguments, ast.ListExpression):
+                _check_call(formatter, node, node.target.value, arguments.elements, issues)
+
+    return Validator(check, "format")
+
+
+def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[Expression], issues: Issues) -> None:
+    def clause(letter: str, _: int | None, index: int) -> str:
+        for node in _shown(letter, elements[index]):
+            formatter.check(letter, node.type.kind, node.type.name, node)
+        return ""
+
+    try:
+        used = _interpolate(text, len(elements), clause, is_checked=True)[1]
+    except _FormatError as error:
+        issues.report(call.offset if error.node is None else error.node.offset, str(error))
+        return
+    if used < len(elements):
+        issues.report(
+            call.offset, f"too many arguments supplied to string.format (expected {used}, got {len(elements)})"
+        )
+
+
+def _shown(letter: str, node: Expression) -> list[Expression]:
+    """The parts of an argument that `%s` prints."""
+    if letter != "s" or not isinstance(node, (ast.ListExpression, ast.MapExpression)):
+        return [node]
+    return [node, *(part for child in node.children() for part in _shown(letter, child))]
+
 
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
@@ -145,13 +474,17 @@ def strings(version: int) -> Library:
             STRING,
             formatter.format,
             cost=of_argument(0),
-            estimate=by_argument(0),
             stops_early=True,
         ),
         Function(
             "strings.quote",
             Overload(
-                "strings_quote", (STRING,), STRING, _quote, cost=of_argument(0), estimate=by_argument(0, result=_quoted)
+                "strings_quote",
+                (STRING,),
+                STRING,
+                _quote,
+                cost=of_argument(0),
+                estimate=estimated(of_argument(0), _quoted),
             ),
         ),
     ]

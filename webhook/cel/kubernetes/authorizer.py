@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload, member
 from webhook.cel.types.base import BOOL, STRING, Type, struct
 from webhook.cel.types.values import only_receiver
 from webhook.escapes import GO_SPACE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
-from webhook.cel.costs import (
+from webhook.cel.functions import (
     LIST_COST,
     MOST,
     ONE,
@@ -20,17 +20,17 @@ from webhook.cel.costs import (
     Estimate,
     EstimatedNode,
     SizeOf,
-    by_argument,
     comparison,
+    estimated,
     fixed,
     of_argument,
+    of_regex,
     of_scan,
     traversal,
 )
 from webhook.cel.kubernetes.authorizer import AUTHORIZER, DECISION, GROUP_CHECK, PATH_CHECK, RESOURCE_CHECK
-from webhook.cel.kubernetes.cidr import CIDR_TYPE
 from webhook.cel.kubernetes.format import FORMAT, Format
-from webhook.cel.kubernetes.ip import IP_TYPE
+from webhook.cel.kubernetes.net import CIDR_TYPE, IP_TYPE
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.kubernetes.url import URL_TYPE
@@ -39,7 +39,7 @@ from webhook.cel.types.values import Value, size_of
 
 _CHECK_COST: Final = 350_000
 """The cost of an authorizer check; two fit into the limit of an expression."""
-_REQUIREMENT_COST: Final = LIST_COST + STRUCT_COST
+_REQUIREMENT_COST: Final = float(LIST_COST + STRUCT_COST)
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
 _MAX_FORMAT_REGEX: Final = 128
 _MAX_FORMAT_NAME: Final = 64
@@ -47,28 +47,32 @@ _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
 _TEXTS: Final = frozenset({Kind.STRING, Kind.BYTES})
 
-_SCANNING: Final = ("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf")
-_READING: Final = ("cidr", "string_to_ip", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver")
-_REWRITING: Final = ("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim")
+_twice: Final = of_argument(0, 2 * STRING_FACTOR)
 
 
-# -- calls at run time
+_Charge = tuple[CostFunction, Estimate]
+"""The cost of a call and its estimate."""
 
 
-def _regex_cost(text: Value, pattern_size: int) -> int:
-    return traversal(1 + size_of(text)) * traversal(pattern_size, REGEX_FACTOR)
+def _charge(cost: CostFunction, result: Callable[..., Bounds] | None = None) -> _Charge:
+    return cost, estimated(cost, result)
 
 
-def _validate_cost(arguments: Sequence[Value], _: Value) -> int:
-    format_ = arguments[0]
-    return _regex_cost(arguments[1], format_.regex_size) if isinstance(format_, Format) else 1
+def _by_address(cost: CostFunction) -> _Charge:
+    """By the size of an address, which estimates know without a look at the value."""
+    estimate = estimated(cost)
+
+    def of_address(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+        return estimate(lambda node: _ADDRESS_SIZE if node is arguments[0] else size_of(node), arguments)
+
+    return cost, of_address
 
 
-def _contains_ip_cost(arguments: Sequence[Value], _: Value) -> int:
+def _contains_ip(arguments: Sequence[Value], _: Value) -> int:
     return traversal(2 * size_of(arguments[0]))
 
 
-def _contains_cidr_cost(arguments: Sequence[Value], _: Value) -> int:
+def _contains_cidr(arguments: Sequence[Value], _: Value) -> int:
     size = size_of(arguments[0])
     return traversal(2 * size) + traversal(size) + 1
 
@@ -77,34 +81,20 @@ def _and_of_text(cost: CostFunction) -> CostFunction:
     return lambda arguments, result: cost(arguments, result) + traversal(size_of(arguments[1]))
 
 
-_COSTS: Final[dict[str, CostFunction]] = {
-    "check": lambda _, __: _CHECK_COST,
-    **dict.fromkeys(
-        ("fieldSelector", "labelSelector"), lambda arguments, _: _selector(fixed(size_of(arguments[1]))).high
-    ),
-    **dict.fromkeys(_SCANNING, of_scan),
-    **dict.fromkeys((*_REWRITING, *_READING), of_argument(0)),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), of_argument(0, 2 * STRING_FACTOR)),
-    "join": lambda _, result: traversal(size_of(result), 2 * STRING_FACTOR),
-    **dict.fromkeys(("find", "findAll"), lambda arguments, _: _regex_cost(arguments[0], size_of(arguments[1]))),
-    "containsIP": _contains_ip_cost,
-    "cidr_contains_ip_string": _and_of_text(_contains_ip_cost),
-    "containsCIDR": _contains_cidr_cost,
-    "cidr_contains_cidr_string": _and_of_text(_contains_cidr_cost),
-    "validate": _validate_cost,
-}
+def _selector(arguments: Sequence[Value], _: Value) -> int:
+    size = size_of(arguments[1])
+    requirements = traversal(size, _REQUIREMENTS_PER_CHARACTER)
+    return LIST_COST + traversal(size) + traversal(requirements, _REQUIREMENT_COST)
 
 
-# -- estimates of calls
+def _validate(arguments: Sequence[Value], _: Value) -> int:
+    if not isinstance(arguments[0], Format):
+        return 1
+    return traversal(1 + size_of(arguments[1])) * traversal(arguments[0].regex_size, REGEX_FACTOR)
 
 
-def _fixed(cost: Bounds) -> Estimate:
-    return lambda _, __: CallEstimate(cost)
-
-
-def _selector(size: Bounds) -> Bounds:
-    requirements = size.scaled(_REQUIREMENTS_PER_CHARACTER).scaled(_REQUIREMENT_COST)
-    return fixed(LIST_COST).plus(size.traversed).plus(requirements)
+def _estimate_validate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
+    return CallEstimate(size_of(arguments[1]).traversed.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR))
 
 
 def _element(node: EstimatedNode) -> EstimatedNode | None:
@@ -121,12 +111,10 @@ def _scan_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallE
     return CallEstimate(size.traversed)
 
 
-def _replace_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    size, old, new, *_ = map(size_of, arguments)
+def _replaced(size: Bounds, old: Bounds, new: Bounds, *_: Bounds) -> Bounds:
     most, kept_most = _replacements(size.high, old.low, is_no_change=new.high <= old.low)
     least, kept_least = _replacements(size.low, old.high, is_no_change=old.high <= new.low)
-    result = Bounds(least, most).times(new).plus(Bounds(kept_least, kept_most))
-    return CallEstimate(size.scaled(2 * STRING_FACTOR), result)
+    return Bounds(least, most).times(new).plus(Bounds(kept_least, kept_most))
 
 
 def _replacements(size: int, old: int, *, is_no_change: bool) -> tuple[int, int]:
@@ -154,14 +142,29 @@ def _join_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallE
     return CallEstimate(size.traversed, size)
 
 
-def _find_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    size, pattern, *_ = map(size_of, arguments)
-    return CallEstimate(size.plus(ONE).traversed.times(pattern.scaled(REGEX_FACTOR)), Bounds(0, size.high))
-
-
-def _and_of_text_estimate(base: Bounds) -> Estimate:
-    return lambda size_of, arguments: CallEstimate(base.plus(size_of(arguments[1]).traversed))
-
+_CHARGES: Final[dict[str, _Charge]] = {
+    "check": _charge(lambda _, __: _CHECK_COST),
+    **dict.fromkeys(("fieldSelector", "labelSelector"), _charge(_selector)),
+    **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), (of_scan, _scan_estimate)),
+    **dict.fromkeys(
+        ("url", "jsonpatch.escapeKey", "lowerAscii", "upperAscii", "substring", "trim"),
+        _charge(of_argument(0), lambda size, *_: size),
+    ),
+    **dict.fromkeys(
+        ("cidr", "string_to_ip", "isIP", "isCIDR", "quantity", "isQuantity", "semver", "isSemver"),
+        _charge(of_argument(0)),
+    ),
+    "ip.isCanonical": _charge(_twice),
+    "replace": _charge(_twice, _replaced),
+    "split": (_twice, _split_estimate),
+    "join": (lambda _, result: traversal(size_of(result), 2 * STRING_FACTOR), _join_estimate),
+    **dict.fromkeys(("find", "findAll"), _charge(of_regex, lambda size, *_: Bounds(0, size.high))),
+    "containsIP": _by_address(_contains_ip),
+    "cidr_contains_ip_string": _by_address(_and_of_text(_contains_ip)),
+    "containsCIDR": _by_address(_contains_cidr),
+    "cidr_contains_cidr_string": _by_address(_and_of_text(_contains_cidr)),
+    "validate": (_validate, _estimate_validate),
+}
 
 _UNIT_EQUALITY: Final = frozenset(
     {IP_TYPE, CIDR_TYPE, QUANTITY, AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION, SEMVER}
@@ -181,31 +184,8 @@ def _equality_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> C
     return comparison(size_of, arguments)
 
 
-_COMPARED: Final = _ADDRESS_SIZE.plus(_ADDRESS_SIZE).traversed
-_MASKED: Final = _COMPARED.plus(_ADDRESS_SIZE.traversed).plus(ONE)
-_ESTIMATES: Final[dict[str, Estimate]] = {
-    "check": _fixed(fixed(_CHECK_COST)),
-    **dict.fromkeys(
-        ("fieldSelector", "labelSelector"),
-        lambda size_of, arguments: CallEstimate(_selector(size_of(arguments[1]))),
-    ),
-    **dict.fromkeys(_SCANNING, _scan_estimate),
-    **dict.fromkeys(_REWRITING, by_argument(0, result=lambda size: size)),
-    **dict.fromkeys(_READING, by_argument(0)),
-    "ip.isCanonical": by_argument(0, 2 * STRING_FACTOR),
-    "replace": _replace_estimate,
-    "split": _split_estimate,
-    "join": _join_estimate,
-    **dict.fromkeys(("find", "findAll"), _find_estimate),
-    "containsIP": _fixed(_COMPARED),
-    "cidr_contains_ip_string": _and_of_text_estimate(_COMPARED),
-    "containsCIDR": _fixed(_MASKED),
-    "cidr_contains_cidr_string": _and_of_text_estimate(_MASKED),
-    "validate": lambda size_of, arguments: CallEstimate(
-        size_of(arguments[1]).traversed.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR)
-    ),
-    "_==_": _equality_estimate,
-}
-
-ESTIMATES: Final = Library("kubernetes estimates", call_estimates=_ESTIMATES)
-COSTS: Final = Library("kubernetes costs", call_costs=_COSTS)
+ESTIMATES: Final = Library(
+    "kubernetes estimates",
+    call_estimates={name: estimate for name, (_, estimate) in _CHARGES.items()} | {"_==_": _equality_estimate},
+)
+COSTS: Final = Library("kubernetes costs", call_costs={name: cost for name, (cost, _) in _CHARGES.items()})

@@ -8,24 +8,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from webhook.budget import current
+from webhook.budget import current, work
 from webhook.cel.cache import Cache
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.checker.declarations import Library, StructType, member
-from webhook.cel.costs import Bounds, CallEstimate, EstimatedNode, SizeOf
-from webhook.cel.environment import Environment
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext import BINDINGS
+from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
-from webhook.cel.kubernetes.gates import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES
 from webhook.cel.kubernetes.quantity import QUANTITY
-from webhook.cel.kubernetes.refusals import TOO_COMPLEX, Refusal, uncompiled
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.runtime.operators import equal
-from webhook.cel.runtime.program import Program
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
 from webhook.cel.types.values import Value
@@ -33,6 +30,15 @@ from webhook.issues import Issue
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+if TYPE_CHECKING:
+    from webhook.cel.errors import CompileError
+    from webhook.issues import Issue
+    from webhook.release import Release
+
+
+CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
+LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
 
 MAX_COST: Final = 1_000_000
 """The largest cost of a selector (CELSelectorExpressionMaxCost)."""
@@ -312,3 +318,34 @@ def _sizes(attribute: int) -> _Sized:
 
 _DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}
 """The sizes of devices, by whether attributes can be lists."""
+
+
+_NO_COLUMN_SINCE: Final = 32
+_CHARACTERS: Final = 16
+"""The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
+
+
+class Refusal(NamedTuple):
+    """The API server's refusal of a selector.
+
+    Args:
+        is_internal: Whether it counts as an internal error.
+        issues: The errors in the text of the selector.
+    """
+
+    detail: str
+    is_internal: bool = False
+    issues: tuple[Issue, ...] = ()
+
+
+TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
+"""The refusal of a selector that can cost more than a selector may."""
+
+
+def uncompiled(error: CompileError, expression: str, release: Release) -> Refusal:
+    """The refusal of a selector with errors; cel-go had a column where there is no text until 1.32 (cel-go 0.22)."""
+    text = str(error)
+    work(len(text) // _CHARACTERS)
+    if not expression and release < _NO_COLUMN_SINCE:
+        text = text.replace("<input>:1:0:", "<input>:1:1:", 1)
+    return Refusal(f"compilation failed: {text}", issues=tuple(error.issues))

@@ -12,14 +12,14 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.cel import ext
-from webhook.cel.checker.declarations import EnvironmentOptions, Function, Library, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
+from webhook.cel.functions import Function, Overload
 from webhook.cel.kubernetes import authorizer as authorizing
-from webhook.cel.kubernetes import cidr, costs, ip, lists, quantity, regex, semver, url
+from webhook.cel.kubernetes import costs, lists, net, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
-from webhook.cel.overloads import Overload
-from webhook.cel.syntax.grammar import Quoting
+from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types.base import BOOL, DYN, INT, STRING, TIMESTAMP, Kind, Type, list_of, map_of, struct
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -80,8 +80,7 @@ LIBRARIES: Final = (
     Versioned(ext.strings(0), until=29),
     Versioned(ext.strings(2), since=29),
     Versioned(ext.SETS, since=29),
-    Versioned(ip.LIBRARY, since=30),
-    Versioned(cidr.LIBRARY, since=30),
+    Versioned(net.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
     Versioned(ext.TWO_VARIABLE_COMPREHENSIONS, since=32),
     Versioned(semver.library(1), since=33),

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
-from webhook.cel.checker.declarations import Function, Library
-from webhook.cel.kubernetes import gourl
-from webhook.cel.overloads import Overload
+from webhook.cel.checker.declarations import Library
+from webhook.cel.functions import Function, Overload
+from webhook.cel.kubernetes.url import parse_request_uri
 from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
@@ -60,7 +60,7 @@ class Format:
 
 def _uri(text: str) -> formats.Messages:
     try:
-        gourl.parse_request_uri(text)
+        parse_request_uri(text)
     except ValueError as error:
         return (str(error),)
     return ()

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Final
 
 from webhook.budget import work
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload, member
 from webhook.cel.runtime.operators import COMPARABLE, add, equal, no_such_overload, precedes
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value

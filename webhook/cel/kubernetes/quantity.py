@@ -7,9 +7,9 @@ from typing import ClassVar, Final, TypeGuard
 
 from webhook import formats
 from webhook.budget import READ, work
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload, member
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
 from webhook.cel.types.values import only_class
 

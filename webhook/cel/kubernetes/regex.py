@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.budget import work
-from webhook.cel.checker.declarations import Function, Library
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload
 from webhook.cel.regex.re2 import CompiledPattern, compile_pattern
 from webhook.cel.types.base import INT, STRING, list_of
 

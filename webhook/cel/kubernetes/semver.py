@@ -7,9 +7,9 @@ import string
 from functools import lru_cache
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload, member
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted

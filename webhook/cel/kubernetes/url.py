@@ -1,21 +1,80 @@
-"""URLs, `url("https://example.com")` (library/urls.go)."""
+"""URLs, `url("https://example.com")`, parsed and printed as in Go (library/urls.go, Go net/url)."""
 
 from __future__ import annotations
 
+import re
+from enum import Enum
+from functools import cache
 from typing import ClassVar, Final
 
-from webhook.cel.checker.declarations import Function, Library, member
+from webhook.budget import work
+from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.kubernetes import gourl
-from webhook.cel.overloads import Overload
+from webhook.cel.functions import Function, Overload, member
+from webhook.cel.kubernetes.net import parse_address
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
+from webhook.formats import quoted
+from webhook.patterns import Pattern
+from webhook.records import NamedTuple
 
 URL_TYPE: Final = struct("kubernetes.URL")
 
 
+def _bytes(text: str) -> frozenset[int]:
+    return frozenset(text.encode())
+
+
+_ALPHANUMERIC: Final = _bytes("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_UNRESERVED: Final = _ALPHANUMERIC | _bytes("-_.~")
+_ESCAPE: Final = Pattern(rb"%([0-9A-Fa-f]{2})")
+_SCHEME: Final = Pattern(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_PORT: Final = Pattern(rb"(:[0-9]*)?")
+_CONTROL: Final = Pattern(rb"[\x00-\x1f\x7f]")
+_USER_INFO: Final = Pattern(rb"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_FIRST_WIDE: Final = 0x80
+_PERCENT: Final = b"%25"
+_READ: Final = 4
+"""The number of characters read for a unit of work, if all are escapes: `isURL` costs no more for long texts."""
+
+
+class Part(Enum):
+    """A part of a URL; the value is the set of bytes that need no escape there."""
+
+    PATH = _UNRESERVED | _bytes("$&+,/:;=@")
+    HOST = _UNRESERVED | _bytes("!$&'()*+,;=:[]<>\"")
+    ZONE = _UNRESERVED | _bytes("!$&'()*+,;=:[]<>\" ")
+    USER = _UNRESERVED | _bytes("$&+,;=")
+    QUERY = _UNRESERVED | _bytes("")
+    FRAGMENT = _UNRESERVED | _bytes("$&+,/:;=?@!()*")
+
+
+_PERCENTS: Final = Pattern(rb"%.{0,2}", re.DOTALL)
+_OF_HOSTS: Final = Pattern(
+    rb"%%.{0,2}|[%b]" % re.escape(bytes(sorted(frozenset(range(_FIRST_WIDE)) - Part.HOST.value - {ord("%")}))),
+    re.DOTALL,
+)
+"""What needs a look in a host: escapes, and characters that may not be there."""
+_VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
+_VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
+
+
+class _Parts(NamedTuple):
+    """The parts of a URL, as bytes; where an escaped form and a plain one may differ, the escaped one is kept too."""
+
+    scheme: str = ""
+    opaque: bytes = b""
+    user: bytes | None = None
+    host: bytes = b""
+    raw_path: bytes = b""
+    raw_query: bytes = b""
+    has_empty_query: bool = False
+    omits_host: bool = False
+    raw_fragment: bytes = b""
+
+
 @only_class
-class URL(gourl.URL):
+class URL(_Parts):
     """A URL, as a value of expressions."""
 
     __slots__ = ()
@@ -29,12 +88,241 @@ class URL(gourl.URL):
         """Equal URLs hash alike."""
         return hash(str(self))
 
+    def escaped_path(self) -> str:
+        """The path as it was written, if that is valid, else escaped."""
+        return _text(_escaped(self.raw_path, Part.PATH, _VALID_PATH))
 
-def _parse(text: str) -> URL:
+    def hostname(self) -> str:
+        """The host without port and brackets."""
+        return _text(_split_port(self.host)[0])
+
+    def port(self) -> str:
+        """The port's digits, if there are any."""
+        return _text(_split_port(self.host)[1])
+
+    def query(self) -> dict[str, list[str]]:
+        """The values of the query by their names; malformed parts are left out."""
+        values: dict[str, list[str]] = {}
+        for pair in self.raw_query.split(b"&"):
+            if not pair or b";" in pair:
+                continue
+            try:
+                name, value = (unescape(part, Part.QUERY) for part in pair.partition(b"=")[::2])
+            except ValueError:
+                continue
+            values.setdefault(_text(name), []).append(_text(value))
+        return values
+
+    def __str__(self) -> str:
+        """The URL as Go writes it (`URL.String`)."""
+        text = f"{self.scheme}:".encode() if self.scheme else b""
+        if self.opaque:
+            text += self.opaque
+        else:
+            path = _escaped(self.raw_path, Part.PATH, _VALID_PATH)
+            has_authority = bool(self.host) or self.user is not None
+            if has_authority or (self.scheme and path and not self.omits_host):
+                text += b"//"
+            if self.user is not None:
+                text += self.user + b"@"
+            text += escape(self.host, Part.HOST)
+            if path and not path.startswith(b"/") and self.host:
+                text += b"/"
+            text += path
+        if self.raw_query or self.has_empty_query:
+            text += b"?" + self.raw_query
+        if self.raw_fragment:
+            text += b"#" + _escaped(self.raw_fragment, Part.FRAGMENT, _VALID_FRAGMENT)
+        return _text(text)
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def escape(data: bytes, part: Part) -> bytes:
+    """Escapes bytes for a part of a URL."""
+    return data.decode("latin-1").translate(_escapes(part)).encode()
+
+
+@cache
+def _escapes(part: Part) -> dict[int, str]:
+    return {byte: f"%{byte:02X}" for byte in range(256) if byte not in part.value}
+
+
+def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
+    """The original text, if it is valid, else the default escaped form."""
+    if valid.issuperset(raw):
+        return raw
+    plain = unescape(raw, part)
+    return b"*" if plain == b"*" else escape(plain, part)
+
+
+def unescape(data: bytes, part: Part) -> bytes:
+    """Reads a part of a URL.
+
+    Raises:
+        ValueError: The text is malformed; the message is Go's.
+    """
+    if part is Part.QUERY:
+        data = data.replace(b"+", b" ")
+    plain, at = bytearray(), 0
+    for found in (_OF_HOSTS if part in {Part.HOST, Part.ZONE} else _PERCENTS).finditer(data):
+        if not found[0].startswith(b"%"):
+            raise ValueError(f"invalid character {quoted(_text(found[0]))} in host name")
+        _check_escape(found[0], part)
+        plain += data[at : found.start()]
+        plain.append(int(found[0][1:], 16))
+        at = found.end()
+    return bytes(plain) + data[at:]
+
+
+def _check_escape(escaped: bytes, part: Part) -> None:
+    match = _ESCAPE.fullmatch(escaped)
+    is_right = match is not None
+    if match is not None and escaped != _PERCENT:
+        byte = int(match[1], 16)
+        if part is Part.HOST:
+            # In a host, only characters outside of ASCII may be escaped.
+            is_right = byte >= _FIRST_WIDE
+        elif part is Part.ZONE:
+            is_right = byte in Part.ZONE.value
+    if not is_right:
+        raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
+
+
+def parse_request_uri(text: str) -> URL:
+    """Reads an absolute URL or a path that starts with `/`.
+
+    Raises:
+        ValueError: The text is neither; the message is Go's.
+    """
+    try:
+        return _parse(_data(text), via_request=True)
+    except ValueError as error:
+        raise ValueError(f"parse {quoted(text)}: {error}") from None
+
+
+def parse(text: str) -> URL:
+    """Reads a URL with its fragment.
+
+    Raises:
+        ValueError: The text is invalid; the message is Go's.
+    """
+    before, _, fragment = text.partition("#")
+    shown = before
+    try:
+        url = _parse(_data(before), via_request=False)
+        shown = text
+        unescape(_data(fragment), Part.FRAGMENT)
+    except ValueError as error:
+        raise ValueError(f"parse {quoted(shown)}: {error}") from None
+    return url._replace(raw_fragment=_data(fragment))
+
+
+def _data(text: str) -> bytes:
+    work(1 + len(text) // _READ)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _parse(data: bytes, *, via_request: bool) -> URL:
+    if _CONTROL.search(data):
+        raise ValueError("net/url: invalid control character in URL")
+    if not data and via_request:
+        raise ValueError("empty url")
+    if data == b"*":
+        return URL(raw_path=data)
+    scheme, rest = _split_scheme(data)
+    rest, mark, query = rest.partition(b"?")
+    has_empty_query = bool(mark) and not query
+    if not rest.startswith(b"/"):
+        if scheme:
+            return URL(scheme, opaque=rest, raw_query=query, has_empty_query=has_empty_query)
+        if via_request:
+            raise ValueError("invalid URI for request")
+        if b":" in rest.partition(b"/")[0]:
+            raise ValueError("first path segment in URL cannot contain colon")
+    user: bytes | None = None
+    host = b""
+    omits_host = bool(scheme) and not rest.startswith(b"//")
+    if rest.startswith(b"//") and (scheme or not (via_request or rest.startswith(b"///"))):
+        authority, slash, path = rest[2:].partition(b"/")
+        rest = slash + path
+        user, host = _parse_authority(authority)
+    unescape(rest, Part.PATH)
+    return URL(scheme, b"", user, host, rest, query, has_empty_query, omits_host)
+
+
+def _split_scheme(data: bytes) -> tuple[str, bytes]:
+    if data.startswith(b":"):
+        raise ValueError("missing protocol scheme")
+    match = _SCHEME.match(data)
+    if match is None:
+        return "", data
+    return match[0][:-1].decode().lower(), data[match.end() :]
+
+
+def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
+    user, at, host = authority.rpartition(b"@")
+    parsed = _parse_host(host)
+    if not at:
+        return None, parsed
+    if not _USER_INFO.fullmatch(user):
+        raise ValueError("net/url: invalid userinfo")
+    name, colon, password = user.partition(b":")
+    return b"".join((_reescaped(name), colon, _reescaped(password))), parsed
+
+
+def _reescaped(data: bytes) -> bytes:
+    return escape(unescape(data, Part.USER), Part.USER)
+
+
+def _parse_host(host: bytes) -> bytes:
+    opening = host.rfind(b"[")
+    if opening >= 0:
+        return _parse_literal(host, opening)
+    colon = host.rfind(b":")
+    if colon >= 0:
+        _check_port(host[colon:])
+    return unescape(host, Part.HOST)
+
+
+def _parse_literal(host: bytes, opening: int) -> bytes:
+    closing = host.rfind(b"]")
+    if closing < 0:
+        raise ValueError("missing ']' in host")
+    port = host[closing + 1 :]
+    _check_port(port)
+    name, percent, zone = host[opening + 1 : closing].partition(_PERCENT)
+    literal = unescape(name, Part.HOST) + unescape(percent + zone, Part.ZONE)
+    try:
+        address = parse_address(_text(literal))
+    except ValueError as error:
+        raise ValueError(f"invalid host: {error}") from None
+    if ":" not in str(address):
+        raise ValueError("invalid IP-literal")
+    return b"[" + literal + b"]" + port
+
+
+def _check_port(port: bytes) -> None:
+    if not _PORT.fullmatch(port):
+        raise ValueError(f"invalid port {quoted(_text(port))} after host")
+
+
+def _split_port(host: bytes) -> tuple[bytes, bytes]:
+    name, colon, port = host.rpartition(b":")
+    if not colon or not _PORT.fullmatch(colon + port):
+        name, port = host, b""
+    if name.startswith(b"[") and name.endswith(b"]"):
+        name = name[1:-1]
+    return name, port
+
+
+def _url(text: str) -> URL:
     # The first decides whether it is a URL at all, the second supports fragments.
     try:
-        gourl.parse_request_uri(text)
-        return URL(*gourl.parse(text))
+        parse_request_uri(text)
+        return parse(text)
     except ValueError as error:
         raise EvaluationError(f"URL parse error during conversion from string: {error}") from None
 
@@ -45,8 +333,8 @@ _URL: Final = (URL_TYPE,)
 LIBRARY: Final = Library(
     "kubernetes.urls",
     functions=(
-        Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _parse)),
-        Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(gourl.parse_request_uri))),
+        Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _url)),
+        Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(parse_request_uri))),
         member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.scheme),
         member("getHost", "url_get_host", _URL, STRING, lambda url: url.host.decode(errors="replace")),
         member("getHostname", "url_get_hostname", _URL, STRING, URL.hostname),

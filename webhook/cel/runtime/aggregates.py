@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.costs import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.runtime.writer import Operand, Writer
 from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
 

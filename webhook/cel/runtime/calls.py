@@ -1,4 +1,6 @@
-"""Writes calls of functions.
+"""Writes calls of functions, and of `&&`, `||`, `==`, `!=`, `in` and `!`.
+
+Errors of terms are values here: unless another term decides, the first error is the result.
 
 A call with an argument that is an error is an error, which `||` may absorb. cel-go still counts the call: with
 two arguments after evaluating both, with three or more (or an overload chosen at run time) only if none but the last
@@ -8,19 +10,24 @@ failed (cel-go interpreter/interpretable.go, runtimecost.go, common/decls/decls.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.costs import CostFunction
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
+from webhook.cel.functions import CostFunction, traversal
 from webhook.cel.runtime import operators
+from webhook.cel.runtime.constants import is_in_list
 from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
-from webhook.cel.runtime.meter import SHARE
+from webhook.cel.runtime.meter import SHARE, Meter, caught
+from webhook.cel.runtime.operators import Comparison, contains, equal, no_such_overload
 from webhook.cel.runtime.writer import Operand, Writer
-from webhook.cel.types.values import Optional, Value, python_type
+from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, python_type, size_of
 
 if TYPE_CHECKING:
-    from webhook.cel.overloads import Overload
+    from webhook.cel.functions import Overload
     from webhook.cel.syntax import ast
+    from webhook.cel.syntax.ast import Expression
+
 
 _MANY: Final = 256
 """The number of elements from which the cost of a call on a list is checked before the call."""
@@ -42,28 +49,28 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
     def make() -> Operand:
         *first, last = arguments
         operands = [*(writer.emit(each, caught=False) for each in first), writer.emit(last)]
-        if isinstance(cost, int):
-            writer.spend(cost)
+        if cost is None:
+            writer.spend(1)
         return writer.raise_failure(_emit_made(writer, function, operands, overloads, cost))
 
     dispatches = len(overloads) > 1 and function not in OPERATORS
     if dispatches or len(arguments) > 2 or function is PLANNED or any(each.stops_early for each in overloads):  # noqa: PLR2004 - a pair
         return writer.guarded(make, caught=caught)
-    if isinstance(cost, int):
-        writer.spend(cost)
+    if cost is None:
+        writer.spend(1)
     operands = [writer.emit(each) for each in arguments]
     return _emit_made(writer, function, operands, overloads, cost)
 
 
 def _emit_made(
-    writer: Writer, function: str, operands: list[Operand], overloads: tuple[Overload, ...], cost: int | CostFunction
+    writer: Writer, function: str, operands: list[Operand], overloads: tuple[Overload, ...], cost: CostFunction | None
 ) -> Operand:
     results = {python_type(overload.result) for overload in overloads}
     cls = results.pop() if len(results) == 1 else None
     made = Operand(writer.name(), cls)
     function_of = writer.given(callable_of(function, overloads, len(operands)))
     call = f"{made.text} = {function_of}({', '.join(('meter', *(each.text for each in operands)))})"
-    if isinstance(cost, int):
+    if cost is None:
         writer.line(call)
     else:
         writer.settle()
@@ -121,3 +128,173 @@ def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
     """
     if EvaluationError not in map(type, arguments) and cost(arguments, _NOT_CALLED) > left:
         raise CostLimitExceededError
+
+
+_SCALARS: Final = frozenset({bool, int, float, type(None)})
+_PRIMITIVES: Final = frozenset({bool, int, UInt, float, str})
+_LONG: Final = 256
+"""The number of elements of a list in which a text is searched with a check of the clock."""
+_ANSWERING: Final = PLAIN_CLASSES - {Optional}
+"""Classes whose values can be compared with any value."""
+
+# -- writing source
+
+
+def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
+    """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
+    terms = node.arguments
+    if len(terms) == 2:  # noqa: PLR2004 - the most frequent by far
+        return _emit_pair(writer, terms[0], terms[1], stop=stop)
+    return _emit_chain(writer, terms, stop=stop)
+
+
+def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
+    result = writer.set(str(not stop))
+    failure = "" if writer.gives_up else writer.set("None")
+    fails = False
+    with writer.block("while True:"):
+        for group, is_apart in writer.groups(terms):
+            term = writer.apart(partial(_emit_chain, writer, group, stop=stop)) if is_apart else writer.emit(group[0])
+            term = writer.truth(term)
+            with writer.block(f"if {term.text} is {stop}:"):
+                writer.line(f"{result} = {stop}")
+                writer.line("break")
+            if term.fails or term.cls is not bool:
+                fails = True
+                writer.line(f"if {term.text} is not {not stop}: {failure} = {failure} or not_bool({term.text})")
+        if fails:
+            writer.line(f"if {failure} is not None: {result} = {failure}")
+        writer.line("break")
+    return Operand(result, bool, fails)
+
+
+def _emit_pair(writer: Writer, first: Expression, second: Expression, *, stop: bool) -> Operand:
+    one = writer.truth(writer.emit(first))
+    result = writer.set(one.text)
+    with writer.block(f"if {result} is not {stop}:"):
+        other = writer.truth(writer.emit(second))
+        writer.settle()
+        is_certain = one.cls is bool and not one.fails
+        if is_certain and other.cls is bool:
+            writer.line(f"{result} = {other.text}")
+        else:
+            undecided = f"undecided({one.text}, {other.text})"
+            agree = f"{other.text} is {not stop}" if is_certain else f"{one.text} is {other.text} is {not stop}"
+            writer.line(f"{result} = {other.text} if {other.text} is {stop} or {agree} else {undecided}")
+    fails = one.fails or one.cls is not bool or other.fails or other.cls is not bool
+    return Operand(result, bool, fails)
+
+
+def emit_negation(writer: Writer, argument: Expression) -> Operand:
+    """Writes `!a`."""
+    writer.spend(1)
+    operand = writer.truth(writer.emit(argument))
+    text = operand.text
+    if operand.cls is bool and not operand.fails:
+        return Operand(writer.set(f"not {text}"), bool, fails=False)
+    return Operand(writer.set(f"{text} is False if type({text}) is bool else not_bool({text})"), bool)
+
+
+def emit_equality(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a == b` or `a != b`; the cost depends on the smaller size. Most compare texts, without a call."""
+    first, second = (writer.emit(each) for each in node.arguments)
+    negated = node.function == "_!=_"
+    result = writer.name()
+    arguments = f"meter, left, mark, {first.text}, {second.text}, {negated}"
+    fails = first.fails or second.fails or not (negated or first.cls in _ANSWERING)
+    writer.settle()
+    if {first.cls, second.cls} <= {str, None}:
+        unknown = [each.text for each in (first, second) if each.cls is None or each.fails]
+        one, other = (f"len({each.text})" for each in (first, second))
+        header = f"if {' and '.join(f'type({each}) is str' for each in unknown) or True}: "
+        sign = "!=" if negated else "=="
+        cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
+        writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
+        fails &= writer.otherwise("else:", f"left, mark, {result} = same({arguments})", result)
+    else:
+        writer.line(f"left, mark, {result} = same({arguments})")
+    return writer.settled(Operand(result, bool, fails))
+
+
+def emit_membership(writer: Writer, node: ast.Call) -> Operand:
+    """Writes `a in b`, which costs the length of a list, if the checker found one."""
+    first, second = (writer.emit(each) for each in node.arguments)
+    item, container = first.text, second.text
+    result, is_list = writer.name(), is_in_list(node)
+    writer.settle()
+    is_short = f"type({container}) is list and len({container}) < {_LONG}"
+    is_plain = f"type({item}) is str and ({is_short if is_list else f'type({container}) is dict or {is_short}'})"
+    paid = f"left -= len({container}); " if is_list else ""
+    writer.line(f"if {is_plain}: {paid}{result} = {item} in {container}")
+    writer.line(f"else: left, mark, {result} = member(meter, left, mark, {item}, {container}, {is_list})")
+    writer.spend(0 if is_list else 1)
+    writer.look()
+    return Operand(result, bool)
+
+
+def emit_membership_of_constants(writer: Writer, item: Expression, container: list[Value]) -> Operand | None:
+    """Writes `x in [1, 2]`: a set of constants, whose lookup is free in cel-go; None for anything else."""
+    if not all(type(each) in _PRIMITIVES for each in container):
+        return None
+    strings = frozenset(each for each in container if type(each) is str)
+    operand = writer.emit(item)
+    found = f"{operand.text} in {writer.given(strings)}"
+    slow = f"among({operand.text}, {writer.given(container)})"
+    return Operand(writer.set(f"{found} if type({operand.text}) is str else {slow}"), bool, operand.fails)
+
+
+# -- called by the source
+
+
+def not_bool(value: Value) -> EvaluationError:
+    """The error for a value that is not a bool: the value itself, if it is an error."""
+    return value if type(value) is EvaluationError else no_such_overload()
+
+
+def undecided(first: Value, second: Value) -> EvaluationError:
+    """The error of two terms, neither of which decides."""
+    return not_bool(second if type(first) is bool else first)
+
+
+def _comparison_cost(first: Value, second: Value, *, negated: bool) -> int:
+    own: int | None = None if negated else getattr(first, "cel_equality_cost", None)
+    return traversal(min(size_of(first), size_of(second))) if own is None else own
+
+
+def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:
+    """`first == second` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
+    cls, other = type(first), type(second)
+    if cls in _SCALARS and other in _SCALARS:
+        return left - 1, mark, equal(first, second) is not negated
+    left -= _comparison_cost(first, second, negated=negated)
+    if cls is EvaluationError:
+        return left, mark, first
+    if other is EvaluationError:
+        return left, mark, second
+    if not are_comparable(first, second):
+        return left, mark, True if negated else no_such_overload()
+    if cls is not other or cls in _SCALARS:
+        return left, mark, equal(first, second) is not negated
+    comparison = Comparison(meter, left, mark)
+    result = comparison.equal(first, second) is not negated
+    return left, comparison.mark, result
+
+
+def member(meter: Meter, left: int, mark: int, item: Value, container: Value, is_list: bool) -> tuple[int, int, Value]:
+    """`item in container` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
+    result: Value = item if type(item) is EvaluationError else container
+    if type(result) is not EvaluationError:
+        comparison = Comparison(meter, left, mark)
+        try:
+            result = comparison.contains(item, container)
+        except EvaluationError:
+            result = caught()
+        mark = comparison.mark
+    return left - (size_of(container) if is_list else 0), mark, result
+
+
+def among(item: Value, container: list[Value]) -> Value:
+    """`item in container` for constants, or an error; cel-go keeps them in a Go map, so the item must be hashable."""
+    if type(item) is bytes or getattr(item, "cel_has_slices", False):
+        raise crash(f"runtime error: hash of unhashable type {go_type(item)}")
+    return item if type(item) is EvaluationError else contains(item, container)

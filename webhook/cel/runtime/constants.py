@@ -21,8 +21,8 @@ from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import Value
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.declarations import StructType
-    from webhook.cel.checker.scope import Checked, Scope
+    from webhook.cel.checker.declarations import Checked, Scope, StructType
+
 
 _UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(

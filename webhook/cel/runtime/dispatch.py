@@ -10,16 +10,16 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.costs import CostFunction
 from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import CostFunction
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.scope import Scope
-    from webhook.cel.overloads import Overload
+    from webhook.cel.checker.declarations import Scope
+    from webhook.cel.functions import Overload
     from webhook.cel.syntax import ast
 
 BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
@@ -203,12 +203,12 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
     return binary if arity == 2 else other  # noqa: PLR2004 - the most frequent arities
 
 
-def charge(function: str, overloads: Sequence[Overload], scope: Scope) -> int | CostFunction:
-    """The cost of a call; with several possible overloads, cel-go counts 1, unless the environment sets another."""
+def charge(function: str, overloads: Sequence[Overload], scope: Scope) -> CostFunction | None:
+    """The cost of a call, None for 1; with several possible overloads, it is 1, unless the environment sets another."""
     if not overloads:
-        return 1
+        return None
     only, known = overloads[0] if len(overloads) == 1 else None, scope.call_costs
-    return (only and known.get(only.id)) or known.get(function) or (only.cost if only else 1)
+    return (only and known.get(only.id)) or known.get(function) or (only and only.cost)
 
 
 def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:

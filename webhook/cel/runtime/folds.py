@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.costs import LIST_COST, MAP_COST
 from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import LIST_COST, MAP_COST
 from webhook.cel.runtime.meter import Meter, caught
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand, Writer

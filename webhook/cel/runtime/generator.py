@@ -1,4 +1,4 @@
-"""Writes a tree as Python source that evaluates it.
+"""Writes a tree as Python source that evaluates it, and compiles that with the few functions that it may call.
 
 Data is not converted: an expression reads the given dicts and lists as they are. The source counts the cost that
 cel-go's cost tracker counts for each node, with constants folded as cel-go folds them (cel-go interpreter/planner.go).
@@ -7,27 +7,23 @@ Parts after an error that `||`, `&&` or a comprehension absorbs are evaluated an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Final
+from sys import getsizeof
+from typing import Any, Final
 
-from webhook.cel.runtime import folds
-from webhook.cel.runtime.aggregates import emit_list, emit_map, emit_struct
+from webhook.budget import NONE, BudgetExceededError, current, work
+from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
+from webhook.cel.runtime import aggregates, attributes, calls, folds
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
-from webhook.cel.runtime.calls import emit_call, emit_choice
 from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
-from webhook.cel.runtime.logic import (
-    emit_equality,
-    emit_membership,
-    emit_membership_of_constants,
-    emit_negation,
-    emit_terms,
-)
+from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import Type, is_optional
-from webhook.cel.types.values import Value
+from webhook.cel.types.values import NONE as NO_VALUE
+from webhook.cel.types.values import Optional, Value
 
 _ATTRIBUTES: Final = frozenset({"_[_]", "_[?_]", "_?._", "_?_:_"})
 MOST_INLINE: Final = 32
@@ -218,16 +214,16 @@ class Generator(Writer):
             self.spend(1)
             return Operand(self.set(f"{operand.text} is not False"), bool, fails=False)
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
-            return emit_choice(self, node)
+            return calls.emit_choice(self, node)
         if function == "!_":
             return self._negation(node.arguments[0])
-        return emit_call(self, node, caught=caught)
+        return calls.emit_call(self, node, caught=caught)
 
     def _negation(self, argument: Expression) -> Operand:
         if isinstance(argument, ast.Select) and argument.test:
             self.spend(1)
             return emit_presence(self, self._chain(argument.operand), argument.field, negated=True)
-        return emit_negation(self, argument)
+        return calls.emit_negation(self, argument)
 
     def _unqualify(self, node: ast.Call) -> None:
         """Without a checker, `sets.contains(…)` still differs from a call on `sets`."""
@@ -270,21 +266,21 @@ class Generator(Writer):
         if is_in_list(node):
             container = self._analysis.value(node.arguments[1])
             if container is not NOT_CONSTANT:
-                operand = emit_membership_of_constants(self, node.arguments[0], container)
+                operand = calls.emit_membership_of_constants(self, node.arguments[0], container)
                 if operand is not None:
                     return operand
-        return emit_membership(self, node)
+        return calls.emit_membership(self, node)
 
     # -- aggregates
 
     def _aggregate(self, node: Expression, *, caught: bool) -> Operand:
         def build() -> Operand:
             if isinstance(node, ast.ListExpression):
-                return emit_list(self, node)
+                return aggregates.emit_list(self, node)
             if isinstance(node, ast.MapExpression):
-                return emit_map(self, node)
+                return aggregates.emit_map(self, node)
             assert isinstance(node, ast.StructExpression)  # noqa: S101 - there are no others
-            return emit_struct(self, node, struct_of(node, self.scope).construct)
+            return aggregates.emit_struct(self, node, struct_of(node, self.scope).construct)
 
         return self.guarded(build, caught=caught)
 
@@ -352,8 +348,75 @@ def _has_two_uses(node: Expression) -> bool:
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
-    "_&&_": partial(emit_terms, stop=False),
-    "_||_": partial(emit_terms, stop=True),
-    "_==_": emit_equality,
-    "_!=_": emit_equality,
+    "_&&_": partial(calls.emit_terms, stop=False),
+    "_||_": partial(calls.emit_terms, stop=True),
+    "_==_": calls.emit_equality,
+    "_!=_": calls.emit_equality,
 }
+
+
+_WORK_OF_NODE: Final = 5
+"""The least work of writing a node's evaluation; expressions that need too much are not begun."""
+_WORK_OF_LINE: Final = 6
+"""The work of compiling a line."""
+
+
+def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any:  # what the functions are
+    """Compiles what a generator of some expressions writes; gives the function that evaluates it.
+
+    Raises:
+        CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
+        BudgetExceededError: Compiling is more work than the budget in force allows.
+    """
+    try:
+        work(sum(analysis.size for analysis in analyses) * _WORK_OF_NODE)
+        generator = make()
+        name = generator.write()
+        names = {"__builtins__": BUILTINS, **generator.constants}
+        for source in generator.functions:
+            work(source.count("\n") * _WORK_OF_LINE)
+            exec(compile(source, "<cel>", "exec"), names)  # noqa: S102 - written by `Generator`
+    except BudgetExceededError as error:
+        stopped(0, error)
+        raise
+    return names[name]
+
+
+def stopped(left: int, error: Exception) -> int:
+    """The cost left once an evaluation was stopped.
+
+    Raises:
+        CostLimitExceededError: It was more work than the budget in force allows, offline.
+        EvaluationError: The values are nested too deeply.
+    """
+    if isinstance(error, CostLimitExceededError):
+        return min(left, error.left)
+    if isinstance(error, RecursionError):
+        raise EvaluationError(TOO_DEEP) from None
+    if current().is_offline:
+        raise WorkExceededError(str(error)) from None
+    return left
+
+
+_NAMED: Final[tuple[Any, ...]] = (
+    *(bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type),
+    *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
+    *(attributes.follow, attributes.goes_on, attributes.lookup, attributes.present, attributes.resolved_optional),
+    *(attributes.resolved_presence, attributes.step, attributes.unbound),
+    *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
+    *(folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.insert_entry, folds.insert_map),
+    *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
+)
+BUILTINS: Final[dict[str, object]] = {
+    **{each.__name__: each for each in _NAMED},
+    "END": folds.END,
+    "KEYS": folds.KEYS,
+    "LOOKUP": attributes.LOOKUP,
+    "NONE": NONE,
+    "NO_VALUE": NO_VALUE,
+    "PENDING": folds.PENDING,
+    "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
+    "UNSET": attributes.UNSET,
+    "current": current,
+}
+"""Everything that generated functions can call or name beside their own constants."""

@@ -12,8 +12,8 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import DeadlineExceededError, current
-from webhook.cel.costs import UNLIMITED
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.functions import UNLIMITED
 
 MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""

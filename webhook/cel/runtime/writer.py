@@ -16,7 +16,7 @@ from webhook.budget import work
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.scope import Scope
+    from webhook.cel.checker.declarations import Scope
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.types.values import Value
 

@@ -9,7 +9,7 @@ from webhook.cel.types.base import DYN, Type
 from webhook.records import Record, unset
 
 if TYPE_CHECKING:
-    from webhook.cel.overloads import Overload
+    from webhook.cel.functions import Overload
 
 ACCUMULATOR: Final = "@result"
 

@@ -19,7 +19,7 @@ from webhook.engine.manifests import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.policy.manifest.model import Given
-from webhook.policy.manifest.versions import is_policy
+from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.check import CheckResult, Cost, check_policies
 from webhook.release import Release
 from webhook.report.model import Judged, Report

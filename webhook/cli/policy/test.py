@@ -21,7 +21,7 @@ from webhook.engine.suites import SuiteError, SuiteErrors, SuiteResult, run_suit
 from webhook.findings import Finding, found, guarded, unread
 from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
-from webhook.policy.manifest.versions import is_policy
+from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.records import NamedTuple

@@ -31,7 +31,7 @@ from webhook.inventory.claims import is_pod
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.optional import install
-from webhook.policy.change.difference import difference
+from webhook.policy.change.patch import difference
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
 from webhook.report.matched import advice
@@ -39,7 +39,7 @@ from webhook.report.model import Report
 from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
-from webhook.simulation.nodes import Demand, amount_text
+from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 

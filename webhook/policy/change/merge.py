@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.objects import JSONObject, text
-from webhook.policy.change.gotext import Foreign, go_type, plain, sharp
+from webhook.policy.change.native import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive.shape import (

@@ -22,15 +22,11 @@ from webhook.policy.change.decoding import ConversionError, DecodingError, expec
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
-from webhook.policy.evaluation.activation import Evaluation, OutOfBudgetError
-from webhook.policy.evaluation.audit import MUTATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.plan import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
-from webhook.policy.evaluation.session import Session, convert
-from webhook.policy.evaluation.verdict import INVALID, Decision, Fault, Verdict
+from webhook.policy.evaluation.session import Evaluation, OutOfBudgetError, Session, convert, evaluate_conditions
+from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Audit, Decision, Fault, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, WARN, Stated
 from webhook.problem import BAD_REQUEST, quoted

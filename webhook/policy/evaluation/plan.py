@@ -1,4 +1,7 @@
-"""Plans which policies are evaluated, once for every place: an operation on a resource.
+"""Plans which policies are evaluated, and with which parameters, once for every place: an operation on a resource.
+
+Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go``, ``plugin/webhook/predicates`` and, for
+parameters, ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
 
 If the place alone decides, a plan lists policies with their bindings and parameters. If names, labels or namespaces
 matter, too, it lists the policies that may match, and each request is matched against them.
@@ -6,27 +9,201 @@ matter, too, it lists the policies that may match, and each request is matched a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from webhook.objects import JSONObject
-from webhook.policy.evaluation.matcher import is_exempt, match
-from webhook.policy.evaluation.params import ConfigurationError, PolicyFault, collect_params, no_param_kind
-from webhook.policy.evaluation.request import Request
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, text
+from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
 from webhook.policy.evaluation.verdict import Decision
-from webhook.policy.manifest.kinds import Kind, Resource
-from webhook.policy.manifest.model import Binding, Policy
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+from webhook.policy.manifest.model import Binding, Policy, has
+from webhook.policy.manifest.policies import GROUP
+from webhook.problem import quoted
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.clusterobjects import ClusterObjects
-    from webhook.policy.evaluation.matcher import Matched, NamespaceLabels
 
     RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
+    from webhook.policy.manifest.kinds import Kind
+    from webhook.policy.manifest.model import Binding, MatchResources, ParamRef, Policy, Rule
+
+    NamespaceLabels = Callable[[str], Mapping[str, Any]]
+
+
+_NEVER_JUDGED: Final = {
+    GROUP: frozenset(
+        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+    ),
+    "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
+    "authorization.k8s.io": frozenset(
+        {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
+    ),
+}
+"""Resources that no policy applies to.
+
+Source: apiserver ``policy/generic/plugin.go``, kubernetes ``pkg/kubeapiserver/admission/exclusion/resources.go``.
+"""
+
+
+class Matched(NamedTuple):
+    """The version of the resource, and its kind, in which a policy wants to see the object."""
+
+    resource: Resource
+    kind: Kind
+
+
+def is_exempt(request: Request) -> bool:
+    """Tell whether no policy applies to the request's resource: policies never judge policies."""
+    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
+
+
+def match(
+    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
+) -> Matched | None:
+    """Return the version in which a policy or binding matches a request; None if it does not match."""
+    if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
+        return None
+    if not _namespace_matches(criteria, request, namespace_labels):
+        return None
+    selector = criteria.objects
+    if not selector.is_empty and not any(
+        obj is not None and selector.matches(labels_of(obj)) for obj in (request.object, request.old_object)
+    ):
+        return None
+    if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
+        return None
+    if not criteria.rules:
+        return Matched(request.resource, request.kind)
+    return _first(criteria.rules, request, kinds, is_exact=criteria.is_exact)
+
+
+def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
+    if criteria.namespaces.is_empty:
+        return True
+    is_namespace = request.resource.resource == "namespaces"
+    if not request.namespace and not is_namespace:
+        return True  # cluster-scoped objects are never exempt by a namespace's labels
+    if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
+        return criteria.namespaces.matches(labels_of(request.object))
+    return criteria.namespaces.matches(namespace_labels(request.namespace))
+
+
+def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
+    for rule in rules:
+        if _rule_matches(rule, request, request.resource):
+            return Matched(request.resource, request.kind)
+    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    for rule in rules if equivalents else ():
+        for resource in equivalents:
+            if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
+                return Matched(resource, kind)
+    return None
+
+
+def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
+    return (
+        has(rule.groups, resource.group)
+        and has(rule.operations, request.operation)
+        and has(rule.versions, resource.version)
+        and _scope_matches(rule.scope, request, resource)
+        and any(
+            name in {"*", resource.resource} and subresource in {"*", request.subresource}
+            for name, subresource in rule.resources
+        )
+        and (not rule.names or request.name in rule.names)
+    )
+
+
+def _scope_matches(scope: str, request: Request, resource: Resource) -> bool:
+    is_clusterwide = not request.namespace or resource == NAMESPACES
+    return scope == "*" or is_clusterwide == (scope == "Cluster")
+
+
+class PolicyFault(NamedTuple):
+    """Why a policy or binding cannot be evaluated.
+
+    Args:
+        text: What the API server says.
+        missing: The object that would have to be given; empty if none would help.
+    """
+
+    text: str
+    missing: str = ""
+
+
+class ConfigurationError(Exception):
+    """A policy or binding cannot be evaluated; the failure policy decides what that means."""
+
+    def __init__(self, text: str, missing: str = "") -> None:
+        super().__init__(text)
+        self.fault = PolicyFault(text, missing)
+
+
+def no_param_kind(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
+    """Return the fault of a policy whose paramKind does not exist."""
+    kind = policy.param_kind
+    if kind is None or objects.is_namespaced(kind) is not None:
+        return None
+    missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+    return PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
+
+
+def collect_params(
+    policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
+) -> list[JSONObject | None]:
+    """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
+
+    Raises:
+        ConfigurationError: The parameters do not exist, or cannot exist.
+    """
+    kind, ref = policy.param_kind, binding.param_ref
+    if kind is None or ref is None:
+        return [None]
+    if objects.is_namespaced(kind):
+        where = ref.namespace or namespace
+        if not where:
+            raise ConfigurationError(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+            )
+    elif ref.namespace:
+        raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    else:
+        where = ""
+    found: list[JSONObject | None] = [*_found(kind, ref, where, objects)]
+    if not found and ref.denies_missing:
+        raise ConfigurationError(
+            "no params found for policy binding with `Deny` parameterNotFoundAction",
+            _missing(kind, ref, where, objects),
+        )
+    return found[:1] if ref.selector is None else found
+
+
+def _found(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> Iterator[JSONObject]:
+    for name, each in objects.find(kind, namespace):
+        if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
+            yield each
+
+
+def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
+    """Name the object that a binding refers to, and the namespaces that have one of this name."""
+    if ref.selector is not None:
+        wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
+    else:
+        wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
+    if not namespace:
+        return wanted
+    others = sorted(
+        {text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in _found(kind, ref, "", objects)}
+    )
+    there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
+    return f"{wanted} in the namespace {quoted(namespace)}{there}"
+
 
 _MAX_PLACES: Final = 500
 """More places than a cluster has; requests with made-up places must not fill the memory."""

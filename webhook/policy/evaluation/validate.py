@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
-from webhook.policy.evaluation.activation import TRUE, Evaluation, EvaluationResult, OutOfBudgetError
-from webhook.policy.evaluation.audit import VALIDATION_FAILURE, Audit
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.conditions import evaluate_conditions
-from webhook.policy.evaluation.params import ConfigurationError
-from webhook.policy.evaluation.plan import Invocation
+from webhook.policy.evaluation.plan import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import Request
-from webhook.policy.evaluation.session import Session
-from webhook.policy.evaluation.verdict import Decision, Verdict, code_of, forbidden
+from webhook.policy.evaluation.session import (
+    TRUE,
+    Evaluation,
+    EvaluationResult,
+    OutOfBudgetError,
+    Session,
+    evaluate_conditions,
+)
+from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Audit, Decision, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
 from webhook.records import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The cost of calls: at run time, by values, and estimated, by bounds of their sizes.
+"""Functions: their overloads, with implementations and costs: at run time, by values, and estimated, by sizes.
 
 A unit is about one step: a variable read, a field selected, a simple function called. Work that grows with a value's
 size is counted by the size (cel-go interpreter/runtimecost.go, checker/cost.go, common/cost.go).
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.types.base import Type
@@ -175,14 +175,27 @@ Estimate = Callable[[SizeOf, Sequence[EstimatedNode]], CallEstimate]
 """The estimated cost of a call, from its arguments (the target first) and the known bounds of their sizes."""
 
 
-def by_argument(
-    position: int, factor: float = STRING_FACTOR, result: Callable[[Bounds], Bounds] | None = None
-) -> Estimate:
-    """An estimate that grows with the size of one argument, as may the size of the result."""
+class _OfSize(NamedTuple):
+    """Stands for an argument of some size."""
+
+    size: int
+
+    def cel_size(self) -> int:
+        """The size."""
+        return self.size
+
+
+def estimated(cost: CostFunction, result: Callable[..., Bounds] | None = None) -> Estimate:
+    """The estimate of a cost that grows with nothing but the sizes of arguments.
+
+    Args:
+        result: The size of the result, by the sizes of all arguments.
+    """
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-        size = size_of(arguments[position])
-        return CallEstimate(size.scaled(factor), None if result is None else result(size))
+        sizes = [size_of(each) for each in arguments]
+        low, high = (min(cost([*map(_OfSize, bound)], None), MOST) for bound in zip(*sizes, strict=True))
+        return CallEstimate(Bounds(low, high), None if result is None else result(*sizes))
 
     return estimate
 
@@ -204,12 +217,63 @@ def comparison(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstim
     return CallEstimate(Bounds(1 if most else 0, most).traversed)
 
 
-def search(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    """`contains`: the product of both sizes."""
-    return CallEstimate(size_of(arguments[0]).traversed.times(size_of(arguments[1]).traversed))
+# -- functions
+
+Implementation = Callable[..., Value]
 
 
-def regex(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    """`matches`: the text by the pattern; an empty text costs something too."""
-    text = size_of(arguments[0]).plus(ONE).traversed
-    return CallEstimate(text.times(size_of(arguments[1]).scaled(REGEX_FACTOR)))
+class Overload(NamedTuple):
+    """One signature of a function.
+
+    Args:
+        id: Its name, unique in the environment; cel-go's, where cel-go has it.
+        parameters: The types of the arguments; for a member, the target's first.
+        result: The type of the result.
+        implementation: Computes the result; None if the compiler does it itself.
+        member: Whether it is called on a target, `target.f(x)`, and not as `f(target, x)`.
+        cost: The cost of a call at run time, from arguments and result; None for the plain cost of 1.
+        estimate: The estimated cost of a call; None for what follows from its cost.
+        guarded: Whether the first element of a list or map must be of the parameter's type when it is called (cel-go
+            common/decls/decls.go, DisableTypeGuards; functions with a singleton binding have no guards either).
+        stops_early: Whether a call ends at its first argument that is an error, and is then free; so is every call
+            of three or more arguments (cel-go interpreter/interpretable.go, evalVarArgs).
+    """
+
+    id: str
+    parameters: tuple[Type, ...]
+    result: Type
+    implementation: Implementation | None = None
+    member: bool = False
+    cost: CostFunction | None = None
+    estimate: Estimate | None = None
+    guarded: bool = True
+    stops_early: bool = False
+
+
+class Signature(NamedTuple):
+    """An overload, with the type parameters in its parameters, each once, in order of first appearance."""
+
+    overload: Overload
+    type_parameters: tuple[Type, ...]
+
+
+class Function:
+    """A function: its name, dots included (`sets.contains`), and its overloads."""
+
+    __slots__ = ("name", "overloads")
+
+    def __init__(self, name: str, *overloads: Overload) -> None:
+        self.name = name
+        self.overloads = overloads
+
+
+def member(
+    name: str,
+    id_: str,
+    parameters: tuple[Type, ...],
+    result: Type,
+    implementation: Implementation,
+    **rest: Any,  # fields of Overload
+) -> Function:
+    """A function with one overload, which is called on a target."""
+    return Function(name, Overload(id_, parameters, result, implementation, member=True, **rest))

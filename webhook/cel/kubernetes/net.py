@@ -1,0 +1,358 @@
+"""IP addresses and networks as values of expressions, read, written and compared as in Go.
+
+Follows library/ip.go, library/cidr.go and Go's net/netip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Address, IPv6Address
+from operator import attrgetter
+from typing import ClassVar, Final, NoReturn
+
+from webhook.budget import work
+from webhook.cel.checker.declarations import Library
+from webhook.cel.errors import EvaluationError, succeeds
+from webhook.cel.functions import Function, Overload, member
+from webhook.cel.runtime.operators import no_such_overload
+from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
+from webhook.cel.types.values import only_class
+from webhook.formats import quoted
+from webhook.records import NamedTuple
+
+IP_TYPE: Final = opaque("net.IP")
+CIDR_TYPE: Final = opaque("net.CIDR")
+_BROADCAST: Final = IPv4Address("255.255.255.255")
+_FAILED: Final = "network address parse error during conversion from string: "
+_BITS_A_BYTE: Final = 8
+_V6_FIELDS: Final = 8
+_V4_FIELDS: Final = 4
+_MAX_OCTET: Final = 255
+_GROUP_DIGITS: Final = 4
+_INT64_DIGITS: Final = 19
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+_DIGITS: Final = frozenset("0123456789")
+_READ: Final = 64
+"""The number of characters read and quoted for a unit of work."""
+
+Address = IPv4Address | IPv6Address
+"""An address; one of IPv6 may have a zone."""
+
+
+class _Refused(ValueError):  # noqa: N818 - caught where it is raised
+    """The error of an address, and the text from which it starts."""
+
+    def __init__(self, message: str, at: str = "") -> None:
+        super().__init__(f"{message} (at {quoted(at)})" if at else message)
+
+
+def _refuse(message: str, at: str = "") -> NoReturn:
+    raise _Refused(message, at)
+
+
+def parse_address(text: str) -> Address:
+    """Reads an address.
+
+    Raises:
+        ValueError: The text is invalid; the message is Go's.
+    """
+    work(len(text) // _READ)
+    try:
+        for char in text:
+            if char == ".":
+                return IPv4Address(_parse_v4(text))
+            if char == ":":
+                return _parse_v6(text)
+            if char == "%":
+                _refuse("missing IPv6 address")
+        _refuse("unable to parse IP")
+    except _Refused as error:
+        raise ValueError(f"ParseAddr({quoted(text)}): {error}") from None
+
+
+def _parse_v4(text: str) -> int:
+    number = value = digits = dots = 0
+    for position, char in enumerate(text):
+        if char in _DIGITS:
+            if digits == 1 and value == 0:
+                _refuse("IPv4 field has octet with leading zero")
+            value = value * 10 + int(char)
+            digits += 1
+            if value > _MAX_OCTET:
+                _refuse("IPv4 field has value >255")
+        elif char == ".":
+            if position in {0, len(text) - 1} or text[position - 1] == ".":
+                _refuse("IPv4 field must have at least one digit", text[position:])
+            dots += 1
+            if dots == _V4_FIELDS:
+                _refuse("IPv4 address too long")
+            number = number << 8 | value
+            value = digits = 0
+        else:
+            _refuse("unexpected character", text[position:])
+    if dots < _V4_FIELDS - 1:
+        _refuse("IPv4 address too short")
+    return number << 8 | value
+
+
+def _parse_v6(text: str) -> IPv6Address:
+    rest, percent, zone = text.partition("%")
+    if percent and not zone:
+        _refuse("zone must be a non-empty string")
+    fields, gap = _parse_fields(rest)
+    if len(fields) < _V6_FIELDS:
+        if gap is None:
+            _refuse("address string too short")
+        fields[gap:gap] = [0] * (_V6_FIELDS - len(fields))
+    elif gap is not None:
+        _refuse("the :: must expand to at least one field of zeros")
+    number = 0
+    for field in fields:
+        number = number << 16 | field
+    address = IPv6Address(number)
+    return IPv6Address(f"{address}%{zone}") if zone else address
+
+
+def _parse_fields(rest: str) -> tuple[list[int], int | None]:
+    """The fields, and the index of the field after `::`."""
+    fields: list[int] = []
+    gap: int | None = None
+    if rest.startswith("::"):
+        gap = 0
+        rest = rest[2:]
+        if not rest:
+            return fields, gap
+    while len(fields) < _V6_FIELDS:
+        size = _hex_digits(rest)
+        if rest[size : size + 1] == ".":
+            fields += _embedded_v4(rest, len(fields), gap)
+            return fields, gap
+        fields.append(int(rest[:size], 16))
+        rest = rest[size:]
+        if not rest:
+            return fields, gap
+        rest = _after_colon(rest)
+        if rest[0] == ":":
+            if gap is not None:
+                _refuse("multiple :: in address", rest)
+            gap = len(fields)
+            rest = rest[1:]
+            if not rest:
+                return fields, gap
+    _refuse("trailing garbage after address", rest)
+
+
+def _after_colon(rest: str) -> str:
+    if rest[0] != ":":
+        _refuse("unexpected character, want colon", rest)
+    if rest == ":":
+        _refuse("colon must be followed by more characters", rest)
+    return rest[1:]
+
+
+def _hex_digits(rest: str) -> int:
+    size = 0
+    while size < len(rest) and rest[size] in _HEX:
+        if size == _GROUP_DIGITS:
+            _refuse("each group must have 4 or less digits", rest)
+        size += 1
+    if not size:
+        _refuse("each colon-separated field must have at least one digit", rest)
+    return size
+
+
+def _embedded_v4(rest: str, before: int, gap: int | None) -> tuple[int, int]:
+    if gap is None and before != _V6_FIELDS - 2:
+        _refuse("embedded IPv4 address must replace the final 2 fields of the address", rest)
+    if before > _V6_FIELDS - 2:
+        _refuse("too many hex fields to fit an embedded IPv4 at the end of the address", rest)
+    number = _parse_v4(rest)
+    return number >> 16, number & 0xFFFF
+
+
+def zone_of(address: Address) -> str:
+    """The zone of an address; empty if it has none."""
+    return (isinstance(address, IPv6Address) and address.scope_id) or ""
+
+
+def parse_prefix(text: str) -> tuple[Address, int]:
+    """Reads a network: its address, whose host bits are kept, and the length of its prefix.
+
+    Raises:
+        ValueError: The text is invalid; the message is Go's.
+    """
+    work(len(text) // _READ)
+    address, slash, length = text.rpartition("/")
+    try:
+        if not slash:
+            _refuse("no '/'")
+        parsed = parse_address(address)
+        if zone_of(parsed):
+            _refuse("IPv6 zones cannot be present in a prefix")
+        bits = _prefix_length(length)
+        if bits > parsed.max_prefixlen:
+            _refuse("prefix length out of range")
+    except ValueError as error:
+        raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
+    return parsed, bits
+
+
+def _prefix_length(length: str) -> int:
+    is_number = bool(length) and all(char in _DIGITS for char in length)
+    if not is_number or (length[0] == "0" and length != "0") or len(length) > _INT64_DIGITS:
+        _refuse(f"bad bits after slash: {quoted(length)}")
+    return int(length)
+
+
+# -- values of expressions
+
+
+class _Address(NamedTuple):
+    address: Address
+
+
+@only_class
+class IP(_Address):
+    """An address, as a value of expressions."""
+
+    __slots__ = ()
+    cel_type: ClassVar[Type] = IP_TYPE
+    cel_equality_cost: ClassVar[int] = 1
+
+    def cel_size(self) -> int:
+        """How many bytes the address has."""
+        return len(self.address.packed)
+
+    def __str__(self) -> str:
+        """Write the address in its canonical form."""
+        return str(self.address)
+
+
+def _ip(text: str) -> IP:
+    try:
+        address = parse_address(text)
+    except ValueError as error:
+        raise EvaluationError(f"IP Address {quoted(text)} parse error during conversion from string: {error}") from None
+    if zone_of(address):
+        raise EvaluationError(f"IP address {quoted(text)} with zone value is not allowed")
+    if _is_mapped(address):
+        raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return IP(address)
+
+
+def _is_mapped(address: Address) -> bool:
+    """Whether an address is an IPv4-mapped one of IPv6, `::ffff:1.2.3.4`."""
+    return getattr(address, "ipv4_mapped", None) is not None
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    """Whether the first bits are those of 224.0.0.0/24, or of ff?2::/16, whatever the flags."""
+    first, second, third, *_ = address.packed
+    return (first, second, third) == (224, 0, 0) if address.version == 4 else (first, second & 0xF) == (0xFF, 2)  # noqa: PLR2004 - as it says
+
+
+def _is_global_unicast(address: Address) -> bool:
+    """Whether an address is of no special kind; private addresses count as global."""
+    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    return not special and address != _BROADCAST
+
+
+def _is_canonical(text: str) -> bool:
+    return str(_ip(text)) == text
+
+
+def _kind(name: str, id_: str, is_of: Callable[[Address], bool]) -> Function:
+    return member(name, id_, (IP_TYPE,), BOOL, lambda ip: is_of(ip.address))
+
+
+class _Prefix(NamedTuple):
+    address: Address
+    length: int
+
+
+@only_class
+class CIDR(_Prefix):
+    """A network, as a value of expressions: an address, whose host bits are kept, and the length of the prefix."""
+
+    __slots__ = ()
+    cel_type: ClassVar[Type] = CIDR_TYPE
+    cel_equality_cost: ClassVar[int] = 1
+
+    def cel_size(self) -> int:
+        """The number of bytes of the address that count."""
+        return -(-self.length // _BITS_A_BYTE)
+
+    def masked(self) -> CIDR:
+        """The network without host bits."""
+        rest = self.address.max_prefixlen - self.length
+        return self._replace(address=type(self.address)(int(self.address) >> rest << rest))
+
+    def contains(self, address: Address) -> bool:
+        """Whether an address is in the network."""
+        rest = self.address.max_prefixlen - self.length
+        return type(address) is type(self.address) and int(address) >> rest == int(self.address) >> rest
+
+    def __str__(self) -> str:
+        """The network in CIDR notation."""
+        return f"{self.address}/{self.length}"
+
+
+def _cidr(text: str) -> CIDR:
+    # The API server's texts have the prefix twice.
+    try:
+        cidr = CIDR(*parse_prefix(text))
+    except ValueError as error:
+        raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
+    if _is_mapped(cidr.address):
+        raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return cidr
+
+
+def _contains_ip(cidr: CIDR, address: IP | str) -> bool:
+    try:
+        return cidr.contains((_ip(address) if isinstance(address, str) else address).address)
+    except EvaluationError:  # which upstream does not show
+        raise no_such_overload() from None
+
+
+def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
+    if isinstance(other, str):
+        other = _cidr(other)
+    return cidr.length <= other.length and cidr.contains(other.address)
+
+
+LIBRARY: Final = Library(
+    "kubernetes.net",
+    types=(IP_TYPE, CIDR_TYPE),
+    functions=(
+        Function("ip", Overload("string_to_ip", (STRING,), IP_TYPE, _ip)),
+        Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(_ip))),
+        Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
+        Function(
+            "string",
+            Overload("ip_to_string", (IP_TYPE,), STRING, str),
+            Overload("cidr_to_string", (CIDR_TYPE,), STRING, str),
+        ),
+        member("family", "ip_family", (IP_TYPE,), INT, lambda ip: ip.address.version),
+        _kind("isUnspecified", "ip_is_unspecified", attrgetter("is_unspecified")),
+        _kind("isLoopback", "ip_is_loopback", attrgetter("is_loopback")),
+        _kind("isLinkLocalMulticast", "ip_is_link_local_multicast", _is_link_local_multicast),
+        _kind("isLinkLocalUnicast", "ip_is_link_local_unicast", attrgetter("is_link_local")),
+        _kind("isGlobalUnicast", "ip_is_global_unicast", _is_global_unicast),
+        Function("cidr", Overload("string_to_cidr", (STRING,), CIDR_TYPE, _cidr)),
+        Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, succeeds(_cidr))),
+        Function(
+            "containsIP",
+            Overload("cidr_contains_ip_string", (CIDR_TYPE, STRING), BOOL, _contains_ip, member=True),
+            Overload("cidr_contains_ip_ip", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip, member=True),
+        ),
+        Function(
+            "containsCIDR",
+            Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr, member=True),
+            Overload("cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, member=True),
+        ),
+        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.address)),
+        member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.length),
+        member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, CIDR.masked),
+    ),
+)
