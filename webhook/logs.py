@@ -28,7 +28,6 @@ Format = Literal["auto", "json", "text"]
 LONGEST = select.PIPE_BUF
 """The maximum bytes of a line that a pipe takes as a whole, even if other processes write to it at the same time."""
 _WAITING = 2000
-_PARTING_SECONDS = 1.0
 _AT_ONCE = 10.0
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
@@ -101,7 +100,7 @@ class Lines(QueueHandler):
         thread, self._thread = self._thread, None
         if thread is not None:
             self.queue.put_nowait(None)
-            thread.join(_PARTING_SECONDS)
+            thread.join(1.0)
         super().close()
 
     def _write_all(self) -> None:

@@ -319,7 +319,4 @@ def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Map
 
 
 _MODES: Mapping[str, Mode] = {"Deny": DENY, "Warn": WARN, "Audit": AUDIT}
-_ENDPOINTS: Mapping[Endpoint, Callable[[_Case], Response]] = {
-    "validate": _validated,
-    "mutate": _mutated,
-}
+_ENDPOINTS: Mapping[Endpoint, Callable[[_Case], Response]] = {"validate": _validated, "mutate": _mutated}

@@ -97,10 +97,7 @@ def new_authority(now: datetime, until: datetime) -> Certified:
 
 
 def sign(
-    authority: Certified,
-    alternatives: Sequence[x509.DNSName | x509.IPAddress],
-    now: datetime,
-    until: datetime,
+    authority: Certified, alternatives: Sequence[x509.DNSName | x509.IPAddress], now: datetime, until: datetime
 ) -> Certified:
     """Make a key and a serving certificate for it that strict verifiers (RFC 5280, 4.2.1) accept.
 
@@ -125,11 +122,7 @@ def sign(
 
 
 def _builder(
-    subject: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
-    now: datetime,
-    until: datetime,
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, until: datetime
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -193,7 +186,6 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 
 _KEYS = frozenset({CA_KEY, KEY})
 _ADVICE = "repair it, or give --force for a new authority and a new serving certificate"
-_EPHEMERAL_DAYS = 30
 _LARGEST_FILE = 1 << 20
 
 
@@ -287,7 +279,7 @@ def ephemeral(names: Sequence[str] = DEFAULT_NAMES) -> Pair:
         CertificateError: A name is neither a DNS name nor an IP address.
     """
     now = _now()
-    until = now + timedelta(days=_EPHEMERAL_DAYS)
+    until = now + timedelta(days=30)
     authority = new_authority(now, until)
     certificate, key = sign(authority, alternative_names(names), now, until)
     return Pair(pem(certificate), key_pem(key), pem(authority.certificate))

@@ -34,7 +34,6 @@ _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
 _VERBS = {"GET": "get", "PATCH": "patch", "DELETE": "delete"}
 _JSON = "application/json"
-_DONE = (http.client.OK, http.client.CREATED, http.client.ACCEPTED)
 _FAULTS: dict[int, type[ClusterError]] = {
     http.client.FORBIDDEN: Forbidden,
     http.client.NOT_FOUND: NotFound,
@@ -218,7 +217,7 @@ class Api:
     def _send(self, method: str, ref: Ref, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
         status, content = self._answer(method, ref, body, _LARGEST_RESPONSE, sent=sent)
         answer = _json(content)
-        if status in _DONE and answer:
+        if status in (http.client.OK, http.client.CREATED, http.client.ACCEPTED) and answer:
             return answer
         raise _fault(method, ref, status, answer)
 

@@ -50,8 +50,6 @@ MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
 """The timeout of a request; a login may wait for its user."""
-_SECONDS_IN_POD: Final = 20.0
-"""The timeout of a request in a pod, where no user has to log in."""
 _TELLING: Final = ",".join(
     f"reason!={each}"
     for each in ("Pulling", "Pulled", "Created", "Started", "ScalingReplicaSet", "SuccessfulCreate", "SuccessfulDelete")
@@ -163,7 +161,7 @@ class InPod:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
-        self._api = Api(SERVICE_ACCOUNT, seconds=_SECONDS_IN_POD)
+        self._api = Api(SERVICE_ACCOUNT, seconds=20.0)  # where no user has to log in
         self.ended = self._api.ended
         """Ends all requests."""
 

@@ -50,8 +50,6 @@ _OWNED: Final = _KEYS | {"extendedResourceName", "finalizers"}
 """Fields whose values begin with a domain, which may tell the owner."""
 _RESOURCES: Final = frozenset({"requests", "limits", "allocatable", "capacity", "hard", "used", "allocated"})
 """Fields whose keys are resources; those of quotas have a prefix."""
-_COMPONENTS: Final = frozenset({"component", "reportingComponent"})
-"""Fields with what a component calls itself: a scheduler by its name in pods."""
 _EXPRESSION: Final = re.compile(r"xpression\Z")
 _POLICY: Final = "AdmissionPolicy"
 _APPLIED_AS: Final = re.compile(r'\{"apiVersion":"[a-z0-9./]+"')
@@ -72,8 +70,6 @@ _PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8
 _PLUGINS: Final = "/var/lib/kubelet/plugins"
 _OF_CLASS: Final = re.compile(r"(deviceclass\.resource\.kubernetes\.io/)?(.*?)(\.deviceclass\.resource\.k8s\.io/.*)?")
 """Resources of device classes, in requests and in quotas."""
-_FREELY: Final = frozenset({"exitCode", "phase"})
-"""The fields beside messages of containers, and of what ends pods."""
 _TOKEN: Final = re.compile(r"[^\s:;,.()]+(?:[:.]+[^\s:;,.()]+)*")
 _PARTS: Final = re.compile(r"([^A-Za-z0-9]+)")
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:/@]*[A-Za-z0-9])?")
@@ -244,7 +240,11 @@ class Redaction:
                 for inner, each in value.items()
                 if inner not in _DROPPED
             }
-        if not isinstance(value, str) or key in _KEPT or (key in _COMPONENTS and value not in self._schedulers):
+        if (
+            not isinstance(value, str)
+            or key in _KEPT
+            or (key in {"component", "reportingComponent"} and value not in self._schedulers)
+        ):
             return self._number(value) if key == "int" else value
         if key in _OWNED:
             return self._key(value, "labels")
@@ -269,7 +269,7 @@ class Redaction:
             return {"driver": value["driver"]} if "driver" in value else {}
         if name == "data" and "device" in around:
             return {}
-        if name == "message" and isinstance(value, str) and _FREELY.intersection(around):
+        if name == "message" and isinstance(value, str) and {"exitCode", "phase"}.intersection(around):
             value = self._known(value)
         return self._walk(value, name, is_policy=is_policy and name != "metadata")
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
-from webhook.cel.environment import Environment, Program
+from webhook.cel.environment import Program
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
@@ -42,11 +42,7 @@ INDEX: Final = "_[_]"
 OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 """The operators of comparisons, by their functions."""
 CONDITIONAL: Final = "_?_:_"
-_INFIX: Final = {
-    **OPERATORS,
-    **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
-    "@in": "in",
-}
+_INFIX: Final = {**OPERATORS, **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")}, "@in": "in"}
 _WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", CONDITIONAL: "{} ? {} : {}"}
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
@@ -120,7 +116,7 @@ class Parts:
     """
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
-        self._around = release, gates
+        self._environment = devices.selector_environment(release, gates, stored=True)
         self.text = expression
         self.root = self._environment.check(expression).root
         self.all = tuple(_flat(self.root, AND))
@@ -139,11 +135,6 @@ class Parts:
     def nodes(self) -> Sequence[Expression]:
         """The expression and its subexpressions, in the order in which they are written."""
         return list(within(self.root))
-
-    @cached_property
-    def _environment(self) -> Environment:
-        release, gates = self._around
-        return devices.selector_environment(release, gates, stored=True)
 
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
         """Return the value of a part of the expression for a device.
@@ -183,15 +174,6 @@ class Parts:
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
-
-    def comparison(self, part: Expression) -> tuple[str, str]:
-        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison."""
-        subject, wish = compared(part)
-        return ("", "") if subject is None else (source_of(subject), wish)
-
-    def written(self, part: Expression) -> str:
-        """Write a part in short."""
-        return source_of(part)
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
@@ -365,14 +347,11 @@ def field_of(node: Expression) -> str:
 
 def label(node: Expression) -> str:
     """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain."""
-    return _label(node) or source_of(node)
-
-
-def _label(node: Expression) -> str:
-    if isinstance(node, Call) and node.function in {"orValue", "value"} and node.target is not None:
-        return _label(node.target)
-    read = read_of(node)
-    return read.name if read else field_of(node)
+    inner: Expression = node
+    while isinstance(inner, Call) and inner.function in {"orValue", "value"} and inner.target is not None:
+        inner = inner.target
+    read = read_of(inner)
+    return (read.name if read else field_of(inner)) or source_of(node)
 
 
 def shown(value: Any) -> str:

@@ -59,7 +59,7 @@ def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
         guarded = optional or (read.holder, read.domain, read.name) in guards or _is_optional_below(node)
         yield read._replace(
             is_guarded=guarded,
-            is_of_tested_domain=_domain_guard(read.domain) in guards,
+            is_of_tested_domain=("", read.domain, "") in guards,
             is_of_tested_driver=_DRIVER in guards,
         )
         return
@@ -75,10 +75,6 @@ def _is_optional_below(node: Expression) -> bool:
     """Tell whether a read continues an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
     outer = node.operand if isinstance(node, Select) else node.arguments[0] if isinstance(node, Call) else None
     return isinstance(outer, Call) and outer.function in _OPTIONAL
-
-
-def _domain_guard(domain: str) -> tuple[str, str, str]:
-    return "", domain, ""
 
 
 def _origins(guards: Guards) -> Guards:
@@ -116,7 +112,7 @@ def _tested(node: Expression) -> Guards:
         key, holder = node.arguments
         if isinstance(key, Literal) and isinstance(key.value, str):
             if holder_of(holder):
-                return frozenset({_domain_guard(key.value)})
+                return frozenset({("", key.value, "")})
             read = read_of(Select(node.offset, holder, key.value))
             return frozenset({read[:3]}) if read else _NONE
     return _NONE
@@ -180,7 +176,6 @@ _MOST_PLACES: Final = 16
 _OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
-_ORDERINGS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan"})
 
 
 def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
@@ -264,7 +259,7 @@ def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
         return not _holds_if_absent(node.arguments[0], is_denied=not is_denied)
     if function == "_!=_":
         return not any(isinstance(each, Literal) and each.value == "" for each in node.children())
-    return is_denied and function in _ORDERINGS
+    return is_denied and function in {"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan"}
 
 
 def _with_presence_test(

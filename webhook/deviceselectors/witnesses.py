@@ -28,7 +28,6 @@ PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
 """The paths of values that every device has."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-_EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _MAKING: Final = frozenset({"quantity", "semver"})
 _MOST: Final = 24
 """The number of conditions about one value that are examined."""
@@ -154,7 +153,7 @@ def _holds_for_some(node: Expression, selector: Parts) -> bool:
         return any(_compares(each) and _holds_for_some(each, selector) for each in node.arguments)
     if isinstance(node, Call) and node.function == NOT:
         inner = node.arguments[0]  # an equality holds for one value, and not for another
-        return isinstance(inner, Call) and inner.function in _EQUALITY and _compares(inner)
+        return isinstance(inner, Call) and inner.function in {"_==_", "_!=_"} and _compares(inner)
     return not _is_compound(node) or bool(_only(node, selector))
 
 

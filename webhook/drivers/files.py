@@ -36,7 +36,6 @@ _Format = Callable[[str, Release], formats.Messages]
 
 _ROOT: Final = Path()
 _ATTRIBUTES: Final = "attributes", "optional"
-_CAPACITIES: Final = "capacity", "optionalCapacity"
 
 
 def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -81,7 +80,7 @@ def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
         for name in devices.get(key) or {}:
             yield from _misnamed_in_domain(where / key / name, str(name))
     seen = set[str]()
-    for key in _CAPACITIES:
+    for key in ("capacity", "optionalCapacity"):
         for index, name in enumerate(map(str, devices.get(key) or ())):
             place = where / key / index
             if name in seen:

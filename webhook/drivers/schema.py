@@ -70,8 +70,6 @@ PROFILE_RULE: Final[Mapping[str, Form]] = dict.fromkeys(("rule", "message", "mes
 RULE: Final = {**PROFILE_RULE, "reason": TEXT, "optionalOldSelf": BOOLEAN}
 """The keys of a rule of a schema, and their values."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-_EXTENSION: Final = "x-kubernetes-"
-"""The prefix of Kubernetes' own keywords; the others are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {
     "$ref": "write the schema in its place",
     "patternProperties": "use additionalProperties",
@@ -137,7 +135,9 @@ def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bo
     if not isinstance(value, dict):
         yield mistake(where, "must be a map")
         return
-    unknown = (key for key in map(str, value.keys() - _KEYWORDS.keys() - _IGNORED) if not key.startswith(_EXTENSION))
+    unknown = (
+        key for key in map(str, value.keys() - _KEYWORDS.keys() - _IGNORED) if not key.startswith("x-kubernetes-")
+    )  # the others are for the API server
     for key in sorted(unknown):  # no check is left out silently
         yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
     value, found = apart(where, value, _KEYWORDS)
@@ -299,7 +299,7 @@ class _Walk:
 
     def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
-        if _COMBINING.isdisjoint(schema):
+        if {*SEVERAL, "not"}.isdisjoint(schema):
             return
         walk = _Walk(self._profile, is_lenient=True)
         for each in schema.get("allOf", ()):
@@ -379,7 +379,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
 
 
 def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
-    for key, limit in _EXCLUSIVE.items():
+    for key, limit in {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}.items():
         if schema.get(key) and value == schema.get(limit):
             yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
@@ -460,8 +460,6 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "ip": _is_address,
     "mac": lambda value: _MAC.fullmatch(value) is not None,
 }
-_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-_COMBINING: Final = frozenset({*SEVERAL, "not"})
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "enum": lambda values, value: (
         "" if value in values else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"

@@ -99,7 +99,9 @@ def _prepared_job(spec: JSONObject, metadata: Mapping[str, Any]) -> JSONObject:
     template, selector = mapping(spec, "template"), mapping(spec, "selector")
     of_template = mapping(template, "metadata")
     uid = text(metadata, "uid")
-    names = dict.fromkeys(_JOB_NAMES, text(metadata, "name")) | dict.fromkeys(_JOB_UIDS, uid)
+    names = dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), text(metadata, "name")) | dict.fromkeys(
+        _JOB_UIDS, uid
+    )
     labels = {**names, **mapping(of_template, "labels")}
     matched = {_JOB_UIDS[0]: uid, **mapping(selector, "matchLabels")}
     return spec | {
@@ -136,7 +138,6 @@ def _prepared_service(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObj
 
 
 _FINALIZER: Final = "kubernetes"
-_JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
 _JOB_UIDS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _ADDRESSES: Final = {"IPv4": "10.96.0.10", "IPv6": "fd00:10:96::a"}
 _FIRST_NODE_PORT: Final = 30000

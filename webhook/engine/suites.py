@@ -184,13 +184,7 @@ class Sent(NamedTuple):
         if not operation and obj is not None and policies.kinds.sent_to(_kind(obj)):
             operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
         request = request_of(
-            obj,
-            old,
-            kinds=policies.kinds,
-            operation=operation,
-            subresource=subresource,
-            user=user,
-            resource=resource,
+            obj, old, kinds=policies.kinds, operation=operation, subresource=subresource, user=user, resource=resource
         )
         return cls(request, authorizer)
 

@@ -95,16 +95,12 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
     ("scheduling.k8s.io/v1beta1", "PodGroup"): {"spec": {"schedulingPolicy": {"basic": {}}}},
 }
 """The least that the API server accepts of other kinds."""
-_NEVER_UPDATED: Final = frozenset({"Binding", "ComponentStatus", "StorageVersion"})
-"""Kinds that nobody creates, or only below another object; of other groups, those that are questions, not objects."""
-_QUESTIONS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
-_SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
 _LONGEST: Final = 256
 """The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
@@ -288,7 +284,7 @@ def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:
     if fault is None:
         return ""
     if fault.is_work:
-        return _SHORTEN
+        return "shorten it: what it builds or compares grows with each step"
     if fault.patch:
         operation, path = fault.patch
         if operation == "add":
@@ -352,7 +348,12 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
     known = {(obj["apiVersion"].rpartition("/")[0], obj["kind"]) for _, obj in _plain()}
     for each in built_in():
         versions = kinds.versions(Kind(each.group, "", each.kind))
-        if not versions or (each.group, each.kind) in known or each.group in _QUESTIONS or each.kind in _NEVER_UPDATED:
+        if (
+            not versions
+            or (each.group, each.kind) in known
+            or each.group in {"authentication.k8s.io", "authorization.k8s.io"}
+            or each.kind in {"Binding", "ComponentStatus", "StorageVersion"}
+        ):
             continue
         version = Kind(each.group, versions[0], each.kind).api_version
         if type_ := catalogue.kind(version, each.kind):

@@ -299,7 +299,6 @@ _VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
 _WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
 _ENOUGH: Final = 4
 """How many words in a row tell that an answer is what a rule says."""
-_CODE: Final = ("webhook.api.", "webhook.references.", "webhook.formats.")
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
 
 
@@ -381,7 +380,11 @@ def _texts_of_rules() -> dict[str, list[list[str]]]:
         for of, message in shown.messages() if shown else ():
             said.setdefault(of or name, []).append(_words(_detail(message)))
         functions = {stated.function for _, stated in rule.places} | {of_objects and of_objects.check}
-        constants = {constant for each in functions for constant in texts(each, _CODE)}
+        constants = {
+            constant
+            for each in functions
+            for constant in texts(each, ("webhook.api.", "webhook.references.", "webhook.formats."))
+        }
         said.setdefault(name, []).extend(words for each in constants if len(words := _words(each)) >= _ENOUGH)
     return said
 

@@ -176,7 +176,6 @@ def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionTy
 
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
-_RUN: Final = "# run: "
 _FINDING: Final = re.compile(r"#!\s+(?:\[([\w-]+)\]\s+)?(.*?)\s*(?=#!|$)", re.MULTILINE)
 
 
@@ -217,7 +216,7 @@ def example(rule: str) -> Example | None:
     if not file.is_file():
         return None
     head, *parts = _HEADING.split(file.read_text(encoding="utf-8"))
-    run = head.removeprefix(_RUN).strip() or "validate"
+    run = head.removeprefix("# run: ").strip() or "validate"
     return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
 
 

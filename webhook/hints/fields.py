@@ -48,9 +48,6 @@ def of_toleration(problem: Problem, obj: Any) -> Advice:
 
 _TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")
 """A taint as kubectl takes it: key=value:effect, perhaps without value or effect."""
-_REQUIREMENTS: Final = "matchExpressions"
-_LABELS: Final = "nodeSelector"
-_TOLERATIONS: Final = "tolerations"
 
 
 def of_key(problem: Problem, _obj: Any) -> Advice:
@@ -61,18 +58,17 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
     key, value, effect = parts.groups(default="")
     shown = dump([value]).rstrip("\n")  # in quotes where YAML reads another type, such as true
     holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
-    if holder == _LABELS:
+    if holder == "nodeSelector":
         return Advice(f"write {key}: {shown}")
-    if holder == _REQUIREMENTS:
+    if holder == "matchExpressions":
         fields = {"key": key, "operator": "In" if value else "Exists", "values": value and f"[{shown}]"}
     else:
-        operator = {"operator": "Equal" if value else "Exists"} if holder == _TOLERATIONS else {}
+        operator = {"operator": "Equal" if value else "Exists"} if holder == "tolerations" else {}
         fields = {"key": key, **operator, "value": value and shown, "effect": effect}
     stated = ", ".join(f"{name}: {part}" for name, part in fields.items() if part)
     return Advice(f"each part is a field of its own: {stated}")
 
 
-_CLASSIC_MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 _MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
 """Whether a name may have dots, by the API server's text about a name with characters that are not allowed."""
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
@@ -90,7 +86,6 @@ _LONGEST: Final = 253
 _WITHOUT_QUOTES: Final = InYaml(
     "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
 )
-_UNFILLED: Final = Advice("fill in the placeholder first, for example with envsubst")
 
 
 def hinted(problem: Problem, obj: Any) -> Problem:
@@ -99,7 +94,11 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
-    hint, fix = _UNFILLED if has_placeholder(obj, problem.path) else hint_of(problem, obj)
+    hint, fix = (
+        Advice("fill in the placeholder first, for example with envsubst")
+        if has_placeholder(obj, problem.path)
+        else hint_of(problem, obj)
+    )
     return problem._replace(hint=hint or problem.hint, fix=fix)
 
 
@@ -269,7 +268,7 @@ def _mode(problem: Problem, obj: Any) -> Advice:
     if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
         return Advice("All takes all matching devices: leave out count")
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
-    return Advice(f"{problem.value} {now}" if problem.value in _CLASSIC_MODES else "")
+    return Advice(f"{problem.value} {now}" if problem.value in {"Immediate", "WaitForFirstConsumer"} else "")
 
 
 def _if(condition: object, hint: str) -> Advice:

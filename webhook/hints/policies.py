@@ -22,7 +22,6 @@ _INSTEAD: Final = {
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
-_SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -43,7 +42,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             function, signature = issue.arguments
             sides = signature.arguments
             if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
-                return _SAME_TYPE
+                return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:

@@ -146,7 +146,6 @@ _SIMPLE: Final = re.compile(r"[\w.]+")
 """The name of a type without parameters."""
 _WORD: Final = re.compile(r"\w+")
 """The name of a type of CEL itself, which has no dot."""
-_ORDERING: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
 _COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
 _AS_CAPACITY: Final = f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
 _OF_CAPACITY: Final = 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
@@ -214,7 +213,6 @@ _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*=
 NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _OF_DOMAIN: Final = f'read an attribute as in device.attributes["{DRIVER}"].{{}}'
 _OF_DOMAINS: Final = f'{_OF_DOMAIN}, a capacity as in device.capacity["{DRIVER}"].{{0}}'.replace("{}", "{0}")
-_BEFORE_VALUES: Final = ("==", "!=", "[", ",")
 _BEFORE_TEXT: Final = re.compile(r"\.(?:startsWith|endsWith|contains|matches)\(\Z")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|(\[["']))(\w+)\b(?(2)["']\])(?!\.(?!\w+\())""")
 """A field that is read without its domain; the call of a method may follow."""
@@ -356,7 +354,7 @@ def _unknown(issue: Issue, expression: str) -> Advice:
     place = _place(issue)
     if issue.code == UNDECLARED:
         return _undeclared(name, place, expression)
-    if name in _UNSEEN:
+    if name in {"name", "node", "nodeName", "pool"}:
         return Advice("selectors read attributes and capacities, not the names of devices, pools and nodes")
     near = nearest(name, _FIELDS)
     return _near(name, near, place, expression) if near else Advice(_OF_DOMAINS.format(name))
@@ -369,10 +367,6 @@ def _near(name: str, near: str, place: int, expression: str) -> Advice:
     corrected = f"{expression[:start]}{near}{expression[start + len(name) :]}"
     fix = Fix("replace", corrected, safe=name.lower() == near.lower()) if is_there else None
     return Advice(f'did you mean "{near}"?', fix)
-
-
-_UNSEEN: Final = frozenset({"name", "node", "nodeName", "pool"})
-"""What selectors cannot read of a device."""
 
 
 _UNQUOTED: Final = re.compile(r"\w[-./\w]*+(?!\()")
@@ -388,7 +382,7 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
     if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
         return _near(name, near, place, expression)
     before = expression[:place].rstrip()
-    if before.endswith(_BEFORE_VALUES) or _BEFORE_TEXT.search(before):
+    if before.endswith(("==", "!=", "[", ",")) or _BEFORE_TEXT.search(before):
         match = _UNQUOTED.match(expression, place)
         whole = match[0].rstrip("-./") if match else name
         quoted = f'{expression[:place]}"{whole}"{expression[place + len(whole) :]}'
@@ -505,7 +499,7 @@ def _mismatch(issue: Issue) -> tuple[str, str]:
     if issue.code != NO_OVERLOAD:
         return _OTHERS.get(Issue(issue.code, issue.arguments), ""), ""
     function, (target, arguments) = issue.arguments
-    if function in _ORDERING and target in _METHODS:
+    if function in {"isGreaterThan", "isLessThan", "compareTo"} and target in _METHODS:
         return _METHODS[target]
     for functions, wanted, hint, example in _CALLS:
         if _is_call(issue, functions, wanted):

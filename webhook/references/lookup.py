@@ -187,9 +187,6 @@ class Surroundings:
             return []
         metadata = {**mapping(viewed, "metadata"), "namespace": namespace or "default"}
         found = apply_rules({**viewed, "metadata": metadata}, name, self._context)
-        return [_with_hint(problem).below(steps or (), steps or ()) for problem in found if problem.level == WARNING]
-
-
-def _with_hint(problem: Problem) -> Problem:
-    """Append the hint to the message: a warning has only a text."""
-    return problem._replace(message=f"{problem.message} ({problem.hint})") if problem.hint else problem
+        warnings = (each.below(steps or (), steps or ()) for each in found if each.level == WARNING)
+        # A warning has only a text.
+        return [each._replace(message=f"{each.message} ({each.hint})") if each.hint else each for each in warnings]

@@ -300,10 +300,10 @@ class Rule(NamedTuple):
 
     Args:
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
-        needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
-        level: The level of its findings.
         check: The function that checks an object.
         doc: Its text, for ``draguard explain``.
+        needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
+        level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
@@ -312,34 +312,24 @@ class Rule(NamedTuple):
 
     name: str
     kinds: tuple[str, ...]
-    needs: tuple[str, ...]
-    level: str
     check: Callable[[JSONObject, Context], Iterator[Problem]]
     doc: str
-    beside_devices: bool
-    of_reads: bool
-    of_field: bool
-    part: str
+    needs: tuple[str, ...] = ()
+    level: str = WARNING
+    beside_devices: bool = False
+    of_reads: bool = False
+    of_field: bool = False
+    part: str = ""
 
 
 RULES: Final[dict[str, Rule]] = {}
 
 
-def rule(
-    name: str,
-    *kinds: str,
-    needs: tuple[str, ...] = (),
-    level: str = WARNING,
-    beside_devices: bool = False,
-    of_reads: bool = False,
-    of_field: bool = False,
-    part: str = "",
-) -> Callable[[Check], Check]:
-    """Declare a rule; ``draguard explain`` shows its docstring. The arguments are those of :class:`Rule`."""
+def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
+    """Declare a rule with some facts, as :class:`Rule` has them; ``draguard explain`` shows its docstring."""
 
     def declare(check: Check) -> Check:
-        doc = check.__doc__ or ""
-        RULES[name] = Rule(name, kinds, needs, level, check, doc, beside_devices, of_reads, of_field, part)
+        RULES[name] = Rule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 
     return declare

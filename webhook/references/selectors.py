@@ -14,7 +14,7 @@ from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
-from webhook.deviceselectors.parts import TURNED, Parts, Read, parts_of, read_of, start_of
+from webhook.deviceselectors.parts import TURNED, Parts, Read, compared, parts_of, read_of, source_of, start_of
 from webhook.deviceselectors.reads import constants, depends_on_device, guarded, tested_origins, with_constant
 from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
 from webhook.drivers import Devices
@@ -108,23 +108,24 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
 
         conflict = each.parts.once(key, conflicting)
         if conflict and conflict.is_of_last:
-            message, hint = _contradiction(each.parts, conflict)
+            message, hint = _contradiction(conflict)
             yield finding(each.path, message, hint, "NeverHolds", start_of(conflict.conditions[-1].part))
 
 
-def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
+def _contradiction(conflict: Conflict) -> tuple[str, str]:
     """Describe a contradiction: the values wanted by two comparisons, or else the conditions as written."""
-    compared = [parts.comparison(each.part) for each in conflict.conditions]
-    subjects = {subject for subject, _ in compared}
+    conditions = [each.part for each in conflict.conditions]
+    sides = list(map(compared, conditions))
     never, hint = "the selector is never true", "use || or `in` to allow several values"
     if len({each.selector for each in conflict.conditions}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
-    if len(compared) == 1:
-        return f"{parts.written(conflict.conditions[0].part)} is false for every device: {never}", ""
+    if len(sides) == 1:
+        return f"{source_of(conditions[0])} is false for every device: {never}", ""
+    subjects = {source_of(subject) if subject else "" for subject, _ in sides}
     if len(subjects) == 1 and "" not in subjects:
-        wishes = [wish.removeprefix("== ") for _, wish in compared]
+        wishes = [wish.removeprefix("== ") for _, wish in sides]
         return f"{subjects.pop()} cannot be {' and '.join(wishes)}: {never}", hint
-    written = " and ".join(f"`{parts.written(each.part)}`" for each in conflict.conditions)
+    written = " and ".join(f"`{source_of(each)}`" for each in conditions)
     return f"{written} cannot hold together: {never}", ""
 
 
@@ -207,7 +208,6 @@ def _not_a_version(value: str) -> str:
 
 
 _CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
-_SOUGHT: Final = frozenset({"contains", "startsWith", "endsWith", "_==_"})
 
 
 @_rule_of_expressions("impossible-case")
@@ -217,7 +217,7 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
     """
     for node in parts.nodes:
-        if not isinstance(node, Call) or node.function not in _SOUGHT:
+        if not isinstance(node, Call) or node.function not in {"contains", "startsWith", "endsWith", "_==_"}:
             continue
         sides = [*([node.target] if node.target else []), *node.arguments]
         recased = next((each for each in sides if isinstance(each, Call) and each.function in _CASES), None)
@@ -245,7 +245,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFindi
             dotted.add(found[0].domain_offset)
             yield found[1]
             continue
-        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node, parts)):
+        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node)):
             yield found_in
         if (own := read_of(node)) and own.name in WRITTEN_TYPES and "." not in own.domain:
             yield _without_domain(own)
@@ -269,7 +269,7 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFindi
             yield _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
-def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
+def _in_value(node: Expression) -> _ExpressionFinding | None:
     """Report an attribute in the place of the list of ``in``; None for other calls."""
     if not isinstance(node, Call) or node.function != "@in":
         return None
@@ -277,7 +277,7 @@ def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
     read = read_of(of)
     if read is None or read.holder != "attributes":
         return None
-    item, written = parts.written(value), parts.written(of)
+    item, written = source_of(value), source_of(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
     hint = f"compare the whole value, as in {written} == {item}, or a part of a text: {written}.contains({item})"
     return _ExpressionFinding(message, hint, "Impossible", read.offset)

@@ -159,7 +159,10 @@ def reference_missing(cluster: Cluster) -> Iterator[Found]:
 def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
     namespace = namespace_of(workload)
-    kinds: dict[str, tuple[str, ...]] = {"Pod": ("spec",), "CronJob": _IN_CRON_JOB}
+    kinds: dict[str, tuple[str, ...]] = {
+        "Pod": ("spec",),
+        "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    }
     path: tuple[str | int, ...] = kinds.get(workload["kind"], ("spec", "template", "spec"))
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
@@ -184,9 +187,6 @@ def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str
                 hint = f"namespace {listed(elsewhere)} has one; pods use those of their own namespace only"
             message = f'{kind} "{name}" does not exist in namespace {namespace}, so that pods stay pending'
             yield (*here, NAMED_BY[kind]), message, hint
-
-
-_IN_CRON_JOB: Final = ("spec", "jobTemplate", "spec", "template", "spec")
 
 
 @rule("pod-bypassed-scheduler")

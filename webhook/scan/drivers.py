@@ -24,10 +24,6 @@ from webhook.simulation.workloads import is_for
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STARTING: Final = 300
 """How many seconds a pod, or a node, may take to start."""
-_OF_EVERY_NODE: Final = frozenset({"kubernetes.io/os", "kubernetes.io/arch"})
-"""The labels that say nothing about hardware of a node."""
-_WATCHED: Final = "monitoring"
-"""In the names of resources that only let pods look at hardware."""
 _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
 """Words of domains that say nothing about hardware."""
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
@@ -126,7 +122,10 @@ def _is_choosy(workload: JSONObject) -> bool:
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     every = (each for term in terms for each in items(term, "matchExpressions"))
     wanted = [text(each, "key") for each in every if text(each, "operator") not in {"NotIn", "DoesNotExist"}]
-    return not {*mapping(spec, "nodeSelector"), *wanted} <= _OF_EVERY_NODE
+    return not {*mapping(spec, "nodeSelector"), *wanted} <= {
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+    }  # which say nothing about hardware
 
 
 @rule("node-without-slices")
@@ -154,7 +153,9 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
         offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
         for resource in filter(is_extended, offered):
             for driver, of_driver in words.items():
-                is_same = len(of_driver & _words(resource)) > 1 and _WATCHED not in _words(resource)
+                is_same = len(of_driver & _words(resource)) > 1 and "monitoring" not in _words(
+                    resource
+                )  # which only lets pods look at hardware
                 if is_same and name_of(node) in cluster.slices_on[driver]:
                     offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
                     message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
@@ -167,12 +168,8 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(_SAME.get(each, each) for each in _WORD.findall(name.lower())) - _COMMON
 
 
-_GLOBAL: Final = frozenset({"uuid", "serial", "serialnumber"})
-"""The attributes, in lower case, that tell one piece of hardware from all others."""
 _LOCAL: Final = frozenset({"pcibusid", "pciaddress", "pciaddr", "deviceid"})
 """Those that tell it from others of its node."""
-_VAGUE: Final = "deviceid"
-"""The name that some drivers give to the number of a model."""
 _ADDRESS: Final = re.compile("^[^:]*:[^:]*:[^:]*$")
 """How PCI addresses look, such as ``0000:17:00.0``."""
 _PARENT: Final = "parent"
@@ -242,9 +239,9 @@ def _by_hardware(cluster: Cluster) -> dict[tuple[str, ...], list[Piece]]:
 def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
     """Return the identity of a device's hardware that an attribute states, such as its UUID; empty if none."""
     own, node = name.removeprefix(_PARENT), device.node_name
-    if own in _GLOBAL:
+    if own in {"uuid", "serial", "serialnumber"}:
         return "uuid", value
-    is_vague = own == _VAGUE and not _ADDRESS.search(value)
+    is_vague = own == "deviceid" and not _ADDRESS.search(value)
     return ("pci", node, value.lower()) if own in _LOCAL and node and not is_vague else ()
 
 

@@ -20,8 +20,6 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
 
-_MODULES: Final = ("drivers", "claims", "classes")
-"""The modules with rules, in the order of the report."""
 _OF_REFERENCES: Final = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
@@ -75,7 +73,7 @@ def rule(name: str, level: str = WARNING) -> Callable[[Check], Check]:
 @cache
 def every_rule() -> dict[str, Rule]:
     """Return all rules, in the order of the report."""
-    for module in _MODULES:
+    for module in ("drivers", "claims", "classes"):  # in the order of the report
         import_module(f"webhook.scan.{module}")
     return RULES
 

@@ -428,8 +428,6 @@ _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
-_NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
-"""Words in its reasons for which there is no simulation."""
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -636,7 +634,11 @@ class _Pending:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
         volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
         yield from volumes
-        if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
+        if (
+            not volumes
+            and _NO_DEVICES not in words
+            and any(each in words for each in ("volume", "topology spread constraints", "affinity rules"))
+        ):
             what, refs = self._of_other_pods(words)
             yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
 
@@ -762,7 +764,9 @@ class _Pending:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
-        hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")
+        hint = next(
+            (each for rule in ("not-published", "attribute-not-of-driver") for each in self.scene.rule(rule, claim)), ""
+        )
         return Cause(
             f"the selector of {which} reads attribute {missing}, which a device does not have"
             f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
@@ -891,10 +895,6 @@ class _Pending:
             (*refs, *self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
             (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
-
-
-_OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
-"""The rules about attributes that a selector reads in vain."""
 
 
 def _words(said: str) -> str:
