@@ -141,16 +141,12 @@ def _common_name(text: str) -> x509.Name:
 
 
 def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    others = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")  # ECDSA encrypts nothing
     return x509.KeyUsage(
         digital_signature=not authority,
-        content_commitment=False,
-        key_encipherment=False,  # an ECDSA key signs the handshake and encrypts nothing
-        data_encipherment=False,
-        key_agreement=False,
         key_cert_sign=authority,
         crl_sign=authority,
-        encipher_only=False,
-        decipher_only=False,
+        **dict.fromkeys((*others, "encipher_only", "decipher_only"), False),
     )
 
 
@@ -239,8 +235,9 @@ def issue(
             authority is unusable or ends before the serving certificate would; writing fails.
     """
     alternatives = alternative_names(names)
-    _check_days("the serving certificate", days)
-    _check_days("the certificate authority", ca_days)
+    for what, each in (("the serving certificate", days), ("the certificate authority", ca_days)):
+        if not 1 <= each <= MOST_DAYS:
+            raise CertificateError(f"{what} cannot be valid for {each} days: give 1 to {MOST_DAYS}")
     now = _now()
     until = now + timedelta(days=days)
     kept = None if force else _existing(directory, now, until)
@@ -308,11 +305,6 @@ def ca_bundle(path: Path) -> str:
 
 def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
-
-
-def _check_days(what: str, days: int) -> None:
-    if not 1 <= days <= MOST_DAYS:
-        raise CertificateError(f"{what} cannot be valid for {days} days: give 1 to {MOST_DAYS}")
 
 
 def _existing(directory: Path, now: datetime, until: datetime) -> Certified | None:

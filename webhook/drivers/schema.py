@@ -27,6 +27,7 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
 from webhook.drivers.rules import Fault
+from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
 from webhook.spelling import nearest
@@ -259,8 +260,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
         yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
-        hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
-        fix = Fix("replace", near, safe=False) if near else None
+        hint, fix = renamed(near) if near else Advice(f"write {' or '.join(expected)}")
         yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
@@ -392,7 +392,7 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 def _near(schema: Schema, value: Any) -> Advice:
     near = _meant(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
-    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
+    return renamed(near) if near else Advice()
 
 
 def _size(value: Any) -> tuple[int, str]:

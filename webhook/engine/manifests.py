@@ -14,7 +14,7 @@ from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of
-from webhook.problem import ERROR, NOT_DECODED, WARNING, Fix, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     if find(version, kind) is not None:
         return []
     from webhook.api.unserved import no_match  # most objects are of known kinds
+    from webhook.hints.names import renamed
     from webhook.policy.manifest.kinds import meant
 
     near = meant(version, kind)
@@ -233,8 +234,8 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT)
     message = f'no matches for kind "{kind}" in version "{version}"'
-    fix = Fix("replace", near, safe=False)
-    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, f'did you mean "{near}"?', fix=fix)]
+    hint, fix = renamed(near)
+    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
 
 
 def _has_claims(obj: dict[str, Any]) -> bool:

@@ -23,7 +23,6 @@ from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
-from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
 
@@ -176,7 +175,7 @@ class Sender:
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
-        policies = self._at(release_of(kubernetes) if kubernetes else self._release(obj))
+        policies = self._for(obj, kubernetes)
         request = request_of(
             obj,
             old if isinstance(old, dict) else None,
@@ -189,9 +188,7 @@ class Sender:
 
     def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
         """List why the API server cannot decode a manifest, so that no policy is asked about it."""
-        if not isinstance(obj, dict):
-            return []
-        return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
+        return undecodable(obj, self._for(obj, kubernetes).kinds) if isinstance(obj, dict) else []
 
     def refusals(self, change: Change) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
@@ -210,12 +207,13 @@ class Sender:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
 
-    def _release(self, obj: Mapping[str, Any]) -> Release:
+    def _for(self, obj: Mapping[str, Any], kubernetes: str | None) -> PolicySet:
+        """Return the policies with the kinds of a release; by default of their own, or the newest that has the kind."""
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.default
-
-    def _at(self, minor: Release) -> PolicySet:
-        """Return the policies with the kinds of a release."""
+        if kubernetes:
+            minor = release_of(kubernetes)
+        elif known is not None and not known.since <= minor <= known.until:
+            minor = known.default
         if minor not in self._sets:
             policies = load(self._manifests, minor, namespace=self._namespace)
             self._sets[minor] = policies.beside(self._others, self._namespace)

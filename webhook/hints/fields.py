@@ -18,7 +18,7 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.hints import selectors
-from webhook.hints.names import in_place, listed, well_formed
+from webhook.hints.names import in_place, listed, renamed, well_formed
 from webhook.objects import items, text
 from webhook.patterns import Pattern
 from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
@@ -119,7 +119,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         same = _SAME.get(written.lower(), "")
         meant = certain(written, allowed) or (same if same in allowed else "")
         near = meant or nearest(written, allowed)
-        return _rename(near, safe=bool(meant)) if near else Advice()
+        return renamed(near, safe=bool(meant)) if near else Advice()
     if not allowed and problem.detail in _MISNAMED:
         return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=_MISNAMED[problem.detail])
     return Advice()
@@ -136,10 +136,6 @@ _SAME: Final = {
     **dict.fromkeys(("=", "==", "in"), "Equal"),
 }
 """Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
-
-
-def _rename(name: str, *, safe: bool = True) -> Advice:
-    return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
@@ -181,7 +177,7 @@ def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
         hint = f'containers name the request alone, whichever alternative is allocated: "{first}"'
         return Advice(hint, Fix("replace", first))
     if field == "deviceClassName" and last and first:  # the name of an extended resource, such as nvidia.com/gpu
-        return _rename(f"{last}.{first}".lower(), safe=False)
+        return renamed(f"{last}.{first}".lower())
     if field in SOURCES and last:
         return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
     return None
@@ -192,7 +188,7 @@ def _version(problem: Problem, obj: Any) -> Advice:
     if not isinstance(written, str):  # YAML reads 1.10 as 1.1
         return Advice('write three numbers, in quotes, as in "1.2.0"')
     near = near_semver(written)
-    return _rename(near, safe=False) if near else Advice()
+    return renamed(near) if near else Advice()
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
@@ -204,7 +200,7 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     resource = str(problem.path[-1])
     near, is_certain = near_quantity(written, resource) if isinstance(written, str) else ("", False)
     if near:
-        return _rename(near, safe=is_certain)
+        return renamed(near, safe=is_certain)
     is_counted = "/" in resource and "resources" in problem.path
     return Advice("write a whole number" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
 
@@ -251,11 +247,11 @@ def _domain(problem: Problem, obj: Any) -> Advice:
     stated, slash, own = name.rpartition("/")
     if slash:
         respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-        return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
+        return renamed(f"{stated}/{respelt}") if own and respelt != own else Advice()
     if standard := _STANDARD.get(name.lower()):
-        return _rename(f"{STANDARD_DOMAIN}/{standard}", safe=False)
+        return renamed(f"{STANDARD_DOMAIN}/{standard}")
     if domain := selectors.only_domain(obj):
-        return _rename(f"{domain}/{name}", safe=False)
+        return renamed(f"{domain}/{name}")
     return Advice(f"{selectors.NAME_DOMAIN}: {selectors.DRIVER}/{name}")
 
 

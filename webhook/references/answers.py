@@ -11,9 +11,9 @@ from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import allocation_of, requests_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, Problem, value_at
+from webhook.problem import ERROR, value_at
 from webhook.references.allocation import without_sharing
-from webhook.references.lookup import every_rule
+from webhook.references.lookup import every_rule, told
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Placement, Scheduler, Settings
@@ -56,7 +56,7 @@ class Annotated(Answers):
         why["notes"] += refusals
         # References to objects that do not exist, and to requests that a scheduled pod's claims do not have.
         found = every_rule()["request-not-found"].check(placement.pod, self._context)
-        unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): _text(problem) for problem in found}
+        unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): told(problem) for problem in found}
         when = "scheduled, but" if is_scheduled else "once scheduled,"
         why["notes"] += [
             f"{when} container {name} gets no devices: {said.replace(WITHOUT_DEVICES, '')}"
@@ -64,7 +64,7 @@ class Annotated(Answers):
         ]
         if is_scheduled:
             why["withoutDevices"] += unseen
-            why["notes"] += map(_text, every_rule()["claim-not-used"].check(placement.pod, self._context))
+            why["notes"] += map(told, every_rule()["claim-not-used"].check(placement.pod, self._context))
             return answer
         counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
         claims = placement.claims if counts and not any(counts) else ()
@@ -87,7 +87,7 @@ class Annotated(Answers):
     def _of_names(self, placement: Placement, classes: Iterable[JSONObject]) -> Iterator[str]:
         for device_class in classes:
             for problem in every_rule()["selects-nothing"].check(device_class, self._context):
-                yield f"DeviceClass {name_of(device_class)}: {_text(problem)}"
+                yield f"DeviceClass {name_of(device_class)}: {told(problem)}"
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
         for kind, obj in (("Pod", placement.pod), *claims):
             for rule in map(every_rule().__getitem__, _CAUSES):
@@ -96,11 +96,7 @@ class Annotated(Answers):
                         named = namespace_of(obj), str(value_at(obj, problem.path))
                         # Of a claim that the API server has refused, a note says why it is not there.
                         if rule.name != "claim-not-found" or named not in self._cluster.refused:
-                            yield _text(problem)
-
-
-def _text(problem: Problem) -> str:
-    return ": ".join(filter(None, (problem.message, problem.hint)))
+                            yield told(problem)
 
 
 def simulate(

@@ -8,11 +8,11 @@ from typing import Final
 from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
-from webhook.hints.names import instead
+from webhook.hints.names import instead, renamed
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, mapping
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Problem
+from webhook.problem import Problem
 from webhook.references.rules import Context, contents_of_class, drivers_of, finding, rule
 
 
@@ -60,7 +60,7 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
             published = [each.capacity[name] for each in contents if name in each.capacity] if contents else None
             if published and (meant := _meant(number, unit, published)):
                 least = min(decode_quantity(each["value"]) for each in published)
-                advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
+                advice = renamed(meant)
                 message = f"{asks} {written}, and each device of the class has {least} or more"
                 yield finding(path, message, advice, "NoUnit")
             elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(str(written)) < _LEAST:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from webhook.drivers import built_in
-from webhook.hints.names import in_expression, in_place, listed
+from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
-from webhook.problem import Advice, Fix, Meant, Problem
+from webhook.problem import Advice, Problem
 from webhook.references.rules import Context, Steps, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import mistyped
 
@@ -262,7 +262,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for path, name in _names(obj, context):
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
-            advice = Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
+            advice = renamed(meant)
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
     for path, selector in _selectors(obj, context):
         for name in sorted(drivers_of([selector], context)):

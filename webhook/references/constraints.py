@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from webhook.drivers import Profile
-from webhook.hints.names import listed
+from webhook.hints.names import listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, items, number, text, texts
-from webhook.problem import NOTE, Advice, Fix, Meant, Problem, value_at
+from webhook.problem import NOTE, Advice, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, Steps, drivers_of_request, finding, rule
 from webhook.spelling import nearest
@@ -152,6 +152,6 @@ def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advic
     elif len(domains) == 1:
         meant = f"{domains[0]}/{constraint.name}"
     if meant:
-        return Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
+        return renamed(meant)
     full = sorted(f"{domain}/{name}" for domain, name in known)
     return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

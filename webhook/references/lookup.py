@@ -121,6 +121,11 @@ def every_rule() -> dict[str, Rule]:
     return dict(sorted(RULES.items(), key=lambda item: _place(item[1])))
 
 
+def told(problem: Problem) -> str:
+    """Write a finding with its hint, on one line."""
+    return ": ".join(filter(None, (problem.message, problem.hint)))
+
+
 @cache
 def _declare(*modules: str) -> None:
     """Declare the rules of modules, by importing them."""

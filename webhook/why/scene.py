@@ -14,9 +14,9 @@ from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, requests_of, source, sources_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.problem import Problem, value_at
+from webhook.problem import value_at
 from webhook.records import NamedTuple
-from webhook.references.lookup import every_rule
+from webhook.references.lookup import every_rule, told
 from webhook.release import Release
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
@@ -189,13 +189,12 @@ class Scene(Stored):
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
         """Yield the findings of a reference rule in an object, as texts."""
-        for problem in every_rule()[name].check(obj, self.context):
-            yield _said(problem)
+        return map(told, every_rule()[name].check(obj, self.context))
 
     def places(self, name: str, obj: JSONObject) -> list[tuple[JSONObject, str]]:
         """Return a rule's findings in an object as texts, each with the item it is about, such as ``spec.x[0]``."""
         found = every_rule()[name].check(obj, self.context)
-        return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
+        return [(value_at(obj, problem.path[:3]), told(problem)) for problem in found]
 
     def uncollected(self, obj: JSONObject) -> str:
         """Return a kind that is not known, though other objects tell that the cluster has some; empty without one.
@@ -283,10 +282,6 @@ class Scene(Stored):
             kind, is_namespaced = _AS_QUOTED.get(stated.lower(), (stated, False))
             found.append(Ref(kind, name, namespace if is_namespaced else ""))
         return tuple(found)
-
-
-def _said(problem: Problem) -> str:
-    return ": ".join(filter(None, (problem.message, problem.hint)))
 
 
 def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
