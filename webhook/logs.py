@@ -71,8 +71,7 @@ class Lines(QueueHandler):
 
     def __init__(self, file: int = 2, waiting: int = _WAITING) -> None:
         super().__init__(SimpleQueue())  # whose put() a signal handler may interrupt that logs, too
-        self._file = file
-        self._limit = waiting
+        self._file, self._limit = file, waiting
         self.begin()
 
     def begin(self) -> None:
@@ -130,9 +129,7 @@ class BoundedLog:
     """
 
     def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
-        self._log = log
-        self._clock = clock
-        self._allowed = _AT_ONCE
+        self._log, self._clock, self._allowed = log, clock, _AT_ONCE
         self._checked_at = clock()
         self._left_out = 0
 

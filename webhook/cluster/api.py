@@ -137,9 +137,7 @@ class Api:
     """
 
     def __init__(self, account: Path, server: str = "", seconds: float = 0) -> None:
-        self._account = account
-        self._server = server
-        self._seconds = seconds
+        self._account, self._server, self._seconds = account, server, seconds
         self.ended = Event()
         """Ends requests."""
         self.now = datetime.now(UTC)

@@ -72,8 +72,7 @@ class SuiteError(ValueError):
 
     def __init__(self, path: Path, text: str) -> None:
         super().__init__(f"{path}: {text}" if path else text)
-        self.path = path
-        self.text = text
+        self.path, self.text = path, text
         self.others: tuple[SuiteError, ...] = ()
         """Further errors, found at the same time."""
 

@@ -123,11 +123,8 @@ class Context:
         profiles: Mapping[str, Profile] | None = None,
         catalog: Catalog | None = None,
     ) -> None:
-        self.inventory = inventory
-        self.release = release
-        self.gates = gates
-        self._profiles = profiles or {}
-        self._catalog = catalog
+        self.inventory, self.release, self.gates = inventory, release, gates
+        self._profiles, self._catalog = profiles or {}, catalog
         self.passes_over_devices = False
         self.checking: Budget | None = None
         """The budget for checking parameters; None if it counts towards the budget of the review."""
@@ -273,15 +270,12 @@ class Context:
 
     def profile(self, driver: str) -> Profile | None:
         """Return the profile of a driver; None if there is none."""
-        if driver in self._profiles:
-            return self._profiles[driver]
-        return profile_of(driver)
+        return self._profiles.get(driver) or profile_of(driver)
 
     def driver_of_class(self, name: str) -> str:
         """Return the driver that installs a device class; empty if unknown."""
-        if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
-            return own
-        return driver_of_class(name)
+        own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")
+        return own or driver_of_class(name)
 
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
