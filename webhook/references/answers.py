@@ -12,7 +12,7 @@ from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import allocation_of, requests_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, value_at
-from webhook.references.allocation import without_sharing
+from webhook.references.devices import without_sharing
 from webhook.references.lookup import every_rule, told
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context

@@ -33,11 +33,11 @@ _OF_OTHERS: Final[Mapping[str, str]] = {
 }
 """The modules with rules about the other kinds, which a claim or class does not need."""
 _ORDER: Final = (
-    *("claims", "parameters", "constraints"),  # imported with this package: they import little else
+    *("claims", "parameters"),  # imported with this package: they import little else
     *("capacities", "taints"),  # these and the last import the allocator
     *dict.fromkeys(_OF_OTHERS.values()),
-    *("attributes", "selectors"),  # these import the CEL engine, which most objects do not need
-    *("devices", "allocation"),
+    "selectors",  # imports the CEL engine, which most objects do not need
+    "devices",
 )
 """All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 
@@ -112,7 +112,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
     if any(items(each, "tolerations") for each in contents):
         _declare("taints")  # which few requests tolerate
     if _has_selectors(obj.get("spec")):
-        _declare("attributes", "selectors")
+        _declare("selectors")
 
 
 def every_rule() -> dict[str, Rule]:

@@ -387,9 +387,9 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     """Return the drivers that selectors insist on; more than one if they contradict each other."""
     if not any(".driver" in text(each, "cel", "expression") for each in selectors):
         return set()
-    from webhook.deviceselectors import reads  # most objects have no such selectors
+    from webhook.deviceselectors import parts  # most objects have no such selectors
 
-    return reads.drivers_of(selectors, context.release, context.gates)
+    return parts.drivers_of(selectors, context.release, context.gates)
 
 
 def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:

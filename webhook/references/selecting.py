@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
-from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS, is_noted
 from webhook.objects import JSONObject, items, text

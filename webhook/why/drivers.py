@@ -8,8 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Slice
 from webhook.api.dra.names import STANDARD_DOMAIN
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers_of, reads
+from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory.affinity import required, wants
