@@ -356,10 +356,9 @@ class Server:
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
         if known.kind == "Event" and self._reader:  # not for all to be kept
             return self._events(everywhere, within if where.namespace else "", typed, where)
-        if not (where.namespace and known.namespaced):
-            return Part(known.kind, self._objects(everywhere, typed))
-        if where.only:
-            return Part(known.kind, self._objects(within, typed))
+        is_whole = not (where.namespace and known.namespaced)
+        if is_whole or where.only:
+            return Part(known.kind, self._objects(everywhere if is_whole else within, typed))
         try:
             return Part(known.kind, self._objects(everywhere, typed))
         except Forbidden:

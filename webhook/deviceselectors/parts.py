@@ -630,8 +630,7 @@ def presence_test(root: Expression, name: Name) -> str:
 
     A condition that denies a value, such as ``x != "a"``, is meant to hold for a device that has none.
     """
-    first = _first(root, {name})
-    return first[1] if first else ""
+    return _first(root, {name})[2]
 
 
 def _open(node: Expression, names: Collection[Name]) -> list[Read]:
@@ -639,32 +638,27 @@ def _open(node: Expression, names: Collection[Name]) -> list[Read]:
     return [each for each in reads(node) if not each.is_guarded and each[:3] in names]
 
 
-class _Condition(NamedTuple):
-    """A condition that ``&&``, ``||``, ``?:`` or ``!`` join.
+def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, str, str]:
+    """Find the first condition that reads one of the names without a guard, and the test that it needs, if it does.
 
-    Args:
-        parent: The function that joins it; empty if it stands alone.
-        is_denied: Whether the selector asks for the condition to be false.
+    Returns:
+        The condition, the function that joins it, empty if it stands alone, and the test; empty if there is none.
     """
-
-    node: Expression
-    parent: str = ""
-    is_denied: bool = False
-
-
-def _first(root: Expression, names: Collection[Name]) -> tuple[_Condition, str] | None:
-    """Find the first condition that reads one of the names without a guard, and the test that it needs."""
     wanted = _open(root, names)
     if not wanted:
-        return None
-    holder, domain, name = wanted[0][:3]
-    offset = wanted[0].offset
-    found = next(each for each in _conditions(root) if any(read.offset == offset for read in reads(each.node)))
+        return root, "", ""
+    (holder, domain, name), offset = wanted[0][:3], wanted[0].offset
+    node, parent, is_denied = next(
+        each for each in _conditions(root) if any(read.offset == offset for read in reads(each[0]))
+    )
     test = f'has(device.{holder}["{domain}"].{name})'
-    return found, f"!{test} || " if _holds_if_absent(found.node, is_denied=found.is_denied) else f"{test} && "
+    return node, parent, f"!{test} || " if _holds_if_absent(node, is_denied=is_denied) else f"{test} && "
 
 
-def _conditions(node: Expression, parent: str = "", *, is_denied: bool = False) -> Iterator[_Condition]:
+def _conditions(
+    node: Expression, parent: str = "", *, is_denied: bool = False
+) -> Iterator[tuple[Expression, str, bool]]:
+    """Yield the conditions that ``&&``, ``||``, ``?:`` or ``!`` join, by which function, and whether each is denied."""
     if isinstance(node, Call) and node.function in {AND, OR, CONDITIONAL}:
         for place, each in enumerate(node.arguments):
             is_asked = place == 0 and node.function == CONDITIONAL
@@ -674,7 +668,7 @@ def _conditions(node: Expression, parent: str = "", *, is_denied: bool = False) 
     if isinstance(inner, Call) and inner.function in {AND, OR, CONDITIONAL}:
         yield from _conditions(inner, is_denied=not is_denied)
     else:
-        yield _Condition(node, parent, is_denied)
+        yield node, parent, is_denied
 
 
 def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
@@ -698,10 +692,10 @@ def _with_presence_test(
     Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
     the other, from the first name or constant back to the operator before the condition.
     """
-    first = _first(root, names)
-    if first is None:
+    node, parent, test = _first(root, names)
+    if not test:
         return ""
-    (node, parent, _), test = first
+
     before = len(_open(root, names))
     start = min(each.offset for each in within(node))
     for place in islice(_places(expression, start), _MOST_PLACES):

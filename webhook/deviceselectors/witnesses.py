@@ -49,19 +49,12 @@ class Condition(NamedTuple):
     part: Expression
 
 
-class Conflict(NamedTuple):
-    """Conditions that cannot hold together: one by itself, two, or more.
+def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
+    """Find conditions that no device can meet together: one by itself, two, or more.
 
-    Args:
-        is_of_last: Whether one of them belongs to the last selector, so that the others do not contradict each other.
+    Returns:
+        The conditions; none if there are none, if it is unknown, or if the last selector is not in the conflict.
     """
-
-    conditions: tuple[Condition, ...]
-    is_of_last: bool
-
-
-def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or if it is unknown."""
     for path, conditions in by_value(selectors).items():
         telling = [each for each in conditions if not is_presence(each.part)]  # any value meets the others
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
@@ -72,8 +65,8 @@ def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
             continue
         holding = {each: _holding(each, path, tried, selectors) for each in known}
         if found := _least(known, holding, limit):
-            return Conflict(found, is_of_last=found[-1].selector == len(selectors) - 1)
-    return None
+            return found if found[-1].selector == len(selectors) - 1 else ()
+    return ()
 
 
 def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:

@@ -168,13 +168,6 @@ def try_policies(
     return Trial(findings)
 
 
-class _Failure(NamedTuple):
-    """An expression that fails, and why."""
-
-    problem: Problem
-    fault: Fault | None = None
-
-
 class _Trials:
     """Evaluates policies for small objects.
 
@@ -188,8 +181,8 @@ class _Trials:
         self.tried = [policy for policy in policies.policies if policy.param_kind is None]
         self.spent = 0
 
-    def failing(self, policy: Policy) -> Iterator[_Failure]:
-        """Evaluate a policy for the objects, and yield what fails."""
+    def failing(self, policy: Policy) -> Iterator[tuple[Problem, Fault | None]]:
+        """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
         for subject in self._objects:
@@ -201,19 +194,19 @@ class _Trials:
                 budget = Budget(DOCUMENT, is_offline=True)
                 request = request_of(new, old, kinds=alone.kinds)
                 verdict = evaluate(request, alone, budget=budget)
-                for failure in _failures(policy, verdict.decisions, subject, doing):
-                    is_met = failure.problem.path in reported
+                for problem, fault in _failures(policy, verdict.decisions, subject, doing):
+                    is_met = problem.path in reported
                     # Of an object that is made of its type alone, an expression may miss a field that valid ones have.
-                    missing = subject.is_derived and _missing(failure.fault)
+                    missing = subject.is_derived and _missing(fault)
                     if not is_met and (not missing or missing in _OF_METADATA):
-                        reported.add(failure.problem.path)
-                        yield failure
+                        reported.add(problem.path)
+                        yield problem, fault
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
-                        yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
+                        yield Problem(WARNING, "makes-invalid", "", path, message + refusal), None
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
@@ -258,7 +251,9 @@ class _Trials:
         return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 
 
-def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:
+def _failures(
+    policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str
+) -> Iterator[tuple[Problem, Fault | None]]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
         fault = decision.fault
@@ -268,7 +263,7 @@ def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, 
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
             message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
             hint = _hint(fault, subject, doing)
-            yield _Failure(Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault)
+            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
@@ -277,7 +272,7 @@ def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, 
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = _guard(fault, subject, doing) if fault else ""
             path = Path((*decision.path[:-1], "messageExpression"))
-            yield _Failure(Problem(level, "fails-on-valid", "", path, text, hint), fault)
+            yield Problem(level, "fails-on-valid", "", path, text, hint), fault
 
 
 def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:

@@ -176,15 +176,14 @@ def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None)
     very name. What newer releases serve comes first.
     """
     steps = [step.casefold() for step in path]
-    wanted = [{step, f"{step}s"} for step in steps]
 
     def is_other(place: FieldPlace) -> bool:
         return place.path[-1].casefold() != steps[-1]
 
     found = []
     for place in _places(among, release):
-        last = place.path[-len(wanted) :]
-        if len(last) == len(wanted) and all(step.casefold() in each for step, each in zip(last, wanted, strict=True)):
+        last = [step.casefold() for step in place.path[-len(steps) :]]
+        if len(last) == len(steps) and all(one in {step, f"{step}s"} for one, step in zip(last, steps, strict=True)):
             found.append(place)
     found.sort(key=lambda place: (-place.kind.served.until, is_other(place)))
     return [] if all(map(is_other, found)) else found
@@ -238,13 +237,10 @@ def _spellings(api_version: str) -> tuple[str, str]:
 
 def _find(meant: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
     """Find a field in the newest version of a kind that has it."""
-    complaints = []
-    for kind in meant:
-        place = _walk(kind, path, release)
-        if not isinstance(place, str):
-            return place
-        complaints.append(place)
-    raise UnknownNameError(complaints[0] + _other_path(meant[0], path))
+    places = [_walk(kind, path, release) for kind in meant]
+    if found := [each for each in places if not isinstance(each, str)]:
+        return found[0]
+    raise UnknownNameError(f"{places[0]}{_other_path(meant[0], path)}")
 
 
 def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlace | str:

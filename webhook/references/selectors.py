@@ -7,7 +7,7 @@ some: only an expression that can work is worth a guard.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import wraps
 from typing import Any, Final
@@ -34,7 +34,7 @@ from webhook.deviceselectors.parts import (
     tested_origins,
     with_constant,
 )
-from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
+from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
@@ -400,22 +400,22 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
         before = [text(one, "cel", "expression") for one in (*each.around, *each.own[: each.place])]
         key = "\0".join(("conflict", *before))
 
-        def conflicting(parts: Parts, before: Iterable[str] = before) -> Conflict | None:
+        def conflicting(parts: Parts, before: Iterable[str] = before) -> tuple[Condition, ...]:
             known = (parts_of(one, context.release, context.gates) for one in before)
             return conflict_of([*filter(None, known), parts])
 
         conflict = each.parts.once(key, conflicting)
-        if conflict and conflict.is_of_last:
+        if conflict:
             message, hint = _contradiction(conflict)
-            yield finding(each.path, message, hint, "NeverHolds", start_of(conflict.conditions[-1].part))
+            yield finding(each.path, message, hint, "NeverHolds", start_of(conflict[-1].part))
 
 
-def _contradiction(conflict: Conflict) -> tuple[str, str]:
+def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     """Describe a contradiction: the values wanted by two comparisons, or else the conditions as written."""
-    conditions = [each.part for each in conflict.conditions]
+    conditions = [each.part for each in conflict]
     sides = list(map(compared, conditions))
     never, hint = "the selector is never true", "use || or `in` to allow several values"
-    if len({each.selector for each in conflict.conditions}) > 1:
+    if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
     if len(sides) == 1:
         return f"{source_of(conditions[0])} is false for every device: {never}", ""

@@ -480,20 +480,12 @@ def helps(scene: Scene, found: Found) -> tuple[str, ...]:
 # -- gangs
 
 
-class _Gang(NamedTuple):
-    """A PodGroup whose pods are bound together.
+def _gang(scene: Scene, pod: JSONObject) -> tuple[Ref, list[JSONObject], int] | Cause | None:
+    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none.
 
-    Args:
-        least: How many pods are bound at once.
+    Returns:
+        The PodGroup whose pods are bound together, its pods, and how many are bound at once.
     """
-
-    group: JSONObject
-    pods: list[JSONObject]
-    least: int
-
-
-def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
-    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none."""
     name, namespace = text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod)
     if not name:
         return None
@@ -507,27 +499,25 @@ def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
     pods = [each for each in scene.inventory.all("Pod") if namespace_of(each) == namespace and not has_ended(each)]
     pods = [each for each in pods if text(each, "spec", "schedulingGroup", "podGroupName") == name]
     if len(pods) < least:
-        return Cause(
-            f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together",
-            (ref,),
-            (f"create {least - len(pods)} more pods of the group, or lower its minCount",),
-        )
-    return _Gang(group, sorted(pods, key=name_of), least)
+        said = f"{len(pods)} of the {least} pods (minCount) exist that are scheduled together"
+        helps = (f"create {least - len(pods)} more pods of the group, or lower its minCount",)
+        return Cause(f"{ref} is not complete: {said}", (ref,), helps)
+    return ref, sorted(pods, key=name_of), least
 
 
-def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
+def _of_gang(scene: Scene, gang: tuple[Ref, list[JSONObject], int], asked: JSONObject) -> Found | None:
     """Say which pod of a gang finds no devices; None if enough pods find some.
 
     Args:
         asked: The pod that is asked about.
     """
-    fitting, ref = 0, ref_of(gang.group)
+    (ref, pods, least), fitting = gang, 0
 
     def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
-        said = f"{ref} needs devices for {gang.least} pods together: pod {name_of(pod)} {what}: {cause.text}"
+        said = f"{ref} needs devices for {least} pods together: pod {name_of(pod)} {what}: {cause.text}"
         return cause._replace(text=said, about=(ref, *cause.about), names_pod=pod is asked)
 
-    for each in gang.pods:
+    for each in pods:
         if text(each, "spec", "nodeName"):
             fitting += 1
             continue
@@ -536,9 +526,9 @@ def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
             return Found([told(each, blocking, "waits for its claim")])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
-            if fitting >= gang.least:
+            if fitting >= least:
                 return None
-            found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
+            found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
             first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
             return Found([first, *found.causes[1:]], found.placement)
         fitting += 1
