@@ -131,7 +131,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | No
 def _renamed(cluster: Cluster, needs: Needs) -> Iterator[Change]:
     """Correct the names of resources that neither classes nor nodes provide."""
     wanted = [name for name in needs.demand.requests if is_extended(name) and not cluster.extended.has(name)]
-    known = {*cluster.extended.names, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
+    known = {*cluster.extended.classes, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
     for name in wanted:
         if name not in known and (meant := nearest(name, known)):
             edit = _in_containers(name, "", partial(_renaming, name, meant))
