@@ -1,7 +1,5 @@
 """Profiles of drivers: those that come with draguard, those of users, and their effects."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib import import_module
@@ -192,9 +190,9 @@ def test_what_a_driver_refuses(driver: str, parameters: Any, fault: str) -> None
             "unknown type int; known are array, boolean, integer",
         ),
         ({"driver": "a", "parameters": {"schema": {"gate": "B"}}}, "B is not among the gates"),
-        ({"driver": "a", "kindAttribute": 3}, "^kindAttribute: must be a text$"),
+        ({"driver": "a", "kindAttribute": 3}, "^kindAttribute: must be a string$"),
         ({"driver": "a", "isOpen": "no"}, "^isOpen: must be true or false$"),
-        ({"driver": "a", "classes": {"b": 1}}, r"^classes\.b: must be a text$"),
+        ({"driver": "a", "classes": {"b": 1}}, r"^classes\.b: must be a string$"),
         ({"driver": "a", "gates": {"B": "no"}}, r"^gates\.B: must be true or false$"),
         ({"driver": "a", "gates": {"3": True}}, "^gates: 3 is not a name of a feature gate$"),
         (
@@ -600,7 +598,7 @@ class TestRules:
             ([1], r"rules\[0\]: must be a map"),
             ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
             ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
-            ([{"rule": 1}], r"rules\[0\]\.rule: must be a text"),
+            ([{"rule": 1}], r"rules\[0\]\.rule: must be a string"),
             ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
             ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
             ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
@@ -679,3 +677,65 @@ class TestRules:
         (found,) = findings("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=asked)
         assert found["rule"] == "refused-by-driver"
         assert "no further validation rules will be run due to call cost exceeds limit" in found["message"]
+
+
+class TestMistypedNames:
+    @staticmethod
+    def claim(class_name: str, driver: str) -> str:
+        config = [{"opaque": {"driver": driver, "parameters": {}}}]
+        return json.dumps(claim({"name": "gpu", "exactly": {"deviceClassName": class_name}}, config=config))
+
+    @each_row(
+        ("class_name", "driver", "found"),
+        [
+            ("gpu.nvdia.com", "gpu.example.org", ["gpu.nvidia.com"]),
+            ("mig.nvdia.com", "gpu.itnel.com", ["mig.nvidia.com", "gpu.intel.com"]),
+            ("guadi.intel.com", "gpu.example.org", ["gaudi.intel.com"]),
+            ("gpu.nvidia.com", "gpu.example.org", []),
+            ("gpus", "npu.intel.com", []),
+            ("vgpu.nvidia.com", "gpus.intel.com", []),
+        ],
+    )
+    def test_only_what_can_hardly_be_a_driver_of_its_own_is_found(
+        self, class_name: str, driver: str, found: list[str]
+    ) -> None:
+        judged = findings("validate", "-", stdin=self.claim(class_name, driver))
+        hints = [each["hint"] for each in judged if each["rule"] == "mistyped-driver"]
+        assert sorted(hints) == sorted(f'did you mean "{each}"?' for each in found)
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "spec"),
+        [
+            ("DeviceClass", "gpu.nvdia.com", "{}"),
+            ("DeviceClass", "a", "{selectors: [{cel: {expression: 'device.driver == \"gpu.nvdia.com\"'}}]}"),
+            ("ResourceSlice", "a", "{driver: gpu.nvdia.com, nodeName: x, pool: {name: x, resourceSliceCount: 1}}"),
+        ],
+    )
+    def test_a_driver_that_is_there_has_the_name_that_it_has(self, kind: str, name: str, spec: str) -> None:
+        text = self.claim("gpus.example.com", "gpu.nvdia.com")
+        text += f"\n---\napiVersion: resource.k8s.io/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        judged = findings("validate", "-", stdin=text)
+        assert "mistyped-driver" not in {each["rule"] for each in judged}
+
+    @pytest.mark.parametrize(
+        ("driver", "hint"),
+        [
+            ("gpu.nvdia.com", 'did you mean "gpu.nvidia.com"?'),
+            ("nvidia.com", 'did you mean "gpu.nvidia.com"?'),
+            ("amd.com", "drivers of this domain: gpu.amd.com"),
+            ("gpu.nvidia.com", None),
+            ("example.com", None),
+            ("net", None),
+            ("acme.com", None),
+        ],
+    )
+    def test_a_selector_of_a_class_names_a_driver(self, driver: str, hint: str | None) -> None:
+        text = f"""
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: gpu}}
+spec: {{selectors: [{{cel: {{expression: 'true && "{driver}" == device.driver'}}}}]}}
+"""
+        judged = findings("validate", "-", stdin=text)
+        found = [(each["hint"], each["line"]) for each in judged if each["rule"] == "mistyped-driver"]
+        assert found == ([(hint, 5)] if hint else [])

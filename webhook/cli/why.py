@@ -68,7 +68,7 @@ def run(arguments: Namespace) -> int:
                 raise UsageError(f"{path}: one of several: ask about one object at a time")
         return simulate.run(arguments)
     if not arguments.cluster:
-        raise UsageError(f"{asked.stated}: no such file; what is in a cluster is named together with it: --cluster")
+        raise UsageError(f"{asked.stated}: no such file; to ask about an object in a cluster, give --cluster or --live")
     try:
         with limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True)):
             return _why(asked, arguments)
