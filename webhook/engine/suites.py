@@ -127,7 +127,7 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
     is_there = "allowed" in expected or not errors.found  # it may be the unknown field
     is_wrong = is_there and not isinstance(expected.get("allowed"), bool)
     errors.refuse(is_wrong, where / "allowed", "must be true or false")
-    errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a text")
+    errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a string")
     is_wrong = "reason" in expected and expected["reason"] not in REASONS
     errors.refuse(is_wrong, where / "reason", f"must be one of {', '.join(REASONS)}")
     errors.expect_none()

@@ -244,7 +244,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         return Advice()
     issue = problem.issues[0] if problem.issues else Issue("")
     if amount := BARE_AMOUNT.search(expression):
-        return _with_fix(f'the amount is a text in quotes: quantity("{amount[1]}")', expression)
+        return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
     if advice := syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
         return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)

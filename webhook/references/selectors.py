@@ -291,7 +291,7 @@ _METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT
 """Methods of one type only, with that type."""
 _COMPARED: Final = {
     "version": f"a version is compared as in {A_VERSION}",
-    "string": "a text is compared as in .startsWith() or .contains()",
+    "string": "a string is compared as in .startsWith() or .contains()",
     "int": "a number is compared by ==, < or >",
     "bool": "true and false are conditions themselves",
 }
@@ -577,7 +577,7 @@ def _in_value(node: Expression) -> _ExpressionFinding | None:
         return None
     item, written = source_of(value), source_of(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
-    hint = f"compare the whole value, as in {written} == {item}, or a part of a text: {written}.contains({item})"
+    hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 

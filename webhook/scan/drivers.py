@@ -87,7 +87,7 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
             where = listed(f"{node} ({why})" for node, why in absent.items())
             message = f"driver {drivers} is not running on {len(absent)} of the nodes that it should serve: {where}"
             describe = command(cluster, "describe", plugin.workload)
-            yield Found(plugin.workload, message, f"{describe} tells why pods are missing; else look into their logs")
+            yield Found(plugin.workload, message, f"{describe} shows why pods are missing; else see their logs")
 
 
 def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:

@@ -148,7 +148,9 @@ class Lacks:
         class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
         resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
-        return _Asked(key, groups, self._sources.get(name), (class_name or extended.class_of(resource), resource))
+        return _Asked(
+            key, groups, self._sources.get(name), (class_name or extended.classes.get(resource, ""), resource)
+        )
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
@@ -729,7 +731,7 @@ class _Pending:
             # The vendor, such as nvidia of nvidia.com/gpu.
             vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
             like = [each for each in self.scene.inventory.all("DeviceClass") if vendor in name_of(each)]
-            hint = did_you_mean(name, [each for each in extended.names if "/" in each])
+            hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
             hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
             yield Cause(
                 f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
