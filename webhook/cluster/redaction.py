@@ -103,21 +103,15 @@ class Redaction:
     """Learns the words of all objects, and then replaces them."""
 
     def __init__(self) -> None:
-        self._words: set[str] = set()
-        self._existing: set[str] = set()
-        """Words that objects have for names."""
-        self._classes: set[str] = set()
-        self._identities: set[str] = set()
-        self._public: set[str] = set()
-        """Words that tell no more than which drivers a cluster has."""
-        self._drivers: set[str] = set()
-        self._domains: set[str] = set()
+        self._words, self._existing, self._classes = set[str](), set[str](), set[str]()
+        """Words, those that objects have for names, and those that classes have."""
+        self._identities, self._numbers = set[str](), set[int]()
+        """What identifies devices."""
+        self._public, self._drivers = set[str](), set[str]()
+        """Words that tell no more than which drivers a cluster has, and these."""
+        self._domains, self._schedulers = set[str](), set[str]()
         """Domains of labels, resources and finalizers."""
-        self._numbers: set[int] = set()
-        """Those that identify devices."""
-        self._schedulers: set[str] = set()
-        self._codes: dict[str, str] = {}
-        self._replaced: dict[str, str] = {}
+        self._codes, self._replaced = dict[str, str](), dict[str, str]()
         self._ordered: list[int] = []
         self._events = count(1)
         texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in components() for each in one.sayings)
