@@ -181,6 +181,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("[dyn(ip('1.2.3.4'))] == [1]", True),
         ("[[dyn(ip('1.2.3.4'))]] != [[1]]", False),
         ("{'a': dyn(ip('1.2.3.4'))} == {'a': 1}", True),
+        ("{'a': ip('1.2.3.4')} == {'b': ip('1.2.3.4')}", False),
         ("[optional.of(dyn(ip('1.2.3.4')))] == [optional.of(1)]", True),
         ("optional.of(dyn(ip('1.2.3.4'))) == optional.of(1)", NO_OVERLOAD),
         ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False),

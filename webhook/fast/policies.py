@@ -24,8 +24,7 @@ from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
 from webhook.policy.change.mutate import DUPLICATES_SINCE
-from webhook.policy.evaluation.plan import Hook, Invocation, Matched, keep
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import Hook, Invocation, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -33,7 +32,7 @@ from webhook.policy.manifest.model import MUTATING, Stated
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.plan import Plan
+    from webhook.policy.evaluation.policyset import Plan
 
 LIMIT: Final = 300_000
 """The most that quick evaluation may cost for a request: far below the limits of an expression and of a policy."""

@@ -27,7 +27,7 @@ from webhook.cel.functions import (
     fixed,
     member,
 )
-from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
+from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
@@ -242,7 +242,13 @@ LISTS: Final = Library(
 
 
 def _contains(whole: list[Value], part: list[Value]) -> bool:
+    contains = Comparison().contains
     return all(contains(each, whole) for each in part)
+
+
+def _intersects(first: list[Value], second: list[Value]) -> bool:
+    contains = Comparison().contains
+    return any(contains(each, second) for each in first)
 
 
 def _set_function(name: str, implementation: Implementation, factor: float) -> Function:
@@ -255,6 +261,6 @@ SETS: Final = Library(
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),
-        _set_function("intersects", lambda first, second: any(contains(each, second) for each in first), 1.0),
+        _set_function("intersects", _intersects, 1.0),
     ),
 )

@@ -17,7 +17,7 @@ from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of, text
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation, Matched
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation, Matched
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
@@ -26,8 +26,7 @@ from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.plan import Matched, Plan
-    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.policyset import Matched, Plan, PolicySet
     from webhook.policy.manifest.model import Policy, Stated
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,

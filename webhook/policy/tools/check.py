@@ -22,9 +22,9 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     StructExpression,
+    step_of,
     within,
 )
-from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
