@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from operator import ge, gt, le, lt
-from typing import Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
@@ -397,6 +397,11 @@ def precedes(one: Value, other: Value) -> bool:
         return less(one, other)
     except EvaluationError:
         return False
+
+
+def compare(one: Any, other: Any) -> int:  # two values that have an order
+    """-1, 0 or 1, as a value is less than another, equal or greater."""
+    return int(one > other) - int(one < other)
 
 
 less = _comparison(lt, "_<_")
