@@ -81,10 +81,7 @@ OPTIONALS: Final = Library(
         Function(
             "optional.ofNonZeroValue",
             Overload(
-                "optional_ofNonZeroValue",
-                (_V,),
-                _OPTIONAL,
-                lambda value: NONE if _is_zero(value) else Optional(value),
+                "optional_ofNonZeroValue", (_V,), _OPTIONAL, lambda value: NONE if _is_zero(value) else Optional(value)
             ),
         ),
         Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),
