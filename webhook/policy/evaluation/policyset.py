@@ -110,22 +110,18 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
 
 
 def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
+    is_clusterwide = not request.namespace or resource == NAMESPACES
     return (
         has(rule.groups, resource.group)
         and has(rule.operations, request.operation)
         and has(rule.versions, resource.version)
-        and _scope_matches(rule.scope, request, resource)
+        and (rule.scope == "*" or is_clusterwide == (rule.scope == "Cluster"))
         and any(
             name in {"*", resource.resource} and subresource in {"*", request.subresource}
             for name, subresource in rule.resources
         )
         and (not rule.names or request.name in rule.names)
     )
-
-
-def _scope_matches(scope: str, request: Request, resource: Resource) -> bool:
-    is_clusterwide = not request.namespace or resource == NAMESPACES
-    return scope == "*" or is_clusterwide == (scope == "Cluster")
 
 
 class PolicyFault(NamedTuple):

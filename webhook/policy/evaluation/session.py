@@ -21,7 +21,7 @@ from webhook.policy.evaluation.policyset import ConfigurationError, Invocation, 
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
-from webhook.policy.manifest.kinds import Kind, Resource, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
@@ -187,10 +187,10 @@ def place_value(request: Request, matched: Matched) -> JSONObject:
     """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
         "uid": "",
-        "kind": _kind_value(matched.kind),
-        "resource": resource_value(matched.resource),
-        "requestKind": _kind_value(request.kind),
-        "requestResource": resource_value(request.resource),
+        "kind": matched.kind._asdict(),
+        "resource": matched.resource._asdict(),
+        "requestKind": request.kind._asdict(),
+        "requestResource": request.resource._asdict(),
         "operation": request.operation,
     }
     if request.subresource:
@@ -215,15 +215,6 @@ def own_value(
     if namespace:
         value["namespace"] = namespace
     return value
-
-
-def _kind_value(kind: Kind) -> JSONObject:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def resource_value(resource: Resource) -> JSONObject:
-    """Return a resource as expressions see it."""
-    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
 _HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})
@@ -267,7 +258,7 @@ def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Re
     if "request" in bindings or bindings["namespaceObject"] is not None:
         seen = {**bindings, "namespaceObject": None}
         if "request" in seen:
-            seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
+            seen["request"] = seen["request"] | {"resource": request.resource._asdict()}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     fault: Fault | None = None
