@@ -16,9 +16,10 @@ from msgspec.json import encode
 from webhook.admission.responses import assuming
 from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
+from webhook.cel.environment import Program
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
-from webhook.cel.runtime.meter import look
+from webhook.cel.runtime.meter import Meter, look
 from webhook.cel.syntax.ast import Expression
 from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.api import conversion
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter
-from webhook.cel.errors import NO_SUCH_KEY, WorkExceededError
+from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of, text

@@ -26,7 +26,7 @@ from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel import Meter
+    from webhook.cel.runtime.meter import Meter
     from webhook.policy.evaluation.policyset import PolicySet
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
