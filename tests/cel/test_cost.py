@@ -14,7 +14,10 @@ import pytest
 from tests.cel import cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Library, Meter
+from webhook.cel.checker.declarations import Library
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import BOOL, DYN
 from webhook.cel.types.values import Optional
 

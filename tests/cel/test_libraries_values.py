@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.cel.judging import NEWEST, outcome
 from tests.rows import each_row, each_row_beside
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import admission_environment
 

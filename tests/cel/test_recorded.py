@@ -8,8 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.rows import each_row
-from webhook.cel import CelError, CompileError, Environment, EnvironmentOptions, EvaluationError, ProgramError
-from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
+from webhook.cel.checker.declarations import EnvironmentOptions
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CelError, CompileError, EvaluationError, ProgramError
+from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
+from webhook.cel.ext.lists import LISTS, SETS
+from webhook.cel.ext.optionals import OPTIONALS
+from webhook.cel.ext.strings import strings
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.types.base import DYN
 

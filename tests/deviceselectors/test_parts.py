@@ -7,7 +7,7 @@ import pytest
 from tests.rows import each_row
 from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.quantity import parse
-from webhook.cel.syntax.reads import reads as paths
+from webhook.cel.syntax.ast import reads as paths
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
 from webhook.deviceselectors.parts import Parts, _kept, parts_of
 from webhook.deviceselectors.reads import depends_on_device, drivers, guarded, reads

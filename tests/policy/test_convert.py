@@ -8,7 +8,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD
 from tests.rows import each_row
-from webhook.policy.evaluation.plan import ConfigurationError
+from webhook.policy.evaluation.policyset import ConfigurationError
 from webhook.policy.evaluation.session import convert
 from webhook.policy.manifest.kinds import Kind
 

@@ -7,8 +7,7 @@ from itertools import product
 from typing import Any
 
 from tests.policy.examples import POD, PODS, binding, policy
-from webhook.policy.evaluation.plan import Candidate, Invocation
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import Candidate, Invocation, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load

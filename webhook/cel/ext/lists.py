@@ -27,10 +27,10 @@ from webhook.cel.functions import (
     fixed,
     member,
 )
-from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
+from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
+from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
 from webhook.cel.types.base import (
     BOOL,
     BYTES,
@@ -111,7 +111,7 @@ def _distinct(values: list[Value]) -> list[Value]:
     return unique
 
 
-def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
+def _sort_by(at: int, operands: Sequence[Expression]) -> Expression:
     target, element, key = operands
     allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
     if not isinstance(target, allowed):
@@ -119,8 +119,8 @@ def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
             target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
     name = variable(element, "argument is not an identifier")
-    keys = collect(build, build.ident(_INPUT), key, variable=name)
-    return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
+    keys = collect(at, ast.Ident(at, _INPUT), key, variable=name)
+    return binding(at, _INPUT, target, ast.Call(at, "@sortByAssociatedKeys", [keys], ast.Ident(at, _INPUT)))
 
 
 # -- costs: those of the new list, and of the elements traversed to make it
@@ -242,7 +242,13 @@ LISTS: Final = Library(
 
 
 def _contains(whole: list[Value], part: list[Value]) -> bool:
+    contains = Comparison().contains
     return all(contains(each, whole) for each in part)
+
+
+def _intersects(first: list[Value], second: list[Value]) -> bool:
+    contains = Comparison().contains
+    return any(contains(each, second) for each in first)
 
 
 def _set_function(name: str, implementation: Implementation, factor: float) -> Function:
@@ -255,6 +261,6 @@ SETS: Final = Library(
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),
-        _set_function("intersects", lambda first, second: any(contains(each, second) for each in first), 1.0),
+        _set_function("intersects", _intersects, 1.0),
     ),
 )

@@ -11,7 +11,7 @@ from webhook.cel.ext.comprehensions import binding
 from webhook.cel.functions import Function, Overload, member
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
+from webhook.cel.syntax.macros import Expander, Macro, MacroError
 from webhook.cel.types.base import (
     BOOL,
     DYN,
@@ -56,19 +56,14 @@ def _unwrap(values: list[Value]) -> list[Value]:
 
 
 def _mapping(name: str, *, flat: bool) -> Expander:
-    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+    def expand(at: int, operands: Sequence[Expression]) -> Expression:
         target, variable, mapped = operands
         if not isinstance(variable, ast.Ident):
             raise MacroError(variable, f"{name}() variable name must be a simple identifier")
-        shared = build.shared(target)
-        value = build.call("value", target=shared)
-        bound = binding(build, variable.name, value, mapped)
-        return build.call(
-            "_?_:_",
-            build.call("hasValue", target=shared),
-            bound if flat else build.call("optional.of", bound),
-            build.call("optional.none"),
-        )
+        shared = ast.Shared(target.offset, target)
+        bound = binding(at, variable.name, ast.Call(at, "value", [], shared), mapped)
+        mapped = bound if flat else ast.Call(at, "optional.of", [bound])
+        return ast.Call(at, "_?_:_", [ast.Call(at, "hasValue", [], shared), mapped, ast.Call(at, "optional.none", [])])
 
     return expand
 
@@ -86,10 +81,7 @@ OPTIONALS: Final = Library(
         Function(
             "optional.ofNonZeroValue",
             Overload(
-                "optional_ofNonZeroValue",
-                (_V,),
-                _OPTIONAL,
-                lambda value: NONE if _is_zero(value) else Optional(value),
+                "optional_ofNonZeroValue", (_V,), _OPTIONAL, lambda value: NONE if _is_zero(value) else Optional(value)
             ),
         ),
         Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),

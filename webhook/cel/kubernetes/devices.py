@@ -16,7 +16,7 @@ from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
-from webhook.cel.ext import BINDINGS
+from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
@@ -23,7 +23,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Evaluation, OutOfBudgetError, Session, convert, evaluate_conditions
 from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Audit, Decision, Fault, Verdict

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,
@@ -26,7 +26,7 @@ from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel import Meter
+    from webhook.cel.runtime.meter import Meter
     from webhook.policy.evaluation.policyset import PolicySet
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024

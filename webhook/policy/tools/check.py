@@ -10,9 +10,10 @@ from itertools import islice, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
-from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -22,9 +23,9 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     StructExpression,
+    step_of,
     within,
 )
-from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject

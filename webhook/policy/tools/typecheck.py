@@ -14,8 +14,9 @@ from itertools import chain, islice
 from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel import CompileError, Environment, Library, StructType
-from webhook.cel.errors import UNDEFINED
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.environment import Environment
+from webhook.cel.errors import UNDEFINED, CompileError
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.syntax.ast import Call, Expression, Select, within
