@@ -11,7 +11,7 @@ from benchmarks.timing import interleaved
 from webhook.documents import Document, parse
 from webhook.inventory import Inventory
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.replicas import fit
+from webhook.simulation.scheduler import fit
 
 if TYPE_CHECKING:
     from webhook.objects import JSONObject

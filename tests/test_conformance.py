@@ -1,7 +1,5 @@
 """draguard agrees with recorded API servers: in verdicts, causes and texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,7 @@ from webhook import Problem, validate
 from webhook.api.versions import VERSIONS, find, target
 from webhook.release import Release
 from webhook.schema import CREATE, CompiledStruct, compile_struct
-from webhook.schema.compiled import Tell, _tell_of, is_declarative
+from webhook.schema.fields import Tell, _tell_of, is_declarative
 
 pytestmark = pytest.mark.no_cover
 
@@ -53,7 +51,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return compare
 
-    monkeypatch.setattr("webhook.schema.compiled._tell_of", compared)
+    monkeypatch.setattr("webhook.schema.fields._tell_of", compared)
 
 
 @pytest.mark.recording

@@ -266,7 +266,7 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: The scenario is malformed, or no implementation supports the features.
     """
-    from webhook.allocation.scenario import outcome  # `import webhook` stays cheap
+    from webhook.allocation.allocator import outcome  # `import webhook` stays cheap
 
     return outcome(scenario)
 

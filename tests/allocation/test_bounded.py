@@ -1,13 +1,11 @@
 """Searches end in bounded time and memory."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 from unittest import mock
 
 from tests.allocation.clusters import ALL, CLASSES, DRIVER
-from webhook.allocation import Allocator, Failure, Result, memories, search
+from webhook.allocation import Allocator, Failure, Result, search
 from webhook.allocation.demand import Ask
 
 Json = dict[str, Any]
@@ -49,17 +47,17 @@ def test_counting_the_steps_of_a_packing_ends() -> None:
 def test_remembered_states_take_no_more_than_their_bytes() -> None:
     most, exactly = 1 << 14, {"deviceClassName": "any", "allocationMode": "ExactCount", "count": WANTED}
     claim: Json = {"metadata": {"name": "c"}, "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}}
-    made: list[memories.Memories] = []
-    searching = memories.Memories.__init__
+    made: list[search.Memories] = []
+    searching = search.Memories.__init__
 
-    def keep(self: memories.Memories, *parts: Any) -> None:
+    def keep(self: search.Memories, *parts: Any) -> None:
         searching(self, *parts)
         made.append(self)
 
     allocator = Allocator(CLASSES, _packing(40), features=ALL)
     with (
-        mock.patch.object(memories.Memories, "__init__", keep),
-        mock.patch.object(memories, "_MOST", most),
+        mock.patch.object(search.Memories, "__init__", keep),
+        mock.patch.object(search, "_MOST", most),
         mock.patch.object(search, "MOST_VISITS", 50_000),
     ):
         assert allocator.allocate({"metadata": {"name": "a"}}, [claim]).timed_out

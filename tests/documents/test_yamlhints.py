@@ -1,7 +1,5 @@
 """YAML misreads some expressions: the hint explains it, and shows how to write them."""
 
-from __future__ import annotations
-
 from tests.command import draguard, findings
 from tests.rows import each_row
 
@@ -45,6 +43,9 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
             "inside { }, quotes, brackets and commas end a plain value: put all of it between ' and '",
         ),
         ("a b", "give the key a colon"),
+        ("spec:\n  devices\n\n    requests: []", 'did you mean "devices:" above?'),
+        ("metadata:\n  name gpu\n  namespace: a", 'did you mean "name: gpu" above?'),
+        ("a: {b: @c}", "YAML takes what begins with @ for something else: put all of it between ' and '"),
         ("\u2013--", "three hyphens separate documents: write ---"),
         ("--", "three hyphens separate documents: write ---"),
         ("x: y: z", 'quote a text that holds ": ", and check the indentation'),

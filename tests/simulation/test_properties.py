@@ -1,7 +1,5 @@
 """Properties of every cluster: no device is allocated twice, and releasing restores the state."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given
@@ -14,7 +12,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.replicas import fit
+from webhook.simulation.scheduler import fit
 
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=6)

@@ -2,7 +2,7 @@
 
 Gives the same results as k8s.io/dynamic-resource-allocation ``structured`` in 1.34, 1.35 and 1.36. An `Allocator` (the
 state of a cluster) makes an `Attempt` (some claims, read by ``demand``). The attempt looks at one node after the other
-(``view``: its ``pools``, and the part of them that is in use) and searches for devices (``search``).
+(its ``pools``, and the part of them that is in use) and searches for devices (``search``).
 """
 
 from webhook.allocation.allocator import Allocator, Attempt, Failure, Result

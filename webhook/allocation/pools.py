@@ -1,18 +1,22 @@
-"""The resource pools available to a node, and why others cannot be used.
+"""The resource pools available to a node, why others cannot be used, and the devices that are in use.
 
 Follows upstream's ``pools_incubating.go`` (GatherPools, buildPool), and ``pools_stable.go`` where pools and slices are
-not sorted.
+not sorted. Use follows ``pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`` and
+``structured/schedulerapi``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from webhook.allocation.devices import Catalog, Content, Counters, PoolId, Slice, decode_amount, newest
-from webhook.allocation.features import Features, Implementation
-from webhook.allocation.nodes import SelectorError, node_matches
+from webhook.allocation.demand import Demand
+from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount, newest
+from webhook.allocation.features import Implementation
+from webhook.inventory.affinity import SelectorError, node_matches
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -104,9 +108,7 @@ def gather(
         seen.sort(key=lambda each: (not each.node_name or (are_last and bool(each.counter_sets)), each.order))
     else:
         seen.sort(key=lambda each: (_comes_last(each, variant), each.order))
-    found: dict[PoolId, list[Slice]] = {}
-    for each in seen:
-        _add(found, each)
+    found = _by_pool(seen)
     pools = [pool for slices in found.values() if (pool := _pool(slices, catalog, variant)) is not None]
     if catalog.with_counters:
         pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
@@ -125,9 +127,7 @@ def _comes_last(each: Slice, variant: Implementation) -> bool:
 
 def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
     """Return pools as 1.34 sees them, each slice for itself."""
-    found: dict[PoolId, list[Slice]] = {}
-    for each in sorted(seen, key=lambda each: (_comes_last(each, variant), each.order)):
-        _add(found, each)
+    found = _by_pool(sorted(seen, key=lambda each: (_comes_last(each, variant), each.order)))
     in_order = sorted(found.items(), key=lambda pool: any(_comes_last(each, variant) for each in pool[1]))
     return [
         Pool(
@@ -184,11 +184,9 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
     All nodes look at counters, wherever the devices are; valid pools make no difference to other nodes.
     """
-    found: dict[PoolId, list[Slice]] = {}
-    if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
-        for slices in catalog.with_counters.values():
-            for each in slices:
-                _add(found, each)
+    if not (variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools):
+        return []
+    found = _by_pool(each for slices in catalog.with_counters.values() for each in slices)
     pools = [_pool(slices, catalog, variant) for slices in found.values()]
     return [pool for pool in pools if pool is not None and (not pool.is_usable or pool.is_ambiguous)]
 
@@ -237,13 +235,16 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _add(found: dict[PoolId, list[Slice]], each: Slice) -> None:
-    slices = found.setdefault(each.id, [])
-    if slices and each.generation < slices[0].generation:
-        return
-    if slices and each.generation > slices[0].generation:
-        slices.clear()
-    slices.append(each)
+def _by_pool(every: Iterable[Slice]) -> dict[PoolId, list[Slice]]:
+    """Return the slices of the newest generation of each pool among some slices."""
+    found: dict[PoolId, list[Slice]] = {}
+    for each in every:
+        slices = found.setdefault(each.id, [])
+        if slices and each.generation > slices[0].generation:
+            slices.clear()
+        if not slices or each.generation == slices[0].generation:
+            slices.append(each)
+    return found
 
 
 def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
@@ -259,30 +260,18 @@ def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Poo
             return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
     if variant.is_sorted:
         slices = sorted(slices, key=lambda each: each.name)
-    pool = _checked(slices, all_slices, variant.features)
-    pool.is_ambiguous = is_ambiguous
-    return pool
-
-
-def _checked(slices: list[Slice], all_slices: list[Slice] | None, features: Features) -> Pool:
-    driver, name = slices[0].id
-    partitionable = features.PartitionableDevices
+    partitionable = variant.features.PartitionableDevices
     with_devices = [each for each in slices if not (partitionable and each.counter_sets)]
-    reason = _duplicate(with_devices)
-    if reason or not partitionable:
-        return Pool(driver, name, slices=with_devices if not reason else (), reason=reason)
-    sets: dict[str, Mapping[str, Any]] = {}
     names = {each.name for each in slices}
-    others = [each for each in all_slices or () if each.name not in names]
-    for each in (*slices, *others):
-        for counter_set in each.counter_sets:
-            if counter_set["name"] in sets:
-                return Pool(driver, name, reason=f"duplicate counter set name {counter_set['name']}")
-            sets[counter_set["name"]] = counter_set.get("counters") or {}
-    reason = _unknown_counter(sets, [*slices, *others])
+    others = [each for each in all_slices or () if partitionable and each.name not in names]
+    sets: dict[str, Mapping[str, Any]] = {}
+    reason = _duplicate(with_devices)
+    if partitionable and not reason:
+        reason = _read_counters(sets, [*slices, *others])
     if reason:
-        return Pool(driver, name, reason=reason)
-    return Pool(driver, name, slices=with_devices, others=others, counters=_amounts(sets))
+        return Pool(first.driver, first.pool, reason=reason, is_ambiguous=is_ambiguous)
+    counters = _amounts(sets)
+    return Pool(first.driver, first.pool, with_devices, others, counters, is_ambiguous=is_ambiguous)
 
 
 def _duplicate(slices: Iterable[Slice]) -> str:
@@ -295,7 +284,12 @@ def _duplicate(slices: Iterable[Slice]) -> str:
     return ""
 
 
-def _unknown_counter(sets: Mapping[str, Mapping[str, Any]], slices: Iterable[Slice]) -> str:
+def _read_counters(sets: dict[str, Mapping[str, Any]], slices: Sequence[Slice]) -> str:
+    """Add the sets of counters of slices; return why they are invalid, empty if they are not."""
+    for counter_set in (counter_set for each in slices for counter_set in each.counter_sets):
+        if counter_set["name"] in sets:
+            return f"duplicate counter set name {counter_set['name']}"
+        sets[counter_set["name"]] = counter_set.get("counters") or {}
     for each in slices:
         for device in each.devices:
             for consumed in device.content.others.get("consumesCounters") or ():
@@ -425,3 +419,257 @@ def _contradictory(slices: Sequence[Slice]) -> str:
     """List the numbers of slices that the slices of a pool state; empty if they agree."""
     counts = sorted({each.count for each in slices})
     return ", ".join(map(str, counts)) if len(counts) > 1 else ""
+
+
+_NAMES: Final = frozenset({"driver", "pool", "device"})
+"""The fields that name a device; a result that lacks one of them uses none."""
+
+
+class PoolUsage:
+    """The devices of a pool that are in use; the version changes with them."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.dedicated: dict[str, int] = {}
+        """How many claims use a whole device, by its name."""
+        self.shares: dict[str, int] = {}
+        """How many shares of a device are in use."""
+        self.capacity: dict[str, dict[str, int]] = {}
+        """The amounts consumed of a device, by capacity."""
+        self.groups: dict[str, JSONObject] = {}
+        """The compatibility groups that were recorded when a device was allocated."""
+        self.holders: defaultdict[str, list[str]] = defaultdict(list)
+        """The claims that use a device, as namespace/name."""
+
+    def is_allocated(self, device: str) -> bool:
+        """Tell whether a device is in use, as a whole or in part."""
+        return device in self.dedicated or device in self.shares or device in self.capacity
+
+
+class Usage:
+    """The devices of a cluster that are in use.
+
+    Args:
+        with_shares: Whether shares count only for the capacity that they consume; else each uses the whole device.
+    """
+
+    def __init__(self, *, with_shares: bool) -> None:
+        self._with_shares = with_shares
+        self._pools: dict[PoolId, PoolUsage] = {}
+
+    def pool(self, driver: str, name: str) -> PoolUsage:
+        """Return the usage of a pool."""
+        found = self._pools.get((driver, name))
+        if found is None:
+            found = self._pools[driver, name] = PoolUsage()
+        return found
+
+    def add(self, claim: JSONObject) -> None:
+        """Count the devices of an allocated claim as in use.
+
+        Raises:
+            ValueError: A quantity is malformed.
+        """
+        for pool, device, result in self._used_by(claim):
+            pool.holders[device].append(full_name(claim))
+            if result.get("compatibilityGroups"):
+                pool.groups[device] = result["compatibilityGroups"]
+            _count(pool, device, result, 1)
+
+    def remove(self, claim: JSONObject) -> None:
+        """Undo `add`.
+
+        Raises:
+            ValueError: The claim's devices are not in use.
+        """
+        holder = full_name(claim)
+        for pool, device, result in self._used_by(claim):
+            if holder not in pool.holders.get(device, ()):
+                raise ValueError(f"claim {holder} does not use {result['driver']}/{result['pool']}/{device}")
+            pool.holders[device].remove(holder)
+            if not pool.holders[device]:
+                del pool.holders[device]
+                pool.groups.pop(device, None)
+            _count(pool, device, result, -1)
+
+    def _used_by(self, claim: JSONObject) -> Iterator[tuple[PoolUsage, str, JSONObject]]:
+        """Yield the pools and names of the devices that an allocated claim uses, with its results."""
+        allocation = (claim.get("status") or {}).get("allocation") or {}
+        for result in (allocation.get("devices") or {}).get("results") or ():
+            if not result.get("adminAccess") and result.keys() >= _NAMES:
+                pool = self.pool(result["driver"], result["pool"])
+                pool.version += 1
+                yield pool, result["device"], result if self._with_shares else {**result, "shareID": None}
+
+
+def _count(pool: PoolUsage, device: str, result: JSONObject, times: int) -> None:
+    """Count a device that a result uses, or does not use any more: as a whole, or a share of it."""
+    is_share = result.get("shareID") is not None
+    counts = pool.shares if is_share else pool.dedicated
+    counts[device] = counts.get(device, 0) + times
+    if counts[device] <= 0:
+        del counts[device]
+    consumed = result.get("consumedCapacity") if is_share else None
+    if consumed is not None and (times > 0 or device in pool.capacity):
+        used = pool.capacity.setdefault(device, {})
+        for name, value in consumed.items():
+            used[name] = used.get(name, 0) + times * decode_amount(value)
+        if times < 0 and not any(used.values()):
+            del pool.capacity[device]
+
+
+def full_name(claim: Mapping[str, Any]) -> str:
+    """Return namespace and name of a claim, as upstream writes them (``klog.KObj``)."""
+    metadata = claim.get("metadata") or {}
+    name: str = metadata.get("name", "")
+    return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+
+
+class Available:
+    """The remaining counters of a pool, in nanos.
+
+    Args:
+        counters: The remaining amounts, by counter set and counter.
+    """
+
+    def __init__(self, counters: Counters) -> None:
+        self.counters = counters
+        self.is_overdrawn = any(left < 0 for left in counters.values())
+
+
+def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
+    """Return the counters of a pool that the devices in use leave (``checkAvailableCounters``).
+
+    Args:
+        with_shares: Whether devices count if only shares of them are in use.
+    """
+    left = dict(pool.counters)
+    for each in (*pool.slices, *pool.others):
+        for device in each.devices:
+            is_used = used.is_allocated(device.name) if with_shares else device.name in used.dedicated
+            if is_used and device.content.consumes:
+                for key, amount in device.content.consumes.items():
+                    if key in left:
+                        left[key] -= amount
+    return Available(left)
+
+
+class NodeView:
+    """The devices that a node can use, in the order in which the search tries them.
+
+    Args:
+        elsewhere: Pools without devices for the node that are incomplete or invalid.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        labels: Mapping[str, str] | None,
+        *,
+        catalog: Catalog,
+        usage: Usage,
+        variant: Implementation,
+        elsewhere: Sequence[Pool],
+    ) -> None:
+        self.node, self.variant, self.labels = node, variant, labels
+        self.error = ""
+        self.is_ambiguous = False
+        self.pools: list[Pool] = []
+        try:
+            self.pools = gather(catalog, node, labels, variant, elsewhere)
+        except GatherError as error:
+            self.error = str(error)
+            self.is_ambiguous = error.is_ambiguous
+        self.is_ambiguous = self.is_ambiguous or any(pool.is_ambiguous for pool in self.pools)
+        slices: list[Slice] = []
+        pool_of: list[int] = []
+        self.broken = ""
+        """The error of a search that reaches the end of the devices: until 1.34, an invalid pool."""
+        for index, pool in enumerate(self.pools):
+            if pool.is_invalid and not variant.sees_whole_pools:
+                self.broken = f"pool {pool.name} is invalid: {pool.reason}"
+                break
+            if pool.is_usable:
+                for each in pool.slices:
+                    slices.append(each)
+                    pool_of += [index] * len(each.devices)
+        devices = self.devices = (
+            slices[0].devices if len(slices) == 1 else tuple(device for each in slices for device in each.devices)
+        )
+        self.pool_of = tuple(pool_of)
+        self.invalid = any(pool.is_invalid for pool in self.pools)
+        self.consumes = any(device.content.consumes for device in devices)
+        self.is_like_others = not self.consumes or not any(
+            pool.others or len(catalog.drivers_of(pool.name)) > 1 for pool in self.pools
+        )
+        """Whether counters depend only on `key`, so that searches on nodes with equal keys go alike."""
+        self.matches: tuple[bool | str, ...] | None = None
+        """Whether each device is for the node, or why that is not known; None if all are."""
+        if any(each.is_per_device for pool in self.pools for each in pool.slices):
+            self.matches = tuple(self._matches(device) for device in devices)
+        pools = tuple(
+            (
+                pool.is_incomplete,
+                pool.is_invalid,
+                tuple(pool.counters.items()),
+                tuple(
+                    (each.node_name is None, each.node_terms, each.is_per_device, len(each.devices))
+                    for each in pool.slices
+                ),
+            )
+            for pool in self.pools
+        )
+        self._shape = catalog.number((self.error, self.broken, self.matches, pools))
+        """A number for the facts that a search depends on, the node's devices aside."""
+        self._whole = catalog.number((self._shape, tuple([device.content.index for device in devices])))
+        self.usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
+        """The usage of each pool."""
+        self._stamp = -1
+        self._key: Hashable = None
+        """Nodes with equal keys get the same devices, by place."""
+        self._used: Hashable = ()
+        self.taken = 0
+
+    def _matches(self, device: Device) -> bool | str:
+        if not device.slice.is_per_device:
+            return True
+        try:
+            return node_matches(self.node, self.labels or {}, device.content.others)
+        except SelectorError as error:
+            return str(error)
+
+    def key(self) -> Hashable:
+        """Return a key that decides the course of a search: nodes with equal keys get the same devices, by place."""
+        stamp = 0
+        for usage in self.usages:
+            stamp += usage.version
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self.taken = 0
+            state: list[Hashable] = []
+            for usage in self.usages:
+                if usage.dedicated or usage.shares:
+                    break
+            else:  # no devices are in use
+                self._used, self._key = (), self._whole
+                return self._key
+            for index, device in enumerate(self.devices):
+                used = self.usages[self.pool_of[index]]
+                if device.name in used.dedicated:
+                    self.taken |= 1 << index
+                if device.name in used.shares:
+                    state.append((index, tuple(sorted(used.capacity.get(device.name, {}).items()))))
+            if self.variant.features.CompatibilityGroups:
+                state += [(name, repr(groups)) for used in self.usages for name, groups in sorted(used.groups.items())]
+            self._used = self.taken, tuple(state)
+            self._key = self._whole, self._used
+        return self._key
+
+    def alike(self, demand: Demand) -> Hashable:
+        """Return a key that ignores the parts of devices that no request looks at."""
+        self.key()
+        return self._shape, self._used, demand.behaviours(self.devices)
+
+    def capacity_used(self, index: int) -> Mapping[str, int] | None:
+        """Return the consumed capacity of a shared device, None if none is consumed."""
+        return self.usages[self.pool_of[index]].capacity.get(self.devices[index].name)

@@ -1,20 +1,689 @@
 """The search for devices: depth first, claims then requests, the first solution wins.
 
 Follows upstream's ``Allocate``, ``allocateOne`` and ``isSelectable`` in the same order, to find the same solution.
+
+`State`, what it has allocated so far and takes back, follows ``allocateDevice``, ``checkAvailableCounters`` and their
+rollback, with the same side effects; up to 1.36.2 including the amounts that a rollback leaves behind: counters taken
+for a device that a taint or a constraint then rules out stay taken. Compatibility groups follow
+``compatibility_groups.go`` (1.37, experimental): the devices on a counter set must have a group in common; a device
+without groups is compatible only with others without groups.
+
+`Memories` hold states that lead nowhere, so that none is searched twice. States that differ only in which of several
+equal devices are used are one state. Devices that draw on the same counter sets form a group, such as the partitions of
+one GPU. The rest of a group depends only on the devices picked from it, so it is worked out once for each such choice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Stop
-from webhook.allocation.memories import Memories, SearchPosition
+from webhook.allocation.capacity import Take
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Match, Stop
+from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
-from webhook.allocation.state import Pick, State
-from webhook.allocation.view import Available, NodeView
 from webhook.budget import check_deadline
+from webhook.later import cached_property
+from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+
+Key = tuple[int, str, str]
+"""A counter: the place of its pool, its counter set and its name."""
+
+
+class Group(NamedTuple):
+    """Devices that draw on the same counters.
+
+    Args:
+        members: Their places among the node's devices, ascending.
+        left: The amounts left of their counters before the search.
+        consumes: The amounts that each member consumes; counters by their places in ``left``.
+        is_overdrawn: Whether upstream finds no counters left in their pool at all.
+    """
+
+    members: tuple[int, ...]
+    left: tuple[int, ...]
+    consumes: tuple[Mapping[int, int], ...]
+    is_overdrawn: bool
+
+
+class Counters:
+    """The counters of a node's devices.
+
+    Args:
+        available: Returns what is left of the counters of a pool, by its place.
+        work: Counts the devices looked at, and ends a search that looks at too many; this bounds the memory, too.
+    """
+
+    def __init__(self, view: NodeView, available: Callable[[int], Available], work: Callable[[int], None]) -> None:
+        self._work = work
+        keys_of: dict[int, list[Key]] = {}
+        for index, device in enumerate(view.devices):
+            if device.content.consumes:
+                pool = view.pool_of[index]
+                known = available(pool).counters  # perhaps another driver's, if its pool has the same name
+                keys = [(pool, *key) for key in device.content.consumes if key in known]
+                if keys:
+                    keys_of[index] = keys
+        self.groups: list[Group] = []
+        self.group_of: dict[int, int] = {}
+        """The group of each device that has one."""
+        self._rests: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
+        for members in connected(keys_of):
+            places: dict[Key, int] = {}
+            for index in members:
+                for key in keys_of[index]:
+                    places.setdefault(key, len(places))
+            counters = available(view.pool_of[members[0]])
+            left = tuple(counters.counters[key[1:]] for key in places)
+            contents = {index: view.devices[index].content for index in members}
+            consumes = [{places[key]: contents[index].consumes[key[1:]] for key in keys_of[index]} for index in members]
+            self.group_of |= dict.fromkeys(members, len(self.groups))
+            self.groups.append(Group(tuple(members), left, tuple(consumes), counters.is_overdrawn))
+
+    def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Return the devices picked from each group, without groups that have none."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for index in devices:
+            group = self.group_of.get(index)
+            if group is not None:
+                found[group].append(index)
+        return {group: tuple(sorted(each)) for group, each in found.items()}
+
+    def rest(self, number: int, picked: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """Return the amounts left of a group's counters, and the devices that no longer fit, as a bit set of places.
+
+        Args:
+            picked: The devices picked from it, ascending.
+        """
+        found = self._rests.get((number, picked))
+        if found is None:
+            group = self.groups[number]
+            self._work(len(group.members) + len(group.left))
+            left, unfit = list(group.left), 0
+            for index, consumed in zip(group.members, group.consumes, strict=True):
+                for place, amount in consumed.items() if index in picked else ():
+                    left[place] -= amount
+            for index, consumed in zip(group.members, group.consumes, strict=True):
+                if group.is_overdrawn or any(amount > left[place] for place, amount in consumed.items()):
+                    unfit |= 1 << index
+            found = self._rests[number, picked] = tuple(left), unfit
+        return found
+
+
+def connected(keys_of: Mapping[int, Collection[Key]]) -> Collection[list[int]]:
+    """Return the groups of devices that have counters in common, directly or through others.
+
+    Args:
+        keys_of: The counters of each device that has some, by its place.
+    """
+    chief: dict[Key, Key] = {}
+
+    def root(key: Key) -> Key:
+        while (above := chief.setdefault(key, key)) != key:
+            chief[key] = key = chief[above]  # halves the way for the next one
+        return key
+
+    for first, *others in keys_of.values():
+        for other in others:
+            chief[root(other)] = root(first)
+    found: defaultdict[Key, list[int]] = defaultdict(list)
+    for index, keys in keys_of.items():
+        found[root(next(iter(keys)))].append(index)
+    return found.values()
+
+
+_MOST: Final = 64 << 20
+"""The bytes that the states of one search may take."""
+_STATE, _PART = 200, 48
+"""The bytes of a state beside its parts, and about those of a part: a tuple, a number, and the reference to it."""
+_TRIAL, _WORTH = 2_000, 20
+"""One state in twenty must be known, from so many on."""
+
+
+class SearchPosition(NamedTuple):
+    """The position of a search.
+
+    Args:
+        position: The position of the request among all.
+        alternative: The chosen alternative of the request; None before one is chosen.
+        number: The number of devices found for the request.
+        start: The place from which the search for the next device starts.
+    """
+
+    position: int
+    alternative: int | None = None
+    number: int = 0
+    start: int = 0
+
+    @property
+    def next(self) -> SearchPosition:
+        """The position of the next request."""
+        return SearchPosition(self.position + 1)
+
+
+class Memory(NamedTuple):
+    """The end of a search from a state, the steps that it took, and the state that it left behind."""
+
+    code: int
+    steps: int
+    visits: int
+    after: Any
+
+
+class Memories:
+    """The states of one search that lead nowhere.
+
+    Args:
+        available: Returns what is left of the counters of a pool, by its place.
+        work: Counts the devices looked at.
+    """
+
+    def __init__(
+        self,
+        demand: Demand,
+        view: NodeView,
+        state: State,
+        available: Callable[[int], Available],
+        work: Callable[[int], None],
+    ) -> None:
+        self._available, self._work = available, work
+        self._groups: dict[tuple[int, tuple[int, ...], int, int], int] = {}
+        self._others: dict[int, bool] = {}
+        self._demand, self._view, self._state = demand, view, state
+        self.known: dict[Hashable, Memory] = {}
+        self._size = 0
+        self._sought = 0
+        self._found = 0
+        self.leaves_traces = leaves_traces(demand, view)
+        self._has_admins = any(ask.is_admin for ask in demand.asks)
+        self._classes: list[list[int | None]] = [[None] * len(view.devices)]
+        """The classes of all devices, by the number of requests and ends of claims that are left."""
+        self._numbers: dict[Hashable, int] = {}
+
+    def recall(self, key: Hashable) -> Memory | None:
+        """Return the end of a search from a state, and restore the state that it left behind; None for a new state."""
+        memory = self.known.get(key)
+        self._sought += 1
+        if memory is not None:
+            self._found += 1
+            if self.leaves_traces:
+                self._state.restore(memory.after)
+        return memory
+
+    @cached_property
+    def _counters(self) -> Counters | None:
+        """The devices in groups that share counters, such as the partitions of a GPU; None if groups are not alike.
+
+        Neither the scope of counters nor the devices of requests for all devices may matter. A device that no longer
+        fits is ruled out then, unless there are faults: upstream checks counters after selectors.
+        """
+        view, asks = self._view, self._demand.asks
+        if self.leaves_traces or self._has_admins or any(ask.is_all for ask in asks):
+            return None
+        if not view.consumes or not view.variant.features.PartitionableDevices:
+            return None
+        if len({pool.scope for pool in view.pools}) < len(view.pools):
+            return None
+        for device in view.devices:
+            choices = (ask.chooser.choose(device.content) for ask in asks)
+            if device.content.is_shared or any(isinstance(choice, SelectorFault) for choice in choices):
+                return None
+        return Counters(view, self._available, self._work)
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether states recur often enough to be worth remembering."""
+        return self._sought < _TRIAL or self._found * _WORTH > self._sought
+
+    def note(self, key: Hashable, code: int, steps: int, visits: int) -> None:
+        """Remember how the search ended from a state."""
+        if self._size < _MOST:
+            after = self._state.save() if self.leaves_traces else None
+            self.known[key] = Memory(code, steps, visits, after)
+            self._size += _STATE + _PART * (_parts(key) + _parts(after))
+
+    def key(self, place: SearchPosition, claim: int) -> Hashable:
+        """Return the key of a state."""
+        state = self._state
+        picks = state.picks
+        if self.leaves_traces:
+            used = tuple(sorted((number, pick.device) for number, each in enumerate(picks) for pick in each))
+            return place, used, state.save()
+        now, later = self._classes_at(place.position), self._classes_at(place.position + 1)
+        counters = self._counters
+        grouped: Mapping[int, int] = {} if counters is None else counters.group_of
+        # A device may be used by one claim and, for its administrator, by others.
+        by_claim = {pick.device: False for each in picks for pick in each if pick.device not in grouped}
+        if self._has_admins:
+            by_claim.update({pick.device: True for pick in picks[claim]})
+        alike = []
+        for index, is_by_claim in by_claim.items():
+            is_ahead = index >= place.start
+            class_ = (now if is_ahead else later)[index]
+            if class_ is not None:
+                shares = state.shares.get(index)
+                taken = () if shares is None else tuple(sorted(shares.items()))
+                alike.append((class_, is_ahead, is_by_claim, taken))
+        alike.sort()
+        constraints = tuple([each.state for each in state.constraints[claim]])
+        if counters is None:
+            return place, len(picks[claim]), tuple(alike), constraints, state.consumed
+        groups = self._by_group(place.start, counters, now, later, place.position)
+        has_others = self._others.get(place.position)
+        if has_others is None:  # requests from here on want a device outside the groups
+            outside = (class_ for index, class_ in enumerate(now) if index not in grouped)
+            has_others = self._others[place.position] = any(class_ is not None for class_ in outside)
+        return place if has_others else place._replace(start=0), len(picks[claim]), tuple(alike), groups
+
+    def _by_group(
+        self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
+    ) -> Hashable:
+        """Return a number for each group of devices that share counters; groups with the same rest share a number."""
+        picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
+        found = []
+        for number, group in enumerate(counters.groups):
+            first = bisect_left(group.members, start)
+            key = number, picked.get(number, ()), first, position
+            kind = self._groups.get(key)
+            if kind is None:
+                left, unfit = counters.rest(*key[:2])
+                out = unfit | self._view.taken
+                alike = [
+                    None if out >> index & 1 or index in key[1] else (later if place < first else now)[index]
+                    for place, index in enumerate(group.members)
+                ]
+                kind = -1
+                if any(each is not None for each in alike):
+                    consumes = tuple([tuple(each.items()) for each in group.consumes])
+                    kind = self._numbers.setdefault((consumes, left, tuple(alike)), len(self._numbers))
+                self._groups[key] = kind
+            found.append(kind)
+        return tuple(sorted(found))
+
+    def _classes_at(self, position: int) -> list[int | None]:
+        """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
+        order, after = self._demand.order, len(self._demand.order) - position
+        while len(self._classes) <= after:
+            check_deadline()
+            request, later = order[-len(self._classes)], self._classes[-1]
+            self._classes.append(
+                [self._class(index, request.asks, class_) for index, class_ in enumerate(later)] if request else later
+            )
+        return self._classes[after]
+
+    def _class(self, index: int, asks: Sequence[Ask], later: int | None) -> int | None:
+        """Return the class of a device.
+
+        Args:
+            asks: The alternatives of the first request.
+            later: The device's class for the requests after it.
+        """
+        view = self._view
+        content = view.devices[index].content
+        choices = [ask.chooser.choose(content) for ask in asks]
+        if later is None and not any(choices):
+            return None
+        parts = (
+            later,
+            tuple(
+                [
+                    choice
+                    and (
+                        choice,
+                        ask.tolerates(content),
+                        ask.takes(content) is not None
+                        and tuple(
+                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
+                        ),
+                    )
+                    for ask, choice in zip(asks, choices, strict=True)
+                ]
+            ),
+            content.index if content.is_shared or content.capacity else None,
+            (view.pool_of[index], tuple(content.consumes.items()))
+            if content.consumes and self._counters is None
+            else None,
+            view.matches and view.matches[index],
+            # How far upstream gets with all devices depends on the first of them that is in use.
+            index if any(ask.is_all and choice for ask, choice in zip(asks, choices, strict=True)) else None,
+            view.taken >> index & 1,
+            tuple(sorted((view.capacity_used(index) or {}).items())),
+        )
+        return self._numbers.setdefault(parts, len(self._numbers))
+
+
+def _parts(value: Any) -> int:
+    """Count what a state consists of, in all depths."""
+    if not isinstance(value, tuple | frozenset):
+        return 1
+    return 1 + sum(map(_parts, value))
+
+
+def leaves_traces(demand: Demand, view: NodeView) -> bool:
+    """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
+    features, asks = view.variant.features, demand.asks
+    for ask in asks:
+        # The first of them in use decides whether upstream reaches a constraint before it; an expression that fails
+        # is not reached before a constraint reads the attribute that it derives.
+        if (ask.is_all and ask.constraints) or ask.derived:
+            return True
+        for number in ask.constraints:
+            kind, attribute = demand.claims[ask.claim].constraints[number]
+            if attribute.with_lists if issubclass(kind, Match) else ask.is_all or ask.count > 1:
+                return True
+    shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
+    if shares and any(ask.is_all for ask in asks):
+        return True
+    if not view.consumes or not features.PartitionableDevices:
+        return False
+    if shares or features.CompatibilityGroups:
+        return True
+    return not view.variant.undoes_all and (
+        any(ask.constraints for ask in asks)
+        or any(
+            ask.chooser.choose(device.content) is True and not ask.tolerates(device.content)
+            for device in view.devices
+            if device.content.consumes and device.content.taints
+            for ask in asks
+        )
+    )
+
+
+Groups = frozenset[str]
+CounterSetKey = tuple[str, str]
+"""A pool's name and a counter set."""
+
+
+def declared(raw: JSONObject) -> Iterator[tuple[str, Groups]]:
+    """Return the groups of a device for each counter set that it draws on; empty for none."""
+    for each in raw.get("consumesCounters") or ():
+        yield each.get("counterSet", ""), frozenset(each.get("compatibilityGroups") or ())
+
+
+def snapshot(raw: JSONObject) -> JSONObject:
+    """Return a device's groups as an allocation records them; counter sets without groups are left out."""
+    return {
+        each.get("counterSet", ""): {"groups": list(each["compatibilityGroups"])}
+        for each in raw.get("consumesCounters") or ()
+        if each.get("compatibilityGroups")
+    }
+
+
+class Common:
+    """The groups that devices on each counter set share: no entry without devices, none if they have no groups."""
+
+    def __init__(self, view: NodeView) -> None:
+        self._view = view
+        self.common: dict[CounterSetKey, Groups] = {}
+        for place, pool in enumerate(view.pools):
+            used = view.usages[place]
+            for each in (*pool.slices, *pool.others):
+                for device in each.devices:
+                    if used.is_allocated(device.name):
+                        recorded = used.groups.get(device.name) or {}
+                        for name, _ in declared(device.content.others):
+                            groups = frozenset((recorded.get(name) or {}).get("groups") or ())
+                            key = (pool.name, name)
+                            self.common[key] = _joined(self.common.get(key), groups)
+
+    def add(self, index: int) -> Mapping[CounterSetKey, Groups | None] | None:
+        """Put a device on its counter sets; return their previous groups, or None if it is not compatible."""
+        pool = self._view.pools[self._view.pool_of[index]].name
+        before: dict[CounterSetKey, Groups | None] = {}
+        for name, groups in declared(self._view.devices[index].content.others):
+            key = (pool, name)
+            known = self.common.get(key)
+            if known is not None and not (known & groups if known and groups else known == groups):
+                self.restore(before)
+                return None
+            before.setdefault(key, known)
+            self.common[key] = _joined(known, groups)
+        return before
+
+    def restore(self, before: Mapping[CounterSetKey, Groups | None]) -> None:
+        """Restore the groups that `add` returned."""
+        for key, known in before.items():
+            if known is None:
+                self.common.pop(key, None)
+            else:
+                self.common[key] = known
+
+
+def _joined(known: Groups | None, groups: Groups) -> Groups:
+    if known is None:
+        return groups
+    return known & groups if known and groups else known
+
+
+class Draw(NamedTuple):
+    """What a device has drawn from its counter sets.
+
+    Args:
+        counters: Whether it has taken counters; another share of the device may have done so before.
+        groups: The groups that the counter sets had in common before; None if that does not matter.
+    """
+
+    counters: bool = False
+    groups: Mapping[CounterSetKey, Groups | None] | None = None
+
+
+_NOTHING: Final = Draw()
+
+
+class Pick(NamedTuple):
+    """A device picked for a request.
+
+    Args:
+        device: Its place among the node's devices.
+        take: The capacity taken of it, if it is shared.
+        used: The devices that the search had allocated before, as a bit set of places.
+    """
+
+    ask: Ask
+    device: int
+    take: Take | None
+    used: int
+    draw: Draw = _NOTHING
+    is_first: bool = True
+
+
+class State:
+    """The devices that a search has allocated so far.
+
+    Args:
+        available: Returns what is left of the counters of a pool, by its place.
+    """
+
+    def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
+        self._view, self._available = view, available
+        self._features = view.variant.features
+        self._undoes_all = view.variant.undoes_all
+        self.picks: list[list[Pick]] = [[] for _ in demand.claims]
+        self.constraints: list[list[Constraint]] = [
+            [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
+        ]
+        self._used = 0
+        """The devices allocated by this search, as a bit set of places."""
+        self._used_by = [0] * len(demand.claims)
+        """The same by claim."""
+        self.shares: dict[int, dict[str, int]] = {}
+        """The amounts taken of shared devices, by place and capacity."""
+        self._consumed: dict[tuple[str, tuple[str, str]], int] = {}
+        """The counters taken, by the pool's name, as upstream keeps them: whatever its driver."""
+        self._common = Common(view) if self._features.CompatibilityGroups and view.consumes else None
+
+    def blocked(self, ask: Ask) -> int:
+        """Return the devices that are in use for a request, as a bit set of places."""
+        return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
+
+    def has_capacity(self, ask: Ask, index: int) -> bool:
+        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``)."""
+        if not self._features.ConsumableCapacity:
+            return True
+        take = ask.takes(self._view.devices[index].content)
+        return take is not None and take.fits(self._view.capacity_used(index), self.shares.get(index))
+
+    def allocate(self, ask: Ask, index: int) -> Pick | None:
+        """Allocate a wanted device; None if it cannot be allocated.
+
+        Raises:
+            Stop: The request wants all devices, and a constraint rules this one out.
+        """
+        content = self._view.devices[index].content
+        is_shared = content.is_shared and self._features.ConsumableCapacity
+        if self.blocked(ask) >> index & 1 or not (ask.is_all or self.has_capacity(ask, index)):
+            return None
+        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
+        if draw is None:
+            return None
+        is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
+        if is_tainted or (ask.constraints and not self._constrain(ask, index)):
+            self._reject(index, draw)
+            return None
+        take = None
+        is_first, used = index not in self.shares, self._used
+        if not is_shared:
+            self._used_by[ask.claim] |= 1 << index
+            self._used |= 1 << index
+        else:
+            if ask.is_all and not self.has_capacity(ask, index):
+                if self._undoes_all:
+                    self._release_constraints(ask)
+                self._reject(index, draw)
+                return None
+            take = ask.takes(content)
+            shares = self.shares.setdefault(index, {})
+            for name, amount in (take.amounts if take else {}).items():
+                shares[name] = shares.get(name, 0) + amount
+        pick = Pick(ask, index, take, used, draw, is_first)
+        self.picks[ask.claim].append(pick)
+        return pick
+
+    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
+        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
+        if not self._features.PartitionableDevices:
+            return None
+        if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
+            return _NOTHING
+        if not self._consume(index):
+            return None
+        if self._common is None:
+            return Draw(counters=True)
+        groups = self._common.add(index)
+        if groups is None:
+            self._release(index)
+            return None
+        return Draw(counters=True, groups=groups)
+
+    def _reject(self, index: int, draw: Draw) -> None:
+        """Give back what a device has drawn that is not allocated after all; before 1.36.3, it stays taken."""
+        if self._undoes_all:
+            self._restore_groups(draw)
+            if draw.counters:
+                self._release(index)
+
+    def undo(self, pick: Pick) -> None:
+        """Undo the last device."""
+        ask, index = pick.ask, pick.device
+        self.picks[ask.claim].pop()
+        self._restore_groups(pick.draw)
+        self._release_constraints(ask)
+        self._used_by[ask.claim] &= ~(1 << index)
+        self._used = pick.used
+        if pick.take is None:
+            if self._view.devices[index].content.consumes:
+                self._release(index)
+        elif self._undoes_all:
+            if pick.draw.counters:
+                self._release(index)
+            self._give_back(index, pick.take)
+            if not pick.is_first:
+                self.shares.setdefault(index, {})  # the earlier share still spares others the counters
+        elif pick.take.amounts:
+            self._give_back(index, pick.take)
+
+    def _give_back(self, index: int, take: Take) -> None:
+        """Give back the capacity taken of a shared device."""
+        shares = self.shares.get(index)
+        if shares is not None:
+            for name in take.amounts.keys() & shares.keys():  # of a share of nothing, the names may be gone
+                shares[name] -= take.amounts[name]
+            if not any(shares.values()):
+                del self.shares[index]
+
+    def _restore_groups(self, draw: Draw) -> None:
+        if draw.groups is not None and self._common is not None:
+            self._common.restore(draw.groups)
+
+    def _release_constraints(self, ask: Ask) -> None:
+        constraints = self.constraints[ask.claim]
+        for number in ask.constraints:
+            constraints[number].remove(ask.base)
+
+    def _constrain(self, ask: Ask, index: int) -> bool:
+        content = self._view.devices[index].content
+        constraints = self.constraints[ask.claim]
+        for count, number in enumerate(ask.constraints):
+            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content), index):
+                continue
+            if ask.is_all:
+                text = f", request {ask.name}: cannot add device "
+                after = " because a claim constraint would not be satisfied"
+                raise Stop(Complaint(ask.claim, text, "device", index, after))
+            for earlier in ask.constraints[:count]:
+                constraints[earlier].remove(ask.base)
+            return False
+        return True
+
+    def _consume(self, index: int) -> bool:
+        """Take counters for a device, if they are left."""
+        view, consumed = self._view, self._consumed
+        pool = view.pool_of[index]
+        left = self._available(pool)
+        name = view.pools[pool].scope
+        is_enough = not left.is_overdrawn
+        for key, amount in view.devices[index].content.consumes.items():
+            total = consumed[name, key] = consumed.get((name, key), 0) + amount
+            is_enough = is_enough and total <= left.counters.get(key, total)
+        if not is_enough:
+            self._release(index)
+        return is_enough
+
+    def _release(self, index: int) -> None:
+        name = self._view.pools[self._view.pool_of[index]].scope
+        for key, amount in self._view.devices[index].content.consumes.items():
+            self._consumed[name, key] = self._consumed.get((name, key), 0) - amount
+
+    # -- what memories are made of
+
+    @property
+    def consumed(self) -> tuple[Hashable, ...]:
+        """The counters taken."""
+        return tuple(sorted(each for each in self._consumed.items() if each[1]))
+
+    def save(self) -> Any:
+        """Return everything that an undone device can leave behind, for `restore`."""
+        return (
+            tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
+            self.consumed,
+            tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
+            None if self._common is None else frozenset(self._common.common.items()),
+        )
+
+    def restore(self, saved: Any) -> None:
+        """Restore a saved state, except for the devices."""
+        constraints, consumed, shares, common = saved
+        for mine, theirs in zip(self.constraints, constraints, strict=True):
+            for each, state in zip(mine, theirs, strict=True):
+                each.restore(state)
+        self._consumed = dict(consumed)
+        self.shares = {index: dict(amounts) for index, amounts in shares}
+        if self._common is not None:
+            self._common.common = dict(common)
+
 
 DONE: Final = 0
 FAILED: Final = 1

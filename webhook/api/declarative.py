@@ -12,9 +12,8 @@ from typing import Any
 from webhook.formats import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
-from webhook.schema.compiled import as_declared, declaration, is_declarative, member
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import Scalar
+from webhook.schema.fields import Scalar, as_declared, declaration, is_declarative, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

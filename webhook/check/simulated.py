@@ -15,7 +15,7 @@ from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
-from webhook.check.judge import Refused
+from webhook.check.judge import Refusals, refusing
 from webhook.check.progress import counting
 from webhook.check.target import feature_gates, kubernetes
 from webhook.documents import Document, Unreadable
@@ -24,9 +24,8 @@ from webhook.engine.manifests import review
 from webhook.findings import GRAVE, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
-from webhook.inventory import KINDS, Inventory, MalformedError, in_namespace
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
 from webhook.inventory.claims import is_pod
-from webhook.inventory.objects import CLAIMS, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, group_of, items, name_of, namespace_of, text
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
@@ -35,8 +34,7 @@ from webhook.report.model import Report
 from webhook.report.simulated import Page
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.replicas import Fit, fit, shared
-from webhook.simulation.scheduler import Placement
+from webhook.simulation.scheduler import Fit, Placement, fit, shared
 from webhook.simulation.workloads import (
     Running,
     distinct,
@@ -306,7 +304,7 @@ def prepare(
         UsageError: There is nothing to simulate, or an option names what is not there.
     """
     namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
-    refused = Refused(documents, inventory, stated, gates, namespace=namespace)
+    refused = refusing(documents, inventory, stated, gates, namespace)
 
     def as_stored(obj: JSONObject) -> JSONObject:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
@@ -333,7 +331,7 @@ def prepare(
 def _read(
     documents: Iterable[Document | Unreadable],
     as_stored: Callable[[JSONObject], JSONObject],
-    refused: Refused,
+    refused: Refusals,
     given: _Given,
     report: Report,
 ) -> None:
@@ -349,7 +347,7 @@ def _read(
         if not isinstance(document.data, dict):
             continue
         with guarded(document, report.findings):
-            if findings := refused.of(document):
+            if findings := refused(document):
                 report.findings += findings
                 continue
             try:

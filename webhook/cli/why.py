@@ -19,9 +19,8 @@ from webhook.devices import Table
 from webhook.documents.search import SUFFIXES
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
+from webhook.inventory import AROUND, ASKED, Inventory, split_kind
 from webhook.inventory import KINDS as BASE
-from webhook.inventory import Inventory
-from webhook.inventory.objects import AROUND, ASKED, split_kind
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, text
 from webhook.records import NamedTuple
 from webhook.report.model import Report

@@ -23,7 +23,7 @@ import msgspec
 from webhook.cluster.errors import ClusterError, Expired, Forbidden, NotFound, TooLong
 from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.source import MAX_DEPTH
-from webhook.inventory.objects import DRA
+from webhook.inventory import DRA
 from webhook.inventory.snapshots import GROUPS, OPTIONAL
 from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items
 from webhook.policy.manifest.kinds import Kinds, Known

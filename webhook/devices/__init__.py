@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, quantity_text
-from webhook.allocation.pools import unused, whole
-from webhook.allocation.view import available
+from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.objects import JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from webhook.documents.scalars import WORDS
@@ -49,9 +50,11 @@ _TAKEN_FOR: Final = {
 _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
 """Hyphens, and the characters that editors replace them with."""
 _KEY: Final = Pattern(r"[A-Za-z]+(?=[ \t]*:)")
+_WITHOUT_COLON: Final = Pattern(r"(?:-\s++)*+([A-Za-z][\w.-]*+)(?:\s++([^:#]++))?")
+"""Matches a line whose key, before its value or the lines below, lacks the colon."""
 
 
-def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = "") -> str:
+def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = "", *, before: str = "") -> str:
     """Suggest how to fix a YAML error; empty if that is unclear.
 
     Args:
@@ -59,6 +62,7 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         column: The place in it, from 0.
         mark: The bracket or quotation mark that is open there.
         opened: The line of that mark.
+        before: The last line before ``line`` that has any content.
     """
     if _DASHES.fullmatch(line.strip()):
         return "three hyphens separate documents: write ---"
@@ -67,14 +71,23 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with spaces, not tabs"
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
-    if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (
-        of_any and (match := _VALUE.search(line)) and match.start(2) <= column
-    ):
+    if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _value(line, column))):
         key, value = match.groups()
         is_flow = "{" in line[: match.start(1)]
         if meaning := _meaning(value, is_flow=is_flow):
             return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
+    if problem == _COLON and (match := _WITHOUT_COLON.fullmatch(before.partition(" #")[0].strip())):
+        key, value = match.groups()
+        return f'did you mean "{cut(f"{key}: {value}" if value else f"{key}:", _LONGEST)}" above?'
     return _HINTS.get(problem, "") or _unclosed(mark, opened)
+
+
+def _value(line: str, column: int) -> re.Match[str] | None:
+    """Return the last key with a value that begins at a place or before it."""
+    last = None
+    while (found := _VALUE.search(line, last.start(2) if last else 0)) and found.start(2) <= column:
+        last = found
+    return last
 
 
 def _unclosed(mark: str, opened: str) -> str:

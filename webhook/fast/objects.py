@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from webhook.schema import CompiledStruct
-from webhook.schema.compiled import Tell, answer_first
+from webhook.schema.fields import Tell, answer_first
 
 PLANNED_AFTER: Final = 16
 """How many values of a type take walks before a plan is made."""

@@ -21,9 +21,22 @@ from msgspec.json import encode
 
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.compiled import CompiledField, CompiledStruct, View
 from webhook.schema.declarations import Declared, Field, Format, Rule
-from webhook.schema.fields import WIDEST, Anything, Array, Int, Many, Map, Nested, Parsed, Scalar, Text
+from webhook.schema.fields import (
+    WIDEST,
+    Anything,
+    Array,
+    CompiledField,
+    CompiledStruct,
+    Int,
+    Many,
+    Map,
+    Nested,
+    Parsed,
+    Scalar,
+    Text,
+    View,
+)
 from webhook.schema.target import Target
 
 _T = TypeVar("_T", bound=Hashable)

@@ -1,4 +1,4 @@
-"""The inventory of a cluster: objects by kind and name, and references between them.
+"""The inventory of a cluster: objects by kind, namespace and name; those of ``resource.k8s.io`` in v1.
 
 An :class:`Inventory` holds the objects that ``kubectl get … -o yaml`` prints, in any served version. The API server
 vouches for stored objects, so they are decoded here, not judged.
@@ -6,26 +6,484 @@ vouches for stored objects, so they are decoded here, not judged.
 
 from __future__ import annotations
 
-from webhook.inventory.objects import (
-    CLAIMS,
-    KINDS,
-    Inventory,
-    MalformedError,
-    devices_path,
-    has_ended,
-    in_namespace,
-    is_claim,
-    newest,
-)
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from shlex import quote
+from typing import Any, Final
 
-__all__ = [
-    "CLAIMS",
-    "KINDS",
-    "Inventory",
-    "MalformedError",
-    "devices_path",
-    "has_ended",
-    "in_namespace",
-    "is_claim",
-    "newest",
-]
+from webhook.api import conversion
+from webhook.api.core.meta import Metadata, Object
+from webhook.api.core.values import Quantity, V1Struct
+from webhook.api.judgement import judge_admitted
+from webhook.api.versions import NEWEST, VERSIONS, find
+from webhook.budget import REVIEW, Budget, current, limited
+from webhook.objects import (
+    DEFAULT_NAMESPACE,
+    JSONObject,
+    at,
+    free_of_nulls,
+    group_of,
+    items,
+    name_of,
+    namespace_of,
+    text,
+)
+from webhook.problem import BAD_REQUEST, ERROR, Problem
+from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
+from webhook.schema.decoding import apart, as_reported
+
+_EFFECTS: Final = ("NoExecute", "NoSchedule", "PreferNoSchedule")
+
+
+class Taint(V1Struct):
+    """What keeps pods away that do not tolerate it."""
+
+    key = Text("What is wrong.")
+    value = Text("More about it.")
+    effect = Text("What happens to pods that do not tolerate it.", go="TaintEffect", one_of=_EFFECTS)
+
+
+class NodeSpec(V1Struct):
+    """What keeps pods away."""
+
+    taints = Array(Nested(Taint), "The taints.")
+    unschedulable = Bool("Whether it takes no new pods.")
+
+
+class NodeStatus(V1Struct):
+    """The resources of a node."""
+
+    allocatable = Map(Quantity(), "What pods can have.")
+    capacity = Map(Quantity(), "What there is.")
+
+
+class Node(Object):
+    """A machine that runs pods."""
+
+    package = "v1"
+
+    metadata = Nested(Metadata, "Its name and labels.")
+    spec = Nested(NodeSpec, "What keeps pods away.")
+    status = Nested(NodeStatus, "Its resources.")
+
+
+@cache
+def _struct() -> CompiledStruct:
+    return compile_struct(Node, Target("v1", NEWEST, CREATE, strict=False))
+
+
+def refused(node: JSONObject) -> Problem | None:
+    """Return why no API server would have stored a Node, if it is a matter of the parts that count; None if it would.
+
+    Args:
+        node: The Node, without null values; its other fields are not looked at.
+    """
+    misfits, problems = apart(_struct().walk(node))
+    if misfits:
+        return as_reported(misfits)[0].problem()
+    return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)
+
+
+DRA: Final = "resource.k8s.io"
+
+KINDS: Final = {
+    "DeviceClass": DRA,
+    "ResourceSlice": DRA,
+    "ResourceClaim": DRA,
+    "ResourceClaimTemplate": DRA,
+    "DeviceTaintRule": DRA,
+    "Node": "",
+    "Pod": "",
+    "Namespace": "",
+    "PodGroup": "scheduling.k8s.io",
+    "PriorityClass": "scheduling.k8s.io",
+    "ResourceQuota": "",
+    "APIService": "apiregistration.k8s.io",
+    "Role": "rbac.authorization.k8s.io",
+    "ClusterRole": "rbac.authorization.k8s.io",
+}
+"""The kinds that an inventory holds, and their groups."""
+
+AROUND: Final = {
+    "Event": "",
+    "DaemonSet": "apps",
+    "Deployment": "apps",
+    "ReplicaSet": "apps",
+    "StatefulSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+    "PersistentVolumeClaim": "",
+}
+"""The kinds that tell what became of pods, all of them in namespaces; they are held as they are, without decoding."""
+
+CLAIMS: Final = ("ResourceClaim", "ResourceClaimTemplate")
+"""The kinds that request devices, the only ones whose defaults matter to the scheduler."""
+
+ASKED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("statefulset", "statefulsets", "sts"), "StatefulSet"),
+    **dict.fromkeys(("daemonset", "daemonsets", "ds"), "DaemonSet"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+    **dict.fromkeys(("job", "jobs"), "Job"),
+    **dict.fromkeys(("cronjob", "cronjobs", "cj"), "CronJob"),
+    **dict.fromkeys(("claim", "claims", "resourceclaim", "resourceclaims"), "ResourceClaim"),
+    **dict.fromkeys(("node", "nodes", "no"), "Node"),
+}
+"""The kinds that may be asked about, by their names on the command line."""
+
+_NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
+
+_TERMINATED: Final = frozenset({"Succeeded", "Failed"})
+
+
+def has_ended(pod: JSONObject) -> bool:
+    """Tell whether all containers of a pod have ended for good."""
+    return text(pod, "status", "phase") in _TERMINATED
+
+
+def controller_of(obj: JSONObject) -> JSONObject:
+    """Return the owner reference to the controller of an object, an empty one if it has none."""
+    owners = items(obj, "metadata", "ownerReferences")
+    return next((each for each in owners if each.get("controller") is True), {})
+
+
+class MalformedError(ValueError):
+    """An object cannot be decoded; the message names the object and the error."""
+
+
+class Inventory:
+    """Objects by kind, namespace and name.
+
+    Args:
+        objects: Objects of any kind and version, as plain dicts; see :meth:`add`.
+
+    Raises:
+        MalformedError: An object cannot be decoded.
+    """
+
+    def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
+        self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
+        self._older: dict[str, set[tuple[str, str]]] = {}
+        """Objects still in an older version, since they have not been read yet."""
+        self.definitions: list[JSONObject] = []
+        """CustomResourceDefinitions, which only policies need."""
+        self.context = ""
+        """The context of kubectl that the objects were read from; empty for the current one, and for files."""
+        for obj in objects:
+            self.add(obj)
+
+    def copy(self) -> Inventory:
+        """Return an independent inventory of the same objects."""
+        made = Inventory()
+        made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
+        made._older = {kind: {*older} for kind, older in self._older.items()}
+        made.definitions, made.context = [*self.definitions], self.context
+        return made
+
+    def kubectl(self, arguments: str) -> str:
+        """Write a command of kubectl for the cluster of these objects."""
+        return f"kubectl {f'--context {quote(self.context)} ' if self.context else ''}{arguments}"
+
+    def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
+        """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.
+
+        Returns:
+            Whether it was added.
+
+        Raises:
+            MalformedError: It cannot be decoded.
+        """
+        return self.take(obj, has_nulls=has_nulls) is not None
+
+    def take(self, obj: JSONObject, *, has_nulls: bool = True) -> JSONObject | None:
+        """Add an object, replacing one of the same kind, namespace and name.
+
+        Args:
+            obj: The object, in any version that a release serves; without ``apiVersion`` it counts as one of v1.
+            has_nulls: Whether it may have null values, which have no meaning.
+
+        Returns:
+            The object as stored here: in v1, with a namespace; None if it is of a kind that inventories do not hold.
+
+        Raises:
+            MalformedError: It cannot be decoded.
+        """
+        kind = obj.get("kind")
+        version = obj.get("apiVersion")
+        if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
+            return None
+        if AROUND.get(kind) == (version or "").rpartition("/")[0]:
+            self.keep(obj)
+            return obj
+        namespaced = _namespaced(version, kind)
+        if namespaced is None:
+            return None
+        known = _as_v1(free_of_nulls(obj) if has_nulls else obj, version, kind)
+        if "apiVersion" not in known:
+            known = {**known, "apiVersion": _version_of(kind)}
+        namespace, name = namespace_of(known) if namespaced else "", name_of(known)
+        if namespace and known["metadata"].get("namespace") != namespace:
+            known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
+        if not name:
+            raise MalformedError(f"{kind} without metadata.name")
+        self._kinds.setdefault(kind, {})[namespace, name] = known
+        return known
+
+    def keep(self, obj: JSONObject) -> None:
+        """Add an object that is in a namespace as it is, of any kind, beside those of other groups with its name."""
+        kind = obj["kind"]
+        self._kinds.setdefault(kind, {})[namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
+
+    def add_allocation(self, obj: JSONObject) -> None:
+        """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
+        if obj.get("kind") == CLAIMS[0] and at(obj, "status", "allocation"):
+            with suppress(MalformedError):  # what it holds cannot be decoded, either
+                self.take({**obj, "spec": {}})
+
+    def hold(self, obj: JSONObject) -> bool:
+        """Add an object that is known to be valid, without decoding or defaulting it.
+
+        Returns:
+            Whether it is of a kind that inventories hold.
+        """
+        version, kind = obj.get("apiVersion"), obj.get("kind")
+        if not isinstance(kind, str) or not isinstance(version, str) or not (name := name_of(obj)):
+            return False
+        namespaced = _namespaced(version, kind)
+        if namespaced is None:
+            return False
+        namespace = namespace_of(obj) if namespaced else ""
+        if not _has_newest(version, kind):
+            self.note(kind, name, namespace)
+            return False
+        key = namespace, name
+        self._kinds.setdefault(kind, {})[key] = obj
+        if version not in _NEWEST:
+            self._older.setdefault(kind, set()).add(key)
+        return True
+
+    def _convert(self, kind: str, keys: Iterable[tuple[str, str]]) -> None:
+        """Convert the objects that are still in an older version."""
+        known = self._kinds[kind]
+        for key in keys:
+            known[key] = newest(known[key])
+        self._older[kind].difference_update(keys)
+
+    def put(self, obj: JSONObject) -> None:
+        """Add an object that :meth:`take` has returned, a copy of one, or a noted one, without decoding it again."""
+        kind = obj["kind"]
+        namespace = obj["metadata"]["namespace"] if _namespaced(obj.get("apiVersion"), kind) else ""
+        self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
+
+    def note(self, kind: str, name: str, namespace: str = "", driver: str = "") -> None:
+        """Note the existence of an object whose content is unknown, except the driver of a slice: :func:`is_noted`."""
+        metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+        noted = {"kind": kind, "metadata": metadata, "spec": {"driver": driver} if driver else {}}
+        self._kinds.setdefault(kind, {}).setdefault((namespace, name), noted)
+
+    def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
+        """Forget an object; return it, None if there was none."""
+        obj = self.find(kind, name, namespace)
+        self._kinds.get(kind, {}).pop((namespace, name), None)
+        return obj
+
+    def knows(self, kind: str) -> bool:
+        """Tell whether any object of a kind is known, so that missing ones are missing in the cluster, too."""
+        return bool(self._kinds.get(kind))
+
+    def all(self, kind: str) -> list[JSONObject]:
+        """Return the objects of a kind, in the order in which they came."""
+        if older := self._older.get(kind):
+            self._convert(kind, tuple(older))
+        return list(self._kinds.get(kind, {}).values())
+
+    def names(self, kind: str) -> Iterator[tuple[str, str]]:
+        """Return namespace and name of all objects of a kind; the namespace is empty for kinds without."""
+        yield from self._kinds.get(kind, {})
+
+    def find(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
+        """Return an object, None if it is not there.
+
+        Args:
+            namespace: The namespace; empty for kinds without.
+        """
+        key = namespace, name
+        if key in self._older.get(kind, ()):
+            self._convert(kind, [key])
+        return self._kinds.get(kind, {}).get(key)
+
+    def referred(self, kind: str, reference: JSONObject, namespace: str) -> JSONObject | None:
+        """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
+        found = self.find(kind, _known_as(kind, text(reference, "name"), group_of(reference)), namespace)
+        return found if found and text(found, "metadata", "uid") in {"", text(reference, "uid")} else None
+
+    def running(self) -> Iterator[JSONObject]:
+        """Return the pods on a node that have not ended, which use its resources."""
+        for pod in self.all("Pod"):
+            if at(pod, "spec", "nodeName") and not has_ended(pod):
+                yield pod
+
+    def pending(self) -> Iterator[JSONObject]:
+        """Return the pods that wait for a node, and those with claims that do not start on theirs."""
+        for pod in self.all("Pod"):
+            is_starting = text(pod, "status", "phase") == "Pending" and bool(items(pod, "spec", "resourceClaims"))
+            if is_starting if at(pod, "spec", "nodeName") else not has_ended(pod):
+                yield pod
+
+
+def _known_as(kind: str, name: str, group: str) -> str:
+    """Return the name of an object among those of its kind; that of another group comes with its group."""
+    return f"{name}.{group}" if group and AROUND.get(kind, group) != group else name
+
+
+def is_noted(obj: JSONObject) -> bool:
+    """Tell whether an object of an inventory is known by its name alone."""
+    return "apiVersion" not in obj
+
+
+def split_kind(stated: str) -> tuple[str, list[str]]:
+    """Split KIND/NAME into kind, empty if none is stated, and the rest: the namespace, if one is stated, and the name.
+
+    The kind may come first, or after the namespace, as ``draguard why`` prints it; a namespace has no dot.
+    """
+    *before, name = stated.split("/")
+    kinds = [ASKED.get(each.lower().partition(".")[0], "") for each in before]
+    at = next((place for place in (0, len(before) - 1) if before and kinds[place]), None)
+    rest = [*(each for place, each in enumerate(before) if place != at), name]
+    return "" if at is None else kinds[at], rest
+
+
+def is_claim(obj: JSONObject) -> bool:
+    """Tell whether an object is a claim or a template, in a version that can be converted to the newest one."""
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    return kind in CLAIMS and find(version, kind) is not None and _has_newest(str(version), str(kind))
+
+
+def devices_path(claim: JSONObject) -> tuple[str, ...]:
+    """Return the path of the devices that a claim or template requests."""
+    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
+
+
+def in_namespace(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with a namespace if it states none, as ``kubectl apply --namespace`` sends it.
+
+    Args:
+        obj: The object; one that is in no namespace stays as it is.
+        namespace: The namespace; without one, inventories take an object to be in ``default``.
+    """
+    version, kind, metadata = obj.get("apiVersion"), obj.get("kind"), obj.get("metadata")
+    if not isinstance(kind, str) or not isinstance(version, str) or not isinstance(metadata, dict):
+        return obj
+    if metadata.get("namespace") or namespace == DEFAULT_NAMESPACE or _namespaced(version, kind) is False:
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+
+
+def is_held(version: str, kind: str) -> bool:
+    """Tell whether inventories hold objects of a kind."""
+    return _namespaced(version, kind) is not None
+
+
+def _namespaced(version: str | None, kind: str) -> bool | None:
+    """Tell whether objects of a kind are in namespaces; None if inventories do not hold the kind."""
+    if kind not in KINDS or not (version is None or version.rpartition("/")[0] == KINDS[kind]):
+        return None
+    return _is_namespaced(kind)
+
+
+@cache
+def _is_namespaced(kind: str) -> bool:
+    version = _version_of(kind)
+    if served := find(version, kind):
+        return served.type.namespaced
+    from webhook.policy.manifest.kinds import built_in  # only nodes and the like are not judged
+
+    return next(each.namespaced for each in built_in() if (each.group, each.kind) == (KINDS[kind], kind))
+
+
+@cache
+def _has_newest(version: str, kind: str) -> bool:
+    """Tell whether a kind of ``resource.k8s.io`` can be converted; the classic kinds of v1alpha2 cannot."""
+    if version in _NEWEST:
+        return True
+    try:
+        conversion.to_v1({"apiVersion": version, "kind": kind})
+    except conversion.ConversionError:
+        return False
+    return True
+
+
+def newest(obj: JSONObject) -> JSONObject:
+    """Return an object of ``resource.k8s.io`` in the newest version; kinds missing there are returned as they are."""
+    if obj.get("apiVersion") in _NEWEST:
+        return obj
+    try:
+        return conversion.to_v1(obj)
+    except conversion.ConversionError:
+        return obj
+
+
+def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
+    """Decode an object, and convert it if it is of Dynamic Resource Allocation."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict):
+        raise MalformedError(f"{kind} without metadata")
+    served = find(version or _version_of(kind), kind)
+    if served is None:
+        if kind == "Node" and (problem := refused(obj)):
+            raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
+        return obj
+    obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
+    try:
+        known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
+    except conversion.ConversionError as error:
+        raise MalformedError(
+            f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
+        ) from error
+    return conversion.with_defaults(known) if kind in CLAIMS else known
+
+
+def _version_of(kind: str) -> str:
+    """Return the version that an object without ``apiVersion`` has: the newest of its kind."""
+    group = KINDS[kind]
+    known = (name for name, version in VERSIONS.items() if kind in version.kinds)
+    return next(known, f"{group}/v1" if group else "v1")
+
+
+def _vouched(obj: JSONObject) -> JSONObject:
+    """Return an object without null values.
+
+    Raises:
+        MalformedError: No API server would have stored it; fields of later releases are accepted.
+    """
+    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
+        for each in _parts(obj):
+            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+                raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
+    return obj
+
+
+def _parts(obj: JSONObject) -> Iterator[JSONObject]:
+    """Return the devices and the counters of a slice as two slices: up to 1.34, one slice had both."""
+    spec: Any = obj.get("spec")
+    if obj["kind"] != "ResourceSlice" or not isinstance(spec, dict) or not {"devices", "sharedCounters"} <= spec.keys():
+        yield obj
+        return
+    for name in ("devices", "sharedCounters"):
+        yield {**obj, "spec": {key: value for key, value in spec.items() if key != name}}
+
+
+_STORED_BY: Final = "1.36"
+"""An older release whose objects are also accepted, where later ones are stricter."""
+
+
+def _refused(obj: JSONObject, kubernetes: str | None) -> Problem | None:
+    # Pods have more fields than are checked here, and the status is set by the cluster.
+    is_ours = KINDS[obj["kind"]] == DRA
+    for problem in judge_admitted(obj, kubernetes=kubernetes, decodes_only=not is_ours):
+        is_of_shape = problem.reason == BAD_REQUEST
+        if problem.level == ERROR and (is_of_shape or (is_ours and problem.path[:1] == ("spec",))):
+            return problem
+    return None

@@ -1,4 +1,4 @@
-"""The required node affinity of a pod, and why no node can meet it.
+"""Node selectors, of pods and of devices: which nodes they select, and why none can meet one.
 
 Follows component-helpers ``scheduling/corev1/nodeaffinity/nodeaffinity.go`` and apimachinery ``labels.NewRequirement``.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from webhook import formats
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
-from webhook.objects import JSONObject, mapping, text, texts
-from webhook.problem import cut
+from webhook.objects import JSONObject, items, mapping, name_of, text, texts
+from webhook.problem import aggregate, cut, quoted
 from webhook.records import NamedTuple
+from webhook.release import Release
 
 _INT: Final = re.compile(r"[-+]?[0-9]{1,80}").fullmatch
 _LARGEST: Final = (1 << 63) - 1
@@ -26,8 +28,10 @@ _SHOWN: Final = 4
 """The most values, and requirements, that are named."""
 _COMPARED: Final = 16
 """The most requirements among which the contradicted one is sought."""
-_NUMBERS: Final = frozenset({"Gt", "Lt"})
-_OPERATORS: Final = frozenset({"In", "NotIn", "Exists", "DoesNotExist", *_NUMBERS})
+_SETS: Final = ("In", "NotIn")
+_PRESENCE: Final = ("Exists", "DoesNotExist")
+_NUMBERS: Final = ("Gt", "Lt")
+_OPERATORS: Final = (*_SETS, *_PRESENCE, *_NUMBERS)
 _TERMS: Final = "nodeSelectorTerms"
 _FIELDS: Final = ("matchExpressions", "matchFields")
 
@@ -105,7 +109,7 @@ def _read(requirement: JSONObject, path: tuple[str | int, ...]) -> _Requirement 
     """Read a requirement; None if the API server refuses it."""
     operator, values = text(requirement, "operator"), texts(requirement, "values")
     work(1 + len(values))
-    takes_values = operator not in {"Exists", "DoesNotExist"}
+    takes_values = operator not in _PRESENCE
     if operator not in _OPERATORS or takes_values != bool(values) or (operator in _NUMBERS and len(values) > 1):
         return None
     more = ", …" if len(values) > _SHOWN else ""
@@ -133,7 +137,7 @@ def _is_possible(requirements: Sequence[_Requirement]) -> bool:
                 return False
             low, high = (max(low, bound), high) if each.operator == "Gt" else (low, min(high, bound))
     excluded = frozenset[str]().union(*values.get("NotIn", ()))
-    compares = bool(_NUMBERS & values.keys())
+    compares = not values.keys().isdisjoint(_NUMBERS)
     if "In" in values:
         possible = frozenset.intersection(*values["In"]) - excluded
         numbers = (as_int64(each) for each in possible)
@@ -158,3 +162,174 @@ def _contradiction(requirements: Sequence[_Requirement]) -> Unmatched:
     one = next(([each] for each in earlier[:_COMPARED] if not _is_possible([each, last])), earlier)
     names = " and ".join(dict.fromkeys(each.shown for each in [*one[:_SHOWN], last]))
     return Unmatched(last.path, f"no node matches {names}", contradicts=True)
+
+
+# -- which nodes are selected
+
+
+class SelectorError(Exception):
+    """A node selector that cannot be parsed; ``str()`` is upstream's text."""
+
+
+def node_matches(node: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> bool:
+    """Tell whether a slice or a device is for a node (``NodeMatches``).
+
+    Args:
+        spec: A mapping that may have ``nodeName``, ``allNodes`` and ``nodeSelector``.
+
+    Raises:
+        SelectorError: The node selector cannot be parsed.
+    """
+    if name := spec.get("nodeName"):
+        return bool(name == node)
+    if spec.get("allNodes"):
+        return True
+    selector = spec.get("nodeSelector")
+    terms = (selector or {}).get(_TERMS) or []
+    problems = [each for index, term in enumerate(terms) for each in _problems(term, f"{_TERMS}[{index}]")]
+    if problems:
+        raise SelectorError(f"failed to parse node selector {_as_in_go(terms)}: {aggregate(problems)}")
+    return any(term_selects(term, node, labels) for term in terms)
+
+
+def selects(selector: JSONObject, node: JSONObject) -> bool:
+    """Tell whether a NodeSelector selects a node: at least one of its terms must."""
+    name, labels = name_of(node), mapping(node, "metadata", "labels")
+    return any(term_selects(each, name, labels) for each in items(selector, _TERMS))
+
+
+def term_selects(term: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a term of a node selector selects a node; a requirement that cannot be parsed holds for none."""
+    expressions, fields = (term.get(each) or [] for each in _FIELDS)
+    if not expressions and not fields:
+        return False
+    return all(_holds(each, labels) for each in expressions) and all(
+        _holds(each, {each.get("key", ""): "", "metadata.name": node}) for each in fields
+    )
+
+
+def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
+    key, operator, values = requirement.get("key", ""), requirement.get("operator"), requirement.get("values") or []
+    value = labels.get(key)
+    if operator in _SETS:
+        return bool((value in values) == (operator == "In"))
+    if operator in _PRESENCE:
+        return bool((key in labels) == (operator == "Exists"))
+    numbers = [number for each in (value, *values) if each is not None and (number := as_int64(each)) is not None]
+    if operator not in _NUMBERS or len(values) != 1 or len(numbers) != 2:  # noqa: PLR2004 - both are numbers
+        return False
+    return numbers[0] > numbers[1] if operator == "Gt" else numbers[0] < numbers[1]
+
+
+def wants(spec: JSONObject, node: JSONObject) -> bool:
+    """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
+    if not spec.get("nodeSelector") and not spec.get("affinity"):
+        return True
+    labels = mapping(node, "metadata", "labels")
+    if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
+        return False
+    affinity = mapping(spec, *REQUIRED)
+    return not affinity or selects(affinity, node)
+
+
+def nodes_named(spec: JSONObject) -> frozenset[str] | None:
+    """Return the names of the only nodes that the required node affinity can select; None if it names none.
+
+    Follows the scheduler's ``plugins/nodeaffinity/node_affinity.go`` (PreFilter).
+    """
+    by_term = [nodes_named_by(term) for term in items(spec, *REQUIRED, _TERMS)]
+    names = [each for each in by_term if each is not None]
+    return frozenset[str]().union(*names) if names and len(names) == len(by_term) else None
+
+
+def nodes_named_by(term: JSONObject) -> frozenset[str] | None:
+    """Return the names of the only nodes that a term can select; None if it names none."""
+    stated = [
+        frozenset(texts(each, "values"))
+        for each in items(term, "matchFields")
+        if text(each, "key") == "metadata.name" and text(each, "operator") == "In"
+    ]
+    return frozenset.intersection(*stated) if stated else None
+
+
+def requirement(expression: JSONObject) -> str:
+    """Write what a node selector requires of a label or field, such as ``zone In a, b``."""
+    parts = text(expression, "key"), text(expression, "operator"), ", ".join(texts(expression, "values"))
+    return " ".join(filter(None, parts))
+
+
+def required(selector: JSONObject) -> str:
+    """Write what a NodeSelector requires, such as ``zone In a, b and gpu Exists``."""
+    terms = [
+        [requirement(each) for field in _FIELDS for each in items(term, field)] for term in items(selector, _TERMS)
+    ]
+    return " or ".join(" and ".join(each) for each in terms)
+
+
+# -- in Go's words
+
+
+_NEWEST: Final = Release(36)
+
+
+def _problems(term: JSONObject, path: str) -> Iterator[str]:
+    """Yield upstream's errors for a term that cannot be parsed."""
+    for index, each in enumerate(term.get("matchExpressions") or []):
+        yield from _problems_of_label(each, f"{path}.matchExpressions[{index}]")
+    for index, each in enumerate(term.get("matchFields") or []):
+        here, values = f"{path}.matchFields[{index}]", each.get("values") or []
+        if each.get("operator", "") not in _SETS:
+            yield _unsupported(each, here, _SETS)
+        elif len(values) != 1:
+            yield f"{here}.values: Invalid value: {_strings(values)}: must have one element"
+
+
+def _problems_of_label(each: JSONObject, path: str) -> Iterator[str]:
+    operator, values, key = each.get("operator", ""), each.get("values") or [], each.get("key", "")
+    if operator not in _OPERATORS:
+        yield _unsupported(each, path, _OPERATORS)
+        return
+    if details := formats.label_key(key, _NEWEST):
+        yield f"{path}.key: Invalid value: {quoted(key)}: {'; '.join(details)}"
+    shown = f"{path}.values: Invalid value: {_strings(values)}"
+    if operator in _SETS and not values:
+        yield f"{shown}: for 'in', 'notin' operators, values set can't be empty"
+    elif operator in _PRESENCE and values:
+        yield f"{shown}: values set must be empty for exists and does not exist"
+    elif operator in _NUMBERS:
+        if len(values) != 1:
+            yield f"{shown}: for 'Gt', 'Lt' operators, exactly one value is required"
+        detail = "for 'Gt', 'Lt' operators, the value must be an integer"
+        wrong = ((index, value) for index, value in enumerate(values) if as_int64(value) is None)
+        yield from (f"{path}.values[{index}]: Invalid value: {quoted(value)}: {detail}" for index, value in wrong)
+    for index, value in enumerate(values):
+        if details := formats.label_value(value, _NEWEST):
+            yield f"{path}.values[{index}][{key}]: Invalid value: {quoted(value)}: {'; '.join(details)}"
+
+
+def _unsupported(requirement: JSONObject, path: str, supported: Sequence[str]) -> str:
+    operator, known = requirement.get("operator", ""), ", ".join(map(quoted, supported))
+    return f"{path}.operator: Unsupported value: {quoted(operator)}: supported values: {known}"
+
+
+def _strings(values: Sequence[str]) -> str:
+    return f"[{','.join(map(quoted, values))}]"
+
+
+def _as_in_go(terms: Sequence[JSONObject]) -> str:
+    """Write a node selector as Go does (gogo protobuf's ``String``)."""
+
+    def requirements(term: JSONObject, field: str) -> str:
+        shown = "".join(
+            f"NodeSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
+            f"Values:[{' '.join(each.get('values') or [])}],}},"
+            for each in term.get(field) or []
+        )
+        return f"[]NodeSelectorRequirement{{{shown}}}"
+
+    shown = "".join(
+        f"NodeSelectorTerm{{MatchExpressions:{requirements(term, _FIELDS[0])},"
+        f"MatchFields:{requirements(term, _FIELDS[1])},}},"
+        for term in terms
+    )
+    return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{shown}}},}}"

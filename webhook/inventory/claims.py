@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from webhook.inventory import Inventory, devices_path
-from webhook.inventory.objects import controller_of
+from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory.objects import has_ended
+from webhook.inventory import has_ended
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 

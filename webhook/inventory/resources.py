@@ -1,17 +1,23 @@
-"""Resource requests of pods: cpu in millicores, others in whole units.
+"""Resource requests of pods: cpu in millicores, others in whole units; extended resources that devices provide.
 
-Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/scheduler/util/utils.go``.
+Follows component-helpers ``resource/helpers.go`` (PodRequests) and ``pkg/scheduler/util/utils.go``; for the claims that
+the scheduler makes for extended resources, ``plugins/dynamicresources/extendeddynamicresources.go`` and
+``extended/cache.go`` (which class has a name).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from webhook.api.dra.names import IMPLICIT_PREFIX
+from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
+from webhook.api.versions import DEFAULT
 from webhook.formats import decode_quantity
-from webhook.objects import JSONObject, items, mapping, text
+from webhook.inventory import controller_of
+from webhook.inventory.claims import MADE, owner_reference, uid_of
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.release import Release
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
@@ -105,3 +111,189 @@ def _sum(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
+
+
+ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+_OF_QUOTAS: Final = "resource.k8s.io"
+"""The domain that quotas and API versions have where resources of pods have another."""
+_IN_MEMORY: Final = "<extended-resources>"
+"""The name of a claim that the scheduler has not created yet (specialClaimInMemName)."""
+
+_CACHED_SINCE: Final = 35
+"""Before this release, a class has one extended resource only, and pods that request no other than implicit ones get
+none of them: their requests of resources that a node does not state are ignored."""
+
+
+def as_in_pods(resource: str) -> str:
+    """Return the extended resource of a class that is spelled with the domain of quotas as pods spell it."""
+    if resource.endswith(QUOTA_SUFFIX):
+        return IMPLICIT_PREFIX + resource.removesuffix(QUOTA_SUFFIX)
+    return resource.replace(_OF_QUOTAS, STANDARD_DOMAIN, 1)
+
+
+class ExtendedResources:
+    """Which class provides an extended resource.
+
+    Args:
+        is_on: Whether device classes provide extended resources.
+    """
+
+    def __init__(self, classes: Iterable[JSONObject], release: Release = DEFAULT, *, is_on: bool = True) -> None:
+        self._is_on = is_on
+        self._is_first = release < _CACHED_SINCE
+        self._classes: dict[str, str] = {}
+        if not is_on:
+            return
+        if self._is_first:
+            for each in classes:
+                name = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
+                self._classes[name] = name_of(each)
+            return
+        ages: dict[str, str] = {}
+        for each in sorted(classes, key=lambda each: (_age(each), name_of(each))):
+            if name := text(each, "spec", "extendedResourceName"):
+                # The newest class has the name; of two of the same age, the first by name, and the other one does not
+                # even get its implicit name (extendedresourcecache.go, updateResourceName2class).
+                if ages.get(name) == _age(each):
+                    continue
+                ages[name] = _age(each)
+                self._classes[name] = name_of(each)
+            self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
+
+    @property
+    def classes(self) -> Mapping[str, str]:
+        """The class that provides each resource."""
+        return self._classes
+
+    @property
+    def names(self) -> Collection[str]:
+        """The resources that classes provide."""
+        return self._classes.keys()
+
+    def class_of(self, resource: str) -> str:
+        """Return the class that provides a resource; empty if none does."""
+        return self._classes.get(resource, "")
+
+    def has(self, resource: str) -> bool:
+        """Tell whether a class provides a resource."""
+        return resource in self._classes
+
+    def provides(self, resource: str) -> bool:
+        """Tell whether a claim is made for a resource of a pod that the node does not have."""
+        return self.has(resource) and self._is_extended(resource)
+
+    def _is_extended(self, resource: str) -> bool:
+        return is_extended(resource) and not (self._is_first and resource.startswith(IMPLICIT_PREFIX))
+
+    def is_delegated(self, resource: str, allocatable: Mapping[str, int], requests: Collection[str]) -> bool:
+        """Tell whether a resource that a pod requests is left to devices."""
+        if not self._is_first:
+            return self.has(resource) and not allocatable.get(resource)
+        is_known = self.has(resource) or not any(map(self._is_extended, requests))
+        return self._is_on and is_known and resource not in allocatable
+
+    def requested(
+        self, resources: frozenset[str], allocatable: Mapping[str, int], *, with_claims: bool
+    ) -> frozenset[str]:
+        """Return the resources that the pod's claim for them requests on a node.
+
+        Args:
+            resources: The resources of the pod that classes provide.
+            with_claims: Whether the pod has other claims: before 1.35, all resources are requested then.
+        """
+        if not self._is_first:
+            return frozenset(name for name in resources if not allocatable.get(name))
+        return resources if with_claims or not resources <= allocatable.keys() else frozenset()
+
+    def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
+        """Make the claim for a pod's extended resources that devices provide, as it is before it is created."""
+        return {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": _IN_MEMORY,
+                "generateName": f"{name_of(pod)}-extended-resources-",
+                "namespace": namespace_of(pod),
+                "annotations": {ANNOTATION: "true"},
+                "ownerReferences": [owner_reference(pod)],
+            },
+            "spec": {"devices": {"requests": self._requests(pod, sorted(resources))}},
+        }
+
+    def _requests(self, pod: JSONObject, resources: Sequence[str]) -> list[JSONObject]:
+        spec = mapping(pod, "spec")
+        first = items(spec, "initContainers")
+        containers = [*first, *items(spec, "containers")]
+        found: list[JSONObject] = []
+        for resource in resources:
+            device_class = self._classes[resource]
+            lasting: list[JSONObject | None] = [None] * len(containers)
+            passing: list[int] = []
+            for index, container in enumerate(containers):
+                if not self._is_first and index < len(first) and text(container, "restartPolicy") != "Always":
+                    passing.append(index)
+                else:
+                    lasting[index] = _request(index, container, resource, device_class, 0)
+            largest: JSONObject | None = None
+            for index in passing:
+                # Init containers that end may share devices with later containers.
+                reused = sum(each["exactly"]["count"] for each in lasting[index:] if each)
+                own = _request(index, containers[index], resource, device_class, reused)
+                if own and (largest is None or own["exactly"]["count"] > largest["exactly"]["count"]):
+                    largest = own
+            found += [each for each in (largest, *lasting) if each]
+        return sorted(found, key=lambda each: str(each["name"]))
+
+
+def _age(device_class: JSONObject) -> str:
+    return text(device_class, "metadata", "creationTimestamp")
+
+
+def _request(index: int, container: JSONObject, resource: str, device_class: str, reused: int) -> JSONObject | None:
+    quantities = container_requests(container)
+    wanted = amounts(quantities).get(resource, 0)
+    if wanted <= reused:
+        return None
+    return {
+        "name": f"container-{index}-request-{sorted(quantities).index(resource)}",
+        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": wanted - reused},
+    }
+
+
+def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
+    """Return the container and the extended resource that a request of a pod's claim for such resources stands for."""
+    _, found, resource = _requested(pod, request)
+    return text(found, "name"), resource
+
+
+def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
+    """Return the path at which a pod states the extended resource for which its claim has a request."""
+    path, found, resource = _requested(pod, request)
+    return (*path, "resources", "limits" if resource in mapping(found, "resources", "limits") else "requests", resource)
+
+
+def _requested(pod: JSONObject, request: str) -> tuple[tuple[str | int, ...], JSONObject, str]:
+    """Return the path of a container, the container, and the resource that a request stands for."""
+    _, container, _, number = request.split("-")
+    spec = mapping(pod, "spec")
+    places = [(kind, index) for kind in ("initContainers", "containers") for index in range(len(items(spec, kind)))]
+    kind, index = places[int(container)]
+    found = items(spec, kind)[index]
+    return ("spec", kind, index), found, sorted(container_requests(found))[int(number)]
+
+
+def created(claim: JSONObject) -> JSONObject:
+    """Return a claim for extended resources as the API server creates it: with a name."""
+    metadata = mapping(claim, "metadata")
+    return {**claim, "metadata": {**metadata, "name": f"{metadata['generateName']}{MADE}"}}
+
+
+def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:
+    """Find the claim for extended resources left by an earlier attempt."""
+    for claim in claims:
+        if at(claim, "metadata", "annotations", ANNOTATION) != "true" or namespace_of(claim) != namespace_of(pod):
+            continue
+        owner = controller_of(claim)
+        if text(owner, "name") == name_of(pod) and text(owner, "uid") in {"", uid_of(pod)}:
+            return claim
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.documents.stored import EACH, LEFT_OUT, SHARED, SHORT, Reader, Shape
-from webhook.inventory.objects import AROUND, DRA, KINDS
+from webhook.inventory import AROUND, DRA, KINDS
 from webhook.objects import LAST_APPLIED
 from webhook.policy.manifest.kinds import guess_resource
 

@@ -17,8 +17,7 @@ from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import Request, allocation_of, source
-from webhook.inventory.extended import path_of
-from webhook.inventory.resources import amounts, container_requests
+from webhook.inventory.resources import amounts, container_requests, path_of
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
 from webhook.problem import NOTE, Problem, Remark, value_at
 from webhook.records import NamedTuple

@@ -7,11 +7,9 @@ from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.hints.names import in_place, listed
-from webhook.inventory import devices_path
+from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import source
-from webhook.inventory.extended import ExtendedResources, as_in_pods
-from webhook.inventory.objects import controller_of
-from webhook.inventory.resources import amounts, container_requests, is_extended
+from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
@@ -335,7 +333,7 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
     name, not firstAvailable, not allocationMode All (kubernetes-sigs/kueue pkg/dra/claims.go).
     """
-    if not text(mapping(pod, "owner", "labels"), _QUEUE) and not text(mapping(pod, "metadata", "labels"), _QUEUE):
+    if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
         path = ("spec", "resourceClaims", index)
@@ -353,4 +351,5 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding((*path, "resourceClaimTemplateName"), message, hint, "Unsupported")
 
 
-_QUEUE = "kueue.x-k8s.io/queue-name"
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+"""The label of workloads that Kueue admits."""

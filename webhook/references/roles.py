@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.versions import VERSIONS
-from webhook.inventory.objects import DRA
+from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, texts
 from webhook.policy.manifest.kinds import guess_resource
 from webhook.problem import Advice, Fix, Meant, Problem

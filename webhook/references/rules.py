@@ -13,9 +13,8 @@ from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.hints.names import in_place, listed
-from webhook.inventory import Inventory, devices_path, is_claim
+from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted
 from webhook.inventory.claims import Request, requests_of, source
-from webhook.inventory.objects import CLAIMS, is_noted
 from webhook.later import cached_property
 from webhook.objects import (
     JSONObject,
@@ -36,8 +35,8 @@ from webhook.release import Release
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog, Content
     from webhook.deviceselectors.fleet import Fleet, Sorted
-    from webhook.inventory.extended import ExtendedResources
     from webhook.inventory.quotas import Quotas
+    from webhook.inventory.resources import ExtendedResources
     from webhook.simulation.cluster import Cluster
 
 
@@ -215,7 +214,7 @@ class Context:
     @cached_property
     def extended(self) -> ExtendedResources:
         """The extended resources that device classes provide."""
-        from webhook.inventory.extended import ExtendedResources  # few pods request any
+        from webhook.inventory.resources import ExtendedResources  # few pods request any
 
         return ExtendedResources(self.inventory.all("DeviceClass"))
 

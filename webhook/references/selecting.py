@@ -11,8 +11,7 @@ from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of
 from webhook.deviceselectors.reads import reads
 from webhook.formats.quantities import readable_quantity
-from webhook.inventory import CLAIMS
-from webhook.inventory.objects import is_noted
+from webhook.inventory import CLAIMS, is_noted
 from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple

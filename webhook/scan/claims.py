@@ -9,7 +9,7 @@ from typing import Final
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
 from webhook.inventory.claims import CLAIM_NAME, POD_GROUP, allocation_of, consumers, devices_of, is_pod
-from webhook.inventory.extended import ANNOTATION
+from webhook.inventory.resources import ANNOTATION
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import NOTE, WARNING
 from webhook.scan.rules import Found, command, rule

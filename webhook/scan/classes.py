@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME
-from webhook.inventory.extended import ExtendedResources
-from webhook.inventory.resources import amounts, container_requests
+from webhook.inventory.resources import ExtendedResources, amounts, container_requests
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE
 from webhook.scan.drivers import silent

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from webhook.allocation.devices import Device, decode_amount, quantity_text
-from webhook.allocation.pools import whole
-from webhook.allocation.view import available
+from webhook.allocation.pools import available, whole
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import claims_named, device_of, results_of
@@ -17,7 +16,7 @@ from webhook.scan.claims import state_of
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Cluster, Result, published_health
-from webhook.simulation.nodes import Tolerations, taint_of
+from webhook.simulation.cluster import Tolerations, taint_of
 
 _RESULTS: Final = ("status", "allocation", "devices", "results")
 _EVICTING: Final = 300

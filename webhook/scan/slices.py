@@ -10,12 +10,12 @@ from typing import Final
 from webhook.allocation.devices import Device, Slice
 from webhook.deviceselectors.fleet import model_of
 from webhook.hints.names import listed
+from webhook.inventory.affinity import required, selects
 from webhook.objects import items, mapping, name_of, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster
-from webhook.simulation.nodes import required, selects
 
 _GLOBAL: Final = frozenset({"uuid", "serial", "serialnumber"})
 """The attributes, in lower case, that tell one piece of hardware from all others."""

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from webhook.allocation import Features
 from webhook.allocation.devices import Catalog, Device, PoolId, Slice, TaintRule
 from webhook.allocation.features import Implementation, implementation
-from webhook.allocation.view import Usage
+from webhook.allocation.pools import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
-from webhook.inventory import KINDS, Inventory, MalformedError, has_ended
+from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
-from webhook.inventory.objects import DRA, controller_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
 from webhook.objects import LAST_APPLIED, JSONObject, at, group_of, items, mapping, name_of, namespace_of, number, text

@@ -5,7 +5,6 @@ number. A rule about one field is declared on it; a rule about several is a func
 update, :func:`transition`.
 """
 
-from webhook.schema.compiled import CompiledStruct, View, compile_struct, examined
 from webhook.schema.declarations import (
     ANY,
     CHANGED,
@@ -24,7 +23,22 @@ from webhook.schema.declarations import (
     transition,
 )
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, WRONG_TYPE
-from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Text
+from webhook.schema.fields import (
+    Anything,
+    Array,
+    Bool,
+    CompiledStruct,
+    Inlined,
+    Int,
+    Many,
+    Map,
+    Nested,
+    Parsed,
+    Text,
+    View,
+    compile_struct,
+    examined,
+)
 from webhook.schema.target import CREATE, MAIN, OLDEST, STATUS, UPDATE, UPDATE_STATUS, Target
 
 __all__ = [

@@ -137,7 +137,7 @@ class Field:
         raise NotImplementedError
 
     def compile(self, target: Target, owner: str, package: str) -> Any:
-        """Compile the closures for one target: a :class:`webhook.schema.compiled.CompiledField`.
+        """Compile the closures for one target: a :class:`webhook.schema.fields.CompiledField`.
 
         Args:
             target: The version, release and operation.

@@ -104,11 +104,6 @@ def apart(findings: Sequence[SchemaFinding]) -> tuple[Sequence[Misfit], Sequence
     return misfits, problems
 
 
-def under(findings: Iterable[SchemaFinding], step: str | int) -> list[SchemaFinding]:
-    """Return the same findings as seen from one level above."""
-    return [finding.under(step) for finding in findings]
-
-
 def refuses(findings: Iterable[SchemaFinding]) -> bool:
     """Tell whether there is a value that the decoder of an API server of any release refuses."""
     return any(isinstance(each, Misfit) and each.refuses for each in findings)

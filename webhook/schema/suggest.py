@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
-from webhook.schema.compiled import CompiledStruct
 from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
-from webhook.schema.fields import Many, Map, Nested, Scalar
+from webhook.schema.fields import CompiledStruct, Many, Map, Nested, Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 

@@ -1,9 +1,9 @@
 """Simulates kube-scheduler offline, and explains its decisions.
 
 The parts: :mod:`cluster <webhook.simulation.cluster>` holds the state, :mod:`scheduler <webhook.simulation.scheduler>`
-runs the scheduling cycle, :mod:`verdicts <webhook.simulation.verdicts>` checks the nodes; :mod:`webhook.allocation`
-allocates devices. :mod:`rejections <webhook.simulation.rejections>` explains what they lack, and :mod:`answers
-<webhook.simulation.answers>` writes it down.
+runs the scheduling cycle; :mod:`webhook.allocation` allocates devices. :mod:`rejections
+<webhook.simulation.rejections>` explains what nodes lack, and :mod:`answers <webhook.simulation.answers>` writes it
+down.
 """
 
 from webhook.simulation.cluster import Cluster, Settings, release_in

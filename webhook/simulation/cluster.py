@@ -1,33 +1,338 @@
-"""The state of a simulated cluster: nodes, pods, claims, allocated devices."""
+"""The state of a simulated cluster: nodes, pods, claims, allocated devices.
+
+What nodes tolerate follows ``k8s.io/api/core/v1/toleration.go``. Their checks of a pod, their order and their texts are
+those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
+nodeaffinity, nodeports, noderesources).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog
+from webhook.allocation.devices import Catalog, quantity_text
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import Inventory
+from webhook.inventory.affinity import required, selects, wants
 from webhook.inventory.claims import MADE, Blocked, Consumer, allocation_of, claims_of, device_of, is_pod, results_of
-from webhook.inventory.extended import ExtendedResources
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
+from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.simulation.nodes import Demand, NodeState, Taint, amount_text, required, selects, taint_of
+from webhook.spelling import either
+
+_BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
+_ANY: Final = None
+"""Stands for all values of taints; an empty key or effect stands for all of these."""
+
+
+class Taint(NamedTuple):
+    """A taint."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        """Write it as ``key=value:effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def toleration(self) -> JSONObject:
+        """The toleration of this taint alone."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+def taint_of(taint: JSONObject) -> Taint:
+    """Read a taint, as in the API."""
+    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+def blocking(node: JSONObject) -> list[Taint]:
+    """Return the taints of a node that keep pods from it."""
+    return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
+
+
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""The taint of nodes that take no new pods."""
+
+
+class Tolerations(list[JSONObject]):
+    """The tolerations of a pod: a set of what they cover, as a pod may have as many of them as nodes have taints."""
+
+    def __init__(self, tolerations: Iterable[JSONObject]) -> None:
+        super().__init__(tolerations)
+        self._covered = set(filter(None, map(_covered, self)))
+
+    def cover(self, taint: Taint) -> bool:
+        """Tell whether one of them tolerates a taint."""
+        key, value, effect = taint
+        of_key = ((_ANY, ""), (_ANY, key), (value, key))
+        return any((*each, effect_) in self._covered for each in of_key for effect_ in ("", effect))
+
+
+def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
+    """Return the value, key and effect of the taints that a toleration covers; None if it covers none."""
+    operator, key, effect = text(toleration, "operator"), text(toleration, "key"), text(toleration, "effect")
+    if operator == "Exists":
+        return _ANY, key, effect
+    return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
+
+
+_SETS_MAX: Final = 3
+"""The number of sets of taints that are named."""
+_SINGULAR: Final = {"is": "is", "has": "has"}
+
+
+NODE_STATES: Final = {
+    "node.kubernetes.io/not-ready": "{is} ready",
+    "node.kubernetes.io/unreachable": "{is} reachable",
+    "node.kubernetes.io/unschedulable": "{is} uncordoned",
+    "node.kubernetes.io/memory-pressure": "{has} no memory pressure",
+    "node.kubernetes.io/disk-pressure": "{has} no disk pressure",
+    "node.kubernetes.io/pid-pressure": "{has} no PID pressure",
+    "node.kubernetes.io/network-unavailable": "{has} a network",
+    "node.kubernetes.io/out-of-service": "{is} in service",
+    "node.cloudprovider.kubernetes.io/uninitialized": "{is} initialized",
+    "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
+}
+"""The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
+
+
+def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
+    """Write which taints are not tolerated.
+
+    Args:
+        found: The number of devices that have exactly some taints; those of most devices are named first.
+    """
+    ordered = sorted(found, key=lambda each: (-found[each], sorted(each)))
+    named = [" and ".join(map(str, sorted(each))) for each in ordered[:_SETS_MAX]]
+    more = [f"{len(ordered) - _SETS_MAX} more"] if len(ordered) > _SETS_MAX else []
+    noun, verb = ("taints", "are") if any(len(each) > 1 for each in ordered) else ("taint", "is")
+    return f"{noun} {either([*named, *more])} {verb} not tolerated"
+
+
+def state_of(key: str) -> str:
+    """Describe the state of a node that causes a taint, such as `` (until the node is ready)``; empty for others."""
+    state = NODE_STATES.get(key)
+    return f" (until the node {state.format(**_SINGULAR)})" if state else ""
+
+
+def once_recovered(keys: Iterable[str], names: Sequence[str]) -> str:
+    """Write that nodes must reach the states that taints stand for, such as ``once n1 is ready``."""
+    verbs = _SINGULAR if len(names) == 1 else {"is": "are", "has": "have"}
+    return f"once {shortened(names)} {' and '.join(NODE_STATES[key].format(**verbs) for key in keys)}"
+
+
+Delegated = Callable[[str, Mapping[str, int]], bool]
+
+_TAINTS_COUNTED_SINCE: Final = 34
+"""The release from which a node's taints are not named in the condition."""
+
+
+class Message(str):
+    """The scheduler's message why nodes refuse a pod, and the same as a sentence about them.
+
+    Args:
+        verb: The verb of the sentence, which ends with `what`; and that about a single node, if it is another one.
+    """
+
+    __slots__ = ("_verbs", "_what")
+
+    _verbs: tuple[str, str]
+    _what: str
+
+    def __new__(cls, text: str, verb: str = "", what: str = "", singular: str = "") -> Self:
+        """Make the text."""
+        message = super().__new__(cls, text)
+        message._verbs, message._what = (verb, singular or verb), what
+        return message
+
+    @classmethod
+    def of_nodes(cls, verb: str, what: str, singular: str = "") -> Self:
+        """Return a message that is such a sentence itself."""
+        return cls(f"node(s) {verb} {what}", verb, what, singular)
+
+    def about(self, nodes: str, count: int) -> str:
+        """Return the sentence."""
+        return f"{nodes} {self._verbs[count == 1]} {self._what}"
+
+
+UNNAMED: Final = Message.of_nodes("didn't", "satisfy plugin(s) [NodeAffinity]")
+"""The reason of nodes that are not checked, because the node affinity names others."""
+TOO_MANY: Final = "Too many pods"
+CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
+    "NodeUnschedulable",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+)
+"""The scheduler's plugins that look at nodes before devices."""
+
+_NANO: Final = 10**9
+_MILLI: Final = 10**6
+
+Port = tuple[str, str, int]
+_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
+
+
+class Refusal(NamedTuple):
+    """The reasons why a node refuses a pod.
+
+    Args:
+        reasons: The scheduler's messages; several if several resources are missing.
+        plugin: The plugin of the scheduler that refuses the pod; empty if it is that for devices.
+        resolvable: Whether the scheduler would try preemption.
+        missing: The resources of which the node has too little.
+    """
+
+    reasons: tuple[str, ...]
+    plugin: str = ""
+    resolvable: bool = False
+    missing: tuple[str, ...] = ()
+
+    @classmethod
+    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> Refusal:
+        """Refuse a pod for a lack of resources, and of room for pods."""
+        return cls((*([TOO_MANY] if is_full else []), *map(_lack_of, missing)), plugin, resolvable, missing)
+
+
+@lru_cache(maxsize=256)
+def _lack_of(resource: str) -> Message:
+    return Message(f"Insufficient {resource}", "have", f"too little {resource}", "has")
+
+
+_CORDONED: Final = Refusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
+_UNSELECTED: Final = Refusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
+_TAINTED: Final = Refusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_PORTS_TAKEN: Final = Refusal(
+    (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
+)
+
+
+class Demand(NamedTuple):
+    """The demands of a pod on a node, read once for all nodes."""
+
+    spec: JSONObject
+    requests: Mapping[str, int]
+    ports: frozenset[Port]
+    tolerations: Tolerations
+
+    @classmethod
+    def of(cls, pod: JSONObject) -> Demand:
+        """Read the demands of a pod."""
+        spec = mapping(pod, "spec")
+        return cls(spec, requests(pod), frozenset(_ports(spec)), Tolerations(items(spec, "tolerations")))
+
+    def with_more(self, taken: Mapping[str, int]) -> Demand:
+        """Add the amounts that devices take of a node's other resources."""
+        total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
+        return self._replace(requests=total)
+
+
+class NodeState:
+    """A node, with the resources that its pods use."""
+
+    def __init__(self, node: JSONObject) -> None:
+        self.node = node
+        self.name = text(node, "metadata", "name")
+        status = mapping(node, "status")
+        self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
+        self.used: dict[str, int] = {}
+        self.pods = 0
+        self.ports: frozenset[Port] = frozenset()
+        self._taints = blocking(node)
+        self._is_unschedulable = at(node, "spec", "unschedulable") is True
+
+    def add(self, demand: Demand) -> None:
+        """Count a pod as running on the node."""
+        self.pods += 1
+        for name, value in demand.requests.items():
+            self.used[name] = self.used.get(name, 0) + value
+        self.ports |= demand.ports
+
+    def remove(self, demand: Demand) -> None:
+        """Count a pod as gone from the node."""
+        self.pods -= 1
+        for name, value in demand.requests.items():
+            self.used[name] -= value
+        self.ports -= demand.ports
+
+    def left(self, name: str) -> int | None:
+        """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
+        return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
+
+    def untolerated(self, tolerations: Tolerations) -> list[Taint]:
+        """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
+        taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
+        return [each for each in taints if not tolerations.cover(each)]
+
+    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> Refusal | None:
+        """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
+
+        Args:
+            is_delegated: Tells whether devices must provide a resource, given the node's own.
+        """
+        if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):
+            return _CORDONED
+        for taint in self._taints:
+            if not demand.tolerations.cover(taint):
+                if release >= _TAINTS_COUNTED_SINCE:
+                    return _TAINTED
+                return Refusal((Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS)
+        if not wants(demand.spec, self.node):
+            return _UNSELECTED
+        ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
+        if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
+            return _PORTS_TAKEN
+        return self._lacking(demand, is_delegated)
+
+    def _lacking(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
+        missing, resolvable = [], True
+        is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
+        # A node written by hand is of unknown size.
+        for name, wanted in demand.requests.items() if self.allocatable else ():
+            if name in NATIVE or not is_delegated(name, self.allocatable):
+                allocatable = self.allocatable.get(name, 0)
+                if wanted > allocatable - self.used.get(name, 0):
+                    missing.append(name)
+                    resolvable = resolvable and wanted <= allocatable
+        if not self.allocatable or not (missing or is_full):
+            return None
+        return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
+
+
+def _ports(spec: JSONObject) -> Iterator[Port]:
+    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
+        for port in items(container, "ports"):
+            if wanted := number(port, "hostPort"):
+                yield text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted
+
+
+def amount_text(name: str, amount: int) -> str:
+    """Write an amount of a resource as a quantity.
+
+    Args:
+        amount: The amount: cpu in millicores, others in whole units.
+    """
+    return quantity_text(amount * (_MILLI if name == CPU else _NANO))
+
 
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
@@ -174,7 +479,13 @@ class Cluster:
         for pod in inventory.running():
             self.namespaces_of_pods.add(namespace_of(pod))
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self._add(pod, self._demand(pod), home)
+                demand = Demand.of(pod)
+                if self.node_allocatable is not None:
+                    uses = claims_of(pod, inventory, groups=False)
+                    if not isinstance(uses, Blocked):
+                        taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
+                        demand = demand.with_more(total(taken))
+                self._add(pod, demand, home)
 
     def _configure(self, settings: Settings) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
@@ -258,14 +569,6 @@ class Cluster:
     def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
         self._placed[namespace_of(pod), name_of(pod)] = node, demand
         self.nodes[node].add(demand)
-
-    def _demand(self, pod: JSONObject) -> Demand:
-        """Return what a pod that runs demands of its node, with what its devices take of it."""
-        demand = Demand.of(pod)
-        uses = claims_of(pod, self.inventory, groups=False) if self.node_allocatable is not None else []
-        if self.node_allocatable is None or isinstance(uses, Blocked):
-            return demand
-        return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
         """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""

@@ -1,19 +1,24 @@
 """Schedules pods one by one, as kube-scheduler's default plugins do.
 
-Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices.
+Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices. Pods with
+the same demands, such as the replicas of a workload, get the same verdicts of nodes; after each pod, only nodes whose
+pods or devices have changed are checked again.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from webhook.allocation import Result
+from webhook.allocation import Attempt, Failure, Result
 from webhook.allocation.selecting import NO_FAULT, Fault
+from webhook.budget import DeadlineExceededError, check_deadline
+from webhook.inventory.affinity import nodes_named, selects
 from webhook.inventory.claims import (
     POD,
     Blocked,
@@ -27,14 +32,262 @@ from webhook.inventory.claims import (
     source,
     uid_of,
 )
-from webhook.inventory.extended import created, leftover
+from webhook.inventory.resources import created, leftover
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.cluster import Cluster
-from webhook.simulation.nodeallocatable import total
-from webhook.simulation.nodes import UNNAMED, Demand, named, selects
-from webhook.simulation.verdicts import Needs, Round, Verdicts
+from webhook.simulation.binding import is_unavailable
+from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, Refusal
+from webhook.simulation.nodeallocatable import Taken, total
+
+UNAVAILABLE: Final = "resourceclaim not available on the node"
+"""The scheduler's reason for a claim with devices on another node, or with devices that failed."""
+_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
+_TIMED_OUT = "node {}: timed out trying to allocate devices"
+_ALTERNATIVES_MAX = 8
+"""A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
+
+
+class Needs(NamedTuple):
+    """The needs of a pod.
+
+    Args:
+        demand: Its demands on a node, devices aside.
+        claims: Its claims, including allocated ones, in order.
+        leftover: The claim for extended resources that an earlier attempt left; None if there is none.
+    """
+
+    pod: JSONObject
+    demand: Demand
+    claims: tuple[JSONObject, ...]
+    leftover: JSONObject | None = None
+    consumers: tuple[Consumer, ...] = ()
+
+
+class Verdict(NamedTuple):
+    """The verdict of a node on a pod.
+
+    Args:
+        refusal: The refusal of the pod; None if the node accepts it.
+        error: The error that makes the scheduler give up on the pod on all nodes; empty without one.
+        score: How well the devices suit the pod.
+        unavailable: The claims that have devices elsewhere, by index.
+        by_devices: Whether the allocation of devices failed.
+        uncertain: Why the scheduler could also decide otherwise; empty if it could not.
+        taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
+    """
+
+    refusal: Refusal | None = None
+    error: Fault = NO_FAULT
+    score: int = 0
+    unavailable: tuple[int, ...] = ()
+    by_devices: bool = False
+    uncertain: str = ""
+    taken: Mapping[tuple[str, str], Mapping[str, int]] = {}
+
+
+class _Asked(NamedTuple):
+    """The claims of a pod on nodes where devices must provide the same of its extended resources.
+
+    Args:
+        made: The claim that the scheduler makes for these resources; None if there are none.
+        claims: The claims that need devices, including that one.
+        attempt: The attempt to allocate them; None if there are none.
+    """
+
+    made: JSONObject | None
+    claims: Sequence[JSONObject]
+    attempt: Attempt | None
+
+
+class Round:
+    """One check of nodes for a pod, while the cluster does not change."""
+
+    def __init__(self, cluster: Cluster, needs: Needs) -> None:
+        self.cluster, self.needs = cluster, needs
+        self._pending: list[JSONObject] = []
+        self._asked: dict[frozenset[str], _Asked] = {}
+        self._allocated: list[tuple[int, JSONObject, JSONObject]] = []
+        """The claims that have devices: each claim's place, node selector and content."""
+        for index, each in enumerate(needs.claims):
+            if allocation := allocation_of(each):
+                self._allocated.append((index, mapping(allocation, "nodeSelector"), each))
+            else:
+                self._pending.append(each)
+        self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
+        self._is_delegated = partial(cluster.extended.is_delegated, requests=needs.demand.requests)
+
+    def delegated(self, node: int) -> frozenset[str]:
+        """Return the extended resources that devices must provide on a node."""
+        if not self._extended:
+            return self._extended
+        allocatable = self.cluster.nodes[node].allocatable
+        return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.claims))
+
+    def on(self, node: int) -> _Asked:
+        """Return the claims of the pod that need devices on a node."""
+        delegated = self.delegated(node)
+        if delegated not in self._asked:
+            made, claims = None, self._pending
+            # It requests nothing if the node has the resources itself, but the pod has other claims.
+            if delegated or (self._extended and self.needs.claims):
+                made = self.cluster.extended.claim_for(self.needs.pod, delegated)
+                claims = [*self._pending, made]
+            attempt = self.cluster.allocator.attempt(claims) if claims else None
+            self._asked[delegated] = _Asked(made, claims, attempt)
+        return self._asked[delegated]
+
+    def result_on(self, node: int) -> Result | Failure | None:
+        """Allocate the pod's devices on a node; None if it needs none."""
+        attempt = self.on(node).attempt
+        return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
+
+    def filter(self, node: int) -> Verdict:
+        """Check whether a node accepts the pod."""
+        state, settings = self.cluster.nodes[node], self.cluster.settings
+        refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
+        if refusal is None and self.needs.leftover is not None:
+            refusal = Refusal(("cannot schedule extended resource claim",))
+        return self.filter_devices(node) if refusal is None else Verdict(refusal)
+
+    def filter_devices(self, node: int) -> Verdict:
+        """Check the devices of a node that accepts the pod otherwise."""
+        state = self.cluster.nodes[node]
+        waits, now = self.cluster.waits, self.cluster.now
+        unavailable = tuple(
+            index
+            for index, selector, claim in self._allocated
+            if (selector and not selects(selector, state.node)) or (waits and is_unavailable(claim, now))
+        )
+        result = self.result_on(node)
+        if result is not None and result.timed_out:
+            said = isinstance(result, Failure) and result.error
+            error = said or Fault(_TIMED_OUT.format(state.name))
+            return Verdict(Refusal((error,)), error=error, by_devices=True)
+        if isinstance(result, Failure):
+            reason: str = result.error or "cannot allocate all claims"
+            error = result.error if result.error and result.scope == "abort" else NO_FAULT
+            return Verdict(Refusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
+        if unavailable:
+            return Verdict(Refusal((UNAVAILABLE,)), unavailable=unavailable)
+        if shortage := self._shortage(node, result):
+            return shortage
+        if result is None:
+            return Verdict()
+        return Verdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
+
+    def taken(self, result: Result | None) -> Taken:
+        """Return the amounts that the pod's devices take of their node's other resources, by request."""
+        devices = self.cluster.node_allocatable
+        if devices is None:
+            return {}
+        return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
+
+    def _shortage(self, node: int, result: Result | None) -> Verdict | None:
+        """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
+        devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
+        if devices is None:
+            return None
+        for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
+            if error := devices.error(claim, results):
+                return Verdict(Refusal((error,)), error=error)
+            if reason := devices.unused(claim, results, containers):
+                return Verdict(Refusal((reason,)))
+        if reason := devices.refusal(claims, uid_of(pod)):
+            return Verdict(Refusal((reason,)))
+        state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
+        missing = [
+            name
+            for name, amount in total(taken).items()
+            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
+        ]
+        return Verdict(Refusal.for_lack(*missing), taken=taken) if missing else None
+
+
+def _uncertainty(result: Result | Failure) -> str:
+    """Say why the scheduler could also decide otherwise on a node; empty if it could not."""
+    if not result.depends_on_order:
+        return ""
+    mixed_up = result.mixed_up
+    if not mixed_up:
+        return _ORDER
+    pool, drivers = next(iter(mixed_up.items()))
+    return (
+        f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
+        f"name, {pool}, and it looks up counters by the pool's name alone"
+    )
+
+
+def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, str, str, str]]]) -> int:
+    """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
+    score = 0
+    for claim, results in zip(claims, devices, strict=False):
+        chosen = {request for request, *_ in results if "/" in request}
+        if not chosen:
+            continue
+        for request in items(claim, "spec", "devices", "requests"):
+            for rank, alternative in enumerate(items(request, "firstAvailable")):
+                if f"{text(request, 'name')}/{text(alternative, 'name')}" in chosen:
+                    score += _ALTERNATIVES_MAX - rank
+    return score
+
+
+class Verdicts:
+    """The verdicts of all nodes on pods of one shape.
+
+    Args:
+        names: The names of the only nodes to check; None for all.
+    """
+
+    def __init__(self, cluster: Cluster, names: frozenset[str] | None = None) -> None:
+        self._cluster = cluster
+        index = cluster.index
+        self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
+        self.by_node: dict[int, Verdict] = {}
+        self.fitting: dict[int, int] = {}
+        """The nodes that accept the pod, with their scores."""
+        self.errors: dict[int, Fault] = {}
+        self.uncertain: dict[int, str] = {}
+        """Why the scheduler could also decide otherwise, by node."""
+        self._seen = 0
+
+    def update(self, round_: Round, *, at_most: int | None = None) -> None:
+        """Check the nodes that changed since their last check.
+
+        Args:
+            at_most: The number of nodes to check; None for all.
+
+        Raises:
+            DeadlineExceededError: The deadline of the budget in force has passed.
+        """
+        log = self._cluster.log
+        if not self.by_node:
+            stale: Mapping[int, None] = dict.fromkeys(self.nodes[:at_most])
+        else:
+            changed = set(log[self._seen :])
+            stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
+        self._seen = len(log)
+        self._cluster.progress(len(stale))
+        for node in stale:
+            check_deadline()
+            verdict = self.by_node[node] = round_.filter(node)
+            self.fitting.pop(node, None)
+            self.errors.pop(node, None)
+            self.uncertain.pop(node, None)
+            if verdict.uncertain:
+                self.uncertain[node] = verdict.uncertain
+            if verdict.error:
+                self.errors[node] = verdict.error
+            elif verdict.refusal is None:
+                self.fitting[node] = verdict.score
+
+    def best(self) -> list[int]:
+        """Return the nodes that suit the pod best; the scheduler picks one of them at random."""
+        highest = max(self.fitting.values(), default=0)
+        if not highest:
+            return sorted(self.fitting)
+        return sorted(node for node, score in self.fitting.items() if score == highest)
+
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _STARTS: Final = (
@@ -160,7 +413,7 @@ class Scheduler:
     def _waiting(self, placement: Placement, claims: Iterable[JSONObject], node: str) -> Placement:
         """Return the placement of a pod that waits for devices of claims."""
         awaited = self._awaited(claims)
-        return placement._replace(reason=binding.waiting(awaited, node), awaited=awaited)
+        return placement._replace(reason=binding.Waiting.to_be_bound(awaited, node), awaited=awaited)
 
     def _with_prospect(self, placement: Placement, held: Sequence[binding.Awaited]) -> Placement:
         """Say what becomes of a waiting pod whose claims held devices that were not ready.
@@ -178,9 +431,10 @@ class Scheduler:
             return placement._replace(notes=(*placement.notes, f"{said}: {back}, with another device"))
         only = "it is the only one" if len(again) == 1 else "they are the only ones"
         is_only = self._suits_no_other(placement, places)
-        if not troubled:
+        if not troubled and isinstance(placement.reason, binding.Waiting):
             more = f"; {only}, so it gets {', '.join(again)} again" if is_only else ""
-            return placement._replace(reason=f"{placement.reason}; {binding.LATE}: {back}{more}")
+            waiting = binding.Waiting.of(f"{placement.reason.what}; {binding.LATE}: {back}{more}")
+            return placement._replace(reason=waiting)
         because = f"{only}, so it gets" if is_only else "it gets"
         reason = f"{said}: {back}; {because} {', '.join(again)} again"
         placement = placement._replace(reason=reason, awaited=tuple(troubled))
@@ -231,7 +485,7 @@ class Scheduler:
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
             sort_keys=True,
         )
-        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, named(needs.demand.spec))
+        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, nodes_named(needs.demand.spec))
         self._verdicts[key] = verdicts
         if len(self._verdicts) > _SHARED_MAX:
             del self._verdicts[next(iter(self._verdicts))]
@@ -250,7 +504,13 @@ class Scheduler:
             return early, False
         verdicts, round_ = self.filter(pod, uses)
         left = round_.needs.leftover
-        if left is not None and self._is_being_bound(pod, left):
+        if (
+            left is not None
+            and cluster.waits
+            and _consumer(pod).has(left)
+            and binding.waits(left)
+            and not binding.is_unavailable(left, cluster.now)
+        ):  # it only waits for the devices of its claim for extended resources
             selector = mapping(allocation_of(left), "nodeSelector")
             home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
@@ -280,7 +540,7 @@ class Scheduler:
         nodes = len(self.cluster.nodes)
         if not nodes:
             return Placement(pod, None, _failed("no nodes available to schedule pods", UNSCHEDULABLE), claims)
-        if named(mapping(pod, "spec")) == frozenset():
+        if nodes_named(mapping(pod, "spec")) == frozenset():
             # "not found" is the state of the plugin DynamicResources, which had no turn before.
             said = f"0/{nodes} nodes are available: pod affinity terms conflict. not found"
             return Placement(pod, None, _failed(said, UNSCHEDULABLE), claims, reason=_CONFLICT)
@@ -288,12 +548,6 @@ class Scheduler:
             condition = _unavailable(reason, nodes, nodes, NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason)
         return None
-
-    def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
-        """Tell whether a pod only waits for the devices of its claim for extended resources."""
-        if not self.cluster.waits or not _consumer(pod).has(claim):
-            return False
-        return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
     def _unusable(self, claims: Sequence[JSONObject]) -> Iterator[str]:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
@@ -480,3 +734,71 @@ def _unavailable(said: str, nodes: int, helpless: int, done: str, pod: JSONObjec
 
 def _histogram(counts: Mapping[str, int]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))
+
+
+MOST: Final = 20_000
+"""The count stops at this number: without a limit, pods would fit forever."""
+
+
+class Fit(NamedTuple):
+    """The number of additional pods that fit.
+
+    Args:
+        nodes: Their number on each node.
+        last: The first pod that did not fit; None if there is no limit.
+        is_cut: Whether the time was over before one did not fit.
+    """
+
+    nodes: dict[str, int]
+    last: Placement | None
+    is_cut: bool = False
+
+    @property
+    def pods(self) -> int:
+        """The number of pods that fit."""
+        return sum(self.nodes.values())
+
+
+def fit(
+    scheduler: Scheduler,
+    pod: JSONObject,
+    progress: Callable[[int], None] = lambda _: None,
+    take: Callable[[Placement], None] = lambda _: None,
+) -> Fit:
+    """Schedule copies of a pod until one does not fit; each gets claims of its own where it has a template.
+
+    It ends sooner if the deadline of the budget in force passes.
+
+    Args:
+        scheduler: The scheduler; its cluster is full of such pods afterwards.
+        progress: Takes the number that fit so far.
+        take: Takes the placement of each copy that fits.
+    """
+    nodes: Counter[str] = Counter()
+    for number in range(MOST):
+        metadata: JSONObject = {**pod["metadata"], "name": f"{name_of(pod)}-{number}"}
+        metadata.pop("uid", None)
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
+        scheduler.cluster.copies.add((namespace_of(copy), name_of(copy)))
+        try:
+            placement = scheduler.schedule(copy)
+        except DeadlineExceededError:
+            return Fit(dict(nodes), None, is_cut=True)
+        has_failed = placement.condition is not None and placement.condition["status"] == "False"
+        node = placement.node or (placement.candidates[0] if placement.candidates and not has_failed else None)
+        if node is None:
+            return Fit(dict(nodes), placement)
+        nodes[node] += 1
+        take(placement)
+        progress(number + 1)
+    return Fit(dict(nodes), None)
+
+
+def shared(pod: JSONObject) -> str:
+    """Say which claims the copies of a pod share; empty if each has its own."""
+    names = [name for each in items(pod, "spec", "resourceClaims") if (name := source(each, "resourceClaimName"))]
+    if not names:
+        return ""
+    claims = ", ".join(f"{namespace_of(pod)}/{name}" for name in names)
+    return f"all these pods share claim {claims}: with a ResourceClaimTemplate, each has its own"

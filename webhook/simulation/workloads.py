@@ -8,12 +8,12 @@ from typing import Any, Final
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory import Inventory, MalformedError
+from webhook.inventory import Inventory, MalformedError, controller_of
+from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
-from webhook.inventory.objects import controller_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
-from webhook.simulation.nodes import UNSCHEDULABLE, Tolerations, blocking, wants
+from webhook.simulation.cluster import UNSCHEDULABLE, Tolerations, blocking
 from webhook.workloads import Templates
 
 _NUMBERED: Final = frozenset({"StatefulSet"})

@@ -20,8 +20,8 @@ from webhook.inventory.claims import MADE, allocation_of, devices_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, name_of, namespace_of, text
 from webhook.report.text import printable
-from webhook.simulation.holders import pods_of
-from webhook.simulation.nodes import Demand
+from webhook.simulation.cluster import Demand
+from webhook.simulation.rejections import pods_of
 from webhook.why import claims, drivers, pending, started, workloads
 from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of
 

@@ -8,8 +8,8 @@ from typing import Final
 from webhook.api.dra.resourceclaim import admin_label
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
+from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
-from webhook.inventory.objects import controller_of
 from webhook.objects import (
     JSONObject,
     at,

@@ -11,11 +11,9 @@ from webhook.hints.names import listed
 from webhook.inventory.claims import requests_of, results_of
 from webhook.inventory.resources import is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
-from webhook.simulation.causes import RequestKey, key_of, shortfall_of, taints_of, wanted_of, whole
-from webhook.simulation.holders import used_by
-from webhook.simulation.nodes import Taint, taint_of
-from webhook.simulation.rejections import Group
-from webhook.simulation.verdicts import Needs, Round
+from webhook.simulation.cluster import Taint, taint_of
+from webhook.simulation.rejections import Group, RequestKey, key_of, shortfall_of, taints_of, used_by, wanted_of, whole
+from webhook.simulation.scheduler import Needs, Round
 from webhook.simulation.workloads import priority
 from webhook.why import drivers
 from webhook.why.containers import brief

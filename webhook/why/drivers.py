@@ -12,6 +12,7 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
+from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import (
@@ -27,7 +28,7 @@ from webhook.objects import (
     text,
 )
 from webhook.scan.stored import once
-from webhook.simulation.nodes import Taint, Tolerations, blocking, required, taint_of, wants
+from webhook.simulation.cluster import Taint, Tolerations, blocking, taint_of
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
-from webhook.allocation.nodes import term_selects
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
+from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of
-from webhook.inventory.extended import as_in_pods
-from webhook.inventory.resources import is_extended
+from webhook.inventory.resources import as_in_pods, is_extended
 from webhook.objects import (
     JSONObject,
     condition_of,
@@ -29,9 +28,7 @@ from webhook.objects import (
 )
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.causes import unmet
-from webhook.simulation.holders import elsewhere
-from webhook.simulation.nodes import (
+from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
     NODE_STATES,
@@ -42,12 +39,9 @@ from webhook.simulation.nodes import (
     Refusal,
     Taint,
     amount_text,
-    named,
-    wants,
 )
-from webhook.simulation.rejections import Explainer, Group
-from webhook.simulation.scheduler import Placement
-from webhook.simulation.verdicts import Needs, Round, Verdicts
+from webhook.simulation.rejections import Explainer, Group, elsewhere, unmet
+from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
@@ -347,7 +341,7 @@ class _Pending:
     def _of_nodes(self, verdicts: Verdicts, needs: Needs) -> Iterator[Cause]:
         """Say what keeps the pod from the nodes that have devices for it; if none has, what devices lack."""
         if not verdicts.nodes:
-            names = sorted(named(needs.demand.spec) or ())
+            names = sorted(nodes_named(needs.demand.spec) or ())
             hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
             said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
             yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)), sort="node")

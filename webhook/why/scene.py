@@ -20,7 +20,7 @@ from webhook.references.lookup import every_rule
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.nodes import Taint
+from webhook.simulation.cluster import Taint
 
 _MENTIONED: Final = (
     "ResourceQuota",

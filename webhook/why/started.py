@@ -24,7 +24,7 @@ from webhook.objects import (
     text,
 )
 from webhook.simulation.binding import time_of
-from webhook.simulation.nodes import Tolerations, taint_of
+from webhook.simulation.cluster import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, drivers
@@ -53,6 +53,13 @@ _BEFORE_WORDS: Final = re.compile(
     r"|\bpreparing devices for claim \S+: |\bprepare(?: devices)? failed: |\bdesc = "
 )
 """What components put before the words of a driver."""
+_OF_KUBELET: Final = re.compile(
+    r"(?i)\bfetch (?:ResourceClaim|claim) \S+?(?: referenced by pod \S+?)?: (?P<unread>.+)"
+    r"|(?P<unreserved>\bnot allowed to use resource ?claim\b)|(?P<earlier>claim with same name\b.*\bdifferent UID\b)"
+    r"|\bcheckpoint ResourceClaim\b"
+)
+"""What kubelet itself says of a claim before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
+_UNSERVED: Final = "the server could not find the requested resource"
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
 
@@ -357,7 +364,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepar
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
-    """Say what a driver says of the claim that it does not prepare."""
+    """Say what kubelet or a driver says of the claim that is not prepared."""
     if _UNREGISTERED.search(event.words):
         return
     sources = scene.claim_sources(pod)
@@ -372,7 +379,9 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
     words = _BEFORE_WORDS.split(event.words)[-1]
     refs = tuple(filter(None, (written, ref_of(claim) if claim else None)))
     about = (*refs, *(Ref("Driver", each) for each in dict.fromkeys(found)))
-    if any(each in configured for each in found) and _OF_PARAMETERS.search(words):
+    if own := _OF_KUBELET.search(words):
+        yield _by_kubelet(scene, pod, own, what, refs)
+    elif any(each in configured for each in found) and _OF_PARAMETERS.search(words):
         hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
         hint = f" ({brief(hints[0], 120)})" if hints else ""
         of_class = [each for each in configs if text(each, "source") == "FromClass"]
@@ -388,6 +397,32 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
 
 
 _PARAMETERS: Final = ("wrong-parameters", "driver-gate")
+
+
+def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, refs: tuple[Ref, ...]) -> Cause:
+    """Say why kubelet does not ask the drivers to prepare a claim."""
+    node = Ref("Node", text(pod, "spec", "nodeName"))
+    who, about = f"kubelet on {node.name}", (*refs, node)
+    if said["unread"]:
+        found = f"{who} cannot read {what}: {brief(said['unread'])}"
+        if _UNSERVED not in said["unread"]:
+            return Cause(found, about)
+        version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
+        return Cause(
+            f"{found}; it asks for a version of resource.k8s.io that the API server does not serve"
+            f"{version and f' (kubelet {version})'}",
+            (node, *refs),
+            ("serve that version (--runtime-config), or bring kubelet and the API server to the same release",),
+        )
+    if said["unreserved"]:
+        return Cause(f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before", about)
+    if said["earlier"]:
+        return Cause(
+            f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force",
+            about,
+            ("wait until they are released; if they are not, see the log of the driver's pod on the node",),
+        )
+    return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", about)
 
 
 # -- running

@@ -8,13 +8,14 @@ from contextlib import suppress
 from typing import Final
 
 from webhook.inventory import MalformedError
+from webhook.inventory.affinity import wants
 from webhook.inventory.quotas import Quotas
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, number, text
-from webhook.simulation.nodes import wants
+from webhook.references.pods import QUEUE
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
 from webhook.why.containers import brief, failed, last_words, outcome
 from webhook.why.drivers import of_plugin, unselected
-from webhook.why.scene import Cause, Event, Scene, ref_of
+from webhook.why.scene import Cause, Event, Ref, Scene, ref_of
 from webhook.why.started import ENDED, explain, stage_of
 
 NO_POD: Final = "no-pod"
@@ -36,7 +37,7 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
     if kind == "CronJob" and (jobs := scene.owned(workload)) and not is_suspended(workload):
         return of_workload(scene, max(jobs, key=lambda each: text(each, "metadata", "creationTimestamp")))
     worst = min(pods, key=lambda each: _rank(scene, workload, each), default=None)
-    found = list(_by_itself(workload, pods))
+    found = list(_by_itself(scene, workload, pods))
     if not found and (worst is None or _is_ready(worst)):
         found = list(_lacking(scene, workload, pods))
     if found or worst is None:
@@ -47,15 +48,32 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
     return [], worst
 
 
-def _by_itself(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
+def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
     """Say why a workload should have no pods: it is suspended, has ended, or has no replicas."""
     kind, ref = text(workload, "kind"), ref_of(workload)
     if is_suspended(workload):
-        yield Cause("is suspended (spec.suspend): it makes no pods until it is resumed", (ref,), (), NO_POD)
+        yield _queued(scene, workload) or Cause(
+            "is suspended (spec.suspend): it makes no pods until it is resumed", (ref,), (), NO_POD
+        )
     yield from _of_job(workload, pods)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
         yield Cause(f"has no pods, as its {field} is 0", (ref,), (f"raise spec.{field}",), NO_POD)
+
+
+def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
+    """Say that a suspended workload waits for Kueue, and whether Kueue can admit it; None if it is in no queue."""
+    labels, namespace = mapping(workload, "metadata", "labels"), namespace_of(workload)
+    if not (queue := text(labels, QUEUE)):
+        return None
+    pod = sample(workload)
+    never = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
+    return Cause(
+        f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{never and f': {never}'}",
+        (ref_of(workload), Ref("LocalQueue", queue, namespace)),
+        () if never else (scene.inventory.kubectl(f"describe localqueue --namespace {namespace} {queue}"),),
+        NO_POD,
+    )
 
 
 def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:

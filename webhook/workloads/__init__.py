@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from webhook.objects import JSONObject, items, text, texts
 from webhook.problem import value_at
-from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
-from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, Times
+from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, PodsIn, Steps, Times, every_object, manifest
 from webhook.workloads.projects import PODS, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from webhook.objects import JSONObject, mapping, number
 from webhook.problem import WARNING, Path, Problem
-from webhook.workloads.embedded import PodsIn, Steps, every_object, manifest
+from webhook.workloads.locations import PodsIn, Steps, every_object, manifest
 
 Container = tuple[Steps, JSONObject]
 

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from webhook.objects import JSONObject, at, group_of, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import WARNING, Path, Problem
-from webhook.workloads.embedded import every_object
-from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES
+from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES, every_object
 
 Key = tuple[str, str, str, str]
 

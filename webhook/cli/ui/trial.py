@@ -39,7 +39,7 @@ from webhook.report.model import Report
 from webhook.report.text import as_text, counted
 from webhook.scan.stored import Cluster
 from webhook.simulation import Settings, release_in
-from webhook.simulation.nodes import Demand, amount_text
+from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 

@@ -9,7 +9,7 @@ from typing import Any
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.verdicts import Needs
+from webhook.simulation.scheduler import Needs
 
 
 def same(needs: Needs) -> Needs:

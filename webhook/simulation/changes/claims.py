@@ -21,13 +21,10 @@ from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text, texts
 from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.causes import taints_of, wanted_of
 from webhook.simulation.changes import Change, in_claim, same, these
-from webhook.simulation.cluster import Cluster
-from webhook.simulation.holders import COPY, holder, used_by
-from webhook.simulation.nodes import Taint
-from webhook.simulation.rejections import Group
-from webhook.simulation.verdicts import Needs
+from webhook.simulation.cluster import Cluster, Taint
+from webhook.simulation.rejections import COPY, Group, holder, taints_of, used_by, wanted_of
+from webhook.simulation.scheduler import Needs
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest
 

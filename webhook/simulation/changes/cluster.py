@@ -14,11 +14,10 @@ from webhook.deviceselectors.parts import parts_of
 from webhook.deviceselectors.reads import drivers, guarded, reads
 from webhook.inventory.claims import requests_of
 from webhook.objects import JSONObject, items, name_of, text
-from webhook.simulation.causes import taints_of
 from webhook.simulation.changes import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
-from webhook.simulation.rejections import Group
-from webhook.simulation.verdicts import Needs
+from webhook.simulation.rejections import Group, taints_of
+from webhook.simulation.scheduler import Needs
 from webhook.spelling import nearest
 
 NODES_MAX: Final = 2000

@@ -9,24 +9,23 @@ from itertools import chain
 from typing import Final
 
 from webhook.engine.prescheduled import REQUIRED
+from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
 from webhook.objects import JSONObject, items, mapping, text
 from webhook.simulation.changes import Change, demanding, these
 from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.cluster import Cluster
-from webhook.simulation.nodes import (
+from webhook.simulation.cluster import (
     NODE_STATES,
+    Cluster,
     Demand,
     NodeState,
     Taint,
     Tolerations,
     amount_text,
-    named_by,
     once_recovered,
-    wants,
 )
 from webhook.simulation.rejections import Group
-from webhook.simulation.verdicts import Needs
+from webhook.simulation.scheduler import Needs
 from webhook.spelling import nearest
 
 _SETS_MAX: Final = 8
@@ -85,7 +84,7 @@ def _respelt(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tup
 
 def _is_for_nodes(term: JSONObject, known: Container[str]) -> bool:
     """Tell whether a term is for certain nodes, such as that of a DaemonSet's pod, at least one of which exists."""
-    names = named_by(term)
+    names = nodes_named_by(term)
     return bool(items(term, "matchFields")) and (names is None or any(each in known for each in names))
 
 

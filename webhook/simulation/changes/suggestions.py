@@ -12,6 +12,7 @@ from typing import Final
 from webhook.allocation import Result
 from webhook.allocation.selecting import Fault
 from webhook.budget import Budget, DeadlineExceededError, current, limited
+from webhook.inventory.affinity import nodes_named
 from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
@@ -21,9 +22,8 @@ from webhook.simulation.changes import claims as of_claims
 from webhook.simulation.changes import cluster as of_cluster
 from webhook.simulation.changes import pods as of_pods
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.nodes import named
 from webhook.simulation.rejections import Group
-from webhook.simulation.verdicts import Needs, Round, Verdicts
+from webhook.simulation.scheduler import Needs, Round, Verdicts
 
 _TRIED_MAX: Final = 24
 """The number of single changes that are tried."""
@@ -204,7 +204,9 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        untried = Verdicts(self._cluster, named(_edited(needs, changes).demand.spec)).nodes[of_cluster.NODES_MAX :]
+        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[
+            of_cluster.NODES_MAX :
+        ]
         at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield self._suggestion(needs, exact, nodes, at_least=at_least)
@@ -261,7 +263,7 @@ class Suggestions:
             raise DeadlineExceededError
         if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
             return []
-        verdicts = Verdicts(cluster, named(needs.demand.spec))
+        verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
         verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
         self._filtered += len(verdicts.by_node)
         fitting = verdicts.fitting
