@@ -1,7 +1,5 @@
 """Block mappings are read as libyaml reads them, or left to it."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator
@@ -14,8 +12,7 @@ import pytest
 from benchmarks.manifests import CLAIM
 from tests.rows import each_row
 from webhook.documents import Document, parse
-from webhook.documents.compose import compose
-from webhook.documents.nodes import read_nodes
+from webhook.documents.compose import compose, read_nodes
 from webhook.documents.source import ContentError
 from webhook.drivers import built_in, text_of
 from webhook.fast.documents import offset_of, read_blocks
@@ -198,7 +195,7 @@ def test_changed_manifests_have_their_keys_at_the_same_place(seed: int) -> None:
     for _ in range(100 if seed == 3 else 2_000):
         text = mutated(dice.choice(read), dice)
         if (value := read_blocks(text)) is not None:
-            where, _ = read_nodes(text, is_json=False)
+            where, _ = read_nodes(text)
             for path in paths(value):
                 offset = offset_of(text, path)
                 assert offset is None or offset == where.locate(path)[0], (text, path)

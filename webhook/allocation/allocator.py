@@ -154,16 +154,6 @@ class Allocator:
         return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
 
 
-def _unsupported(found: Outcome, view: NodeView) -> Complaint | None:
-    """Return upstream's error for devices found whose node selectors cannot be joined; None if all can."""
-    for claim, picks in enumerate(found.picks or ()):
-        try:
-            node_selector(picks, view)
-        except UnsupportedSelectorError as error:
-            return Complaint(None, "create NodeSelector for claim ", "claim", claim, f": {error}")
-    return None
-
-
 class Attempt:
     """An attempt to allocate claims, on one node after the other.
 
@@ -210,7 +200,13 @@ class Attempt:
             return found
         if found.picks is None and view.invalid and view.variant.sees_whole_pools:
             return found._replace(complaint=Complaint(None, "invalid resource pools were encountered", is_of_node=True))
-        return found._replace(complaint=_unsupported(found, view))
+        for claim, picks in enumerate(found.picks or ()):
+            try:
+                node_selector(picks, view)
+            except UnsupportedSelectorError as error:
+                complaint = Complaint(None, "create NodeSelector for claim ", "claim", claim, f": {error}")
+                return found._replace(complaint=complaint)
+        return found
 
     def _left(self, view: NodeView) -> Callable[[int], Available]:
         """Return a function that computes what is left of the counters of a node's pool, by its place."""
@@ -270,7 +266,7 @@ class Result(Answer):
         chosen = self._outcome.chosen
         made: list[JSONObject] = []
         shares = position = 0
-        for claim, picks in zip(self._attempt.demand.claims, self._picks, strict=True):
+        for claim, picks in zip(self._attempt.demand.claims, self._outcome.picks or (), strict=True):
             asks = [request.asks[chosen.get(position + place, 0)] for place, request in enumerate(claim.requests)]
             position += len(asks) + 1
             made.append(allocation(claim, asks, picks, self._view, shares=shares))
@@ -281,12 +277,8 @@ class Result(Answer):
     def devices(self) -> list[list[tuple[str, str, str, str]]]:
         """Request, driver, pool and name of each device, by claim."""
         every = self._view.devices
-        found = [[(pick.ask.full_name, every[pick.device]) for pick in picks] for picks in self._picks]
-        return [[(request, *device.id) for request, device in each] for each in found]
-
-    @property
-    def _picks(self) -> Sequence[Sequence[Pick]]:
-        return self._outcome.picks or ()
+        picks = self._outcome.picks or ()
+        return [[(pick.ask.full_name, *every[pick.device].id) for pick in each] for each in picks]
 
 
 class Failure(Answer):
@@ -294,11 +286,26 @@ class Failure(Answer):
 
     def __init__(self, attempt: Attempt, view: NodeView, outcome: Outcome) -> None:
         super().__init__(attempt, view, outcome)
-        complaint = outcome.complaint
-        self.error = complaint and _error(complaint, view, attempt.names)
+        self.error: Fault | None = None
         """The allocator's error, None if the claims do not fit."""
-        self.scope = complaint and ("node" if complaint.is_of_node else "abort")
+        self.scope: str | None = None
         """``node`` if only this node is ruled out, ``abort`` if the scheduler gives up on the pod; None if no error."""
+        if complaint := outcome.complaint:
+            self.scope = "node" if complaint.is_of_node else "abort"
+            claim = "" if complaint.claim is None else attempt.names[complaint.claim]
+            items: dict[str, Sequence[object]] = {"pool": view.pools, "device": view.devices, "node": [view.node]}
+            items["claim"] = [name.rpartition("/")[2] for name in attempt.names]
+            item = items[complaint.kind][complaint.item] if complaint.kind else ""
+            words = f"{complaint.before}{item}{complaint.after}"
+            subject = "" if complaint.claim is None or complaint.of_class else f"claim {claim}"
+            advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
+            self.error = Fault(
+                f"{subject}{words}{advice}",
+                complaint.missing,
+                claim=claim,
+                of_class=complaint.of_class,
+                words=words.lstrip(":, "),
+            )
 
 
 _ADVICE: Final = (
@@ -306,30 +313,6 @@ _ADVICE: Final = (
     " fields"
 )
 """The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
-
-
-def _error(complaint: Complaint, view: NodeView, names: Sequence[str]) -> Fault:
-    """Complete an error with the names of a node's devices and pools, and of the claims."""
-    claim = "" if complaint.claim is None else names[complaint.claim]
-    item = ""
-    if complaint.kind == "pool":
-        item = str(view.pools[complaint.item])
-    elif complaint.kind == "device":
-        item = str(view.devices[complaint.item])
-    elif complaint.kind == "claim":
-        item = names[complaint.item].rpartition("/")[2]
-    elif complaint.kind == "node":
-        item = view.node
-    words = f"{complaint.before}{item}{complaint.after}"
-    subject = "" if complaint.claim is None or complaint.of_class else f"claim {claim}"
-    advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
-    return Fault(
-        f"{subject}{words}{advice}",
-        complaint.missing,
-        claim=claim,
-        of_class=complaint.of_class,
-        words=words.lstrip(":, "),
-    )
 
 
 def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:
@@ -421,19 +404,34 @@ def allocation(
     Raises:
         UnsupportedSelectorError: A slice's node selector has more than one term.
     """
-    results = []
+    results, features = [], view.variant.features
     for pick in picks:
-        result = _result(pick, view)
+        ask, device = pick.ask, view.devices[pick.device]
+        others = device.content.others
+        result: JSONObject = {
+            "request": ask.full_name,
+            "driver": device.slice.driver,
+            "pool": device.slice.pool,
+            "device": device.name,
+        }
+        if ask.is_admin:
+            result["adminAccess"] = True
+        if ask.tolerations and view.variant.records_tolerations:
+            result["tolerations"] = list(ask.tolerations)
+        conditions = ("bindingConditions", "bindingFailureConditions") if features.DeviceBindingAndStatus else ()
+        result |= {name: others[name] for name in conditions if others.get(name)}
+        if features.CompatibilityGroups and (groups := snapshot(others)):
+            result["compatibilityGroups"] = groups
+        if features.OptionalNodeOperations and device.slice.skipped_operations:
+            result["skipNodeOperations"] = list(device.slice.skipped_operations)
         if pick.take is not None:
+            if pick.take.texts:
+                result["consumedCapacity"] = dict(pick.take.texts)
             result["shareID"] = f"share-{shares}"
             shares += 1
         results.append(result)
     devices: JSONObject = {"results": results} if results else {}
-    is_once = view.variant.configures_once
-    config = [*_class_configuration(asks), *_claim_configuration(claim, asks, is_once=is_once)]
-    if is_once:
-        config = [_for_all(each, asks) for each in config]
-    if config:
+    if config := _configuration(claim, asks, is_once=view.variant.configures_once):
         devices["config"] = config
     found: JSONObject = {"devices": devices}
     selector = node_selector(picks, view)
@@ -442,74 +440,32 @@ def allocation(
     return found
 
 
-def _result(pick: Pick, view: NodeView) -> JSONObject:
-    ask, device = pick.ask, view.devices[pick.device]
-    others = device.content.others
-    result: JSONObject = {
-        "request": ask.full_name,
-        "driver": device.slice.driver,
-        "pool": device.slice.pool,
-        "device": device.name,
-    }
-    if ask.is_admin:
-        result["adminAccess"] = True
-    if ask.tolerations and view.variant.records_tolerations:
-        result["tolerations"] = list(ask.tolerations)
-    if view.variant.features.DeviceBindingAndStatus:
-        for name in ("bindingConditions", "bindingFailureConditions"):
-            if others.get(name):
-                result[name] = others[name]
-    if view.variant.features.CompatibilityGroups and (groups := snapshot(others)):
-        result["compatibilityGroups"] = groups
-    if view.variant.features.OptionalNodeOperations and device.slice.skipped_operations:
-        result["skipNodeOperations"] = list(device.slice.skipped_operations)
-    if pick.take is not None and pick.take.texts:
-        result["consumedCapacity"] = dict(pick.take.texts)
-    return result
+def _configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
+    """Return the configuration of classes, each once for all its requests, and that of a claim.
 
-
-def _class_configuration(asks: Sequence[Ask]) -> list[JSONObject]:
-    """Return the configuration of classes; that of each class is added once, for all its requests."""
-    found: list[JSONObject] = []
-    by_class: dict[str, list[JSONObject]] = {}
+    Args:
+        is_once: Whether one that names several requests appears once, and one for all requests names none; until 1.36,
+            it appears for each.
+    """
+    by_class: dict[str, list[Ask]] = {}
     for ask in asks:
-        name = ask.class_["metadata"]["name"]
-        if name in by_class:
-            for each in by_class[name]:
-                each["requests"].append(ask.full_name)
-            continue
-        by_class[name] = [
-            {"source": "FromClass", "requests": [ask.full_name], **_device_configuration(config)}
-            for config in (ask.class_.get("spec") or {}).get("config") or ()
-        ]
-        found += by_class[name]
-    return found
-
-
-def _claim_configuration(claim: ClaimDemand, asks: Sequence[Ask], *, is_once: bool) -> list[JSONObject]:
-    """Return the configuration of a claim; until 1.36, one that names several requests appears once for each."""
-    found: list[JSONObject] = []
+        by_class.setdefault(ask.class_["metadata"]["name"], []).append(ask)
+    stated = [
+        ("FromClass", [each.full_name for each in several], config, 1)
+        for several in by_class.values()
+        for config in (several[0].class_.get("spec") or {}).get("config") or ()
+    ]
     for config in claim.raw.get("config") or ():
-        names = config.get("requests") or ()
-        added = {"source": "FromClaim", **({"requests": names} if names else {}), **_device_configuration(config)}
-        if not names:
-            found.append(added)
-        else:
-            repeated = [added for ask in asks if ask.base in names or ask.full_name in names]
-            found += repeated[:1] if is_once else repeated
+        names = config.get("requests") or []
+        times = sum(ask.base in names or ask.full_name in names for ask in asks) if names else 1
+        stated.append(("FromClaim", names, config, min(times, 1) if is_once else times))
+    found: list[JSONObject] = []
+    for source, names, config, times in stated:
+        is_for_all = is_once and all(ask.base in names or ask.full_name in names for ask in asks)
+        requests = {} if is_for_all or not names else {"requests": names}
+        opaque = {} if config.get("opaque") is None else {"opaque": config["opaque"]}
+        found += [{"source": source, **requests, **opaque}] * times
     return found
-
-
-def _for_all(config: JSONObject, asks: Sequence[Ask]) -> JSONObject:
-    """Leave out the requests of a configuration that applies to all requests."""
-    names = config.get("requests") or ()
-    if not names or not all(ask.base in names or ask.full_name in names for ask in asks):
-        return config
-    return {key: value for key, value in config.items() if key != "requests"}
-
-
-def _device_configuration(config: JSONObject) -> JSONObject:
-    return {"opaque": config["opaque"]} if config.get("opaque") is not None else {}
 
 
 def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
@@ -533,18 +489,11 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
                 raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
             for name, known in terms.items():
                 for each in (one for term in given for one in term.get(name) or ()):
-                    if not any(_is_same(each, other) for other in known):
+                    same = (other for other in known if all(other.get(k) == each.get(k) for k in ("key", "operator")))
+                    if not any({*(other.get("values") or ())} == {*(each.get("values") or ())} for other in same):
                         known.append(each)
     term = {name: found for name, found in terms.items() if found}
     return {"nodeSelectorTerms": [term]} if term else None
-
-
-def _is_same(one: JSONObject, other: JSONObject) -> bool:
-    return (
-        one.get("key") == other.get("key")
-        and one.get("operator") == other.get("operator")
-        and set(one.get("values") or ()) == set(other.get("values") or ())
-    )
 
 
 def outcome(scenario: Mapping[str, Any]) -> JSONObject:

@@ -129,26 +129,16 @@ def _taken(wanted: Quantity | None, total: Quantity, policy: JSONObject | None, 
     if wanted is None:
         default = (policy or {}).get("default")
         return total if default is None else decode_quantity(default)
-    if policy is None:
-        return wanted
-    bounds, values = policy.get("validRange"), policy.get("validValues")
-    if bounds is not None and bounds.get("min") is not None:
-        return _rounded_in_range(wanted, bounds, in_thousandths=fractions and _has_fractions(bounds))
-    if values is not None:
+    bounds, values = (policy or {}).get("validRange") or {}, (policy or {}).get("validValues") or ()
+    if bounds.get("min") is None:
         return next((value for each in values if wanted <= (value := decode_quantity(each))), wanted)
-    return wanted
-
-
-def _rounded_in_range(wanted: Quantity, bounds: JSONObject, *, in_thousandths: bool) -> Quantity:
     least = decode_quantity(bounds["min"])
     if wanted < least:
         return least
-    if bounds.get("step") is None:
-        return wanted
-    if in_thousandths:
+    if fractions and bounds.get("step") is not None and _has_fractions(bounds):
         start, size = _thousandths(bounds["min"]), _thousandths(bounds["step"])
         return parse_quantity(f"{start - (start - _thousandths(str(wanted))) // size * size}m")
-    step = decode_quantity(bounds["step"]).value()
+    step = decode_quantity(bounds.get("step")).value()
     if not step:
         return wanted
     steps = -((least.value() - wanted.value()) // step)
@@ -169,34 +159,25 @@ def _thousandths(value: Any) -> int:
 
 
 def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) -> bool:
+    """Tell whether a policy does not allow an amount; it always allows its default.
+
+    Go's ``==`` compares the fields of quantities, the spelling among them, not numbers.
+    """
     if policy is None:
         return False
-    default = policy.get("default")
-    if default is not None and _is_same(taken, decode_quantity(default)):
-        return False
+    if policy.get("default") is not None:
+        default = decode_quantity(policy["default"])
+        one, other = ((each.scale, each.notation, each.spelled) for each in (taken, default))
+        if taken.scale is not None and one == other and taken == default:
+            return False
     bounds, values = policy.get("validRange"), policy.get("validValues")
-    if bounds is not None:
-        return _is_out_of_range(taken, bounds, in_thousandths=fractions and _has_fractions(bounds))
-    if values:
-        return all(decode_quantity(each) != taken for each in values)
-    return False
-
-
-def _is_same(one: Quantity, other: Quantity) -> bool:
-    """Tell whether Go's ``==`` finds two quantities equal: it compares fields, the spelling among them, not numbers."""
-    if one.scale is None or other.scale is None:
-        return False
-    return one == other and (one.scale, one.notation, one.spelled) == (other.scale, other.notation, other.spelled)
-
-
-def _is_out_of_range(taken: Quantity, bounds: JSONObject, *, in_thousandths: bool) -> bool:
+    if bounds is None:
+        return bool(values) and all(decode_quantity(each) != taken for each in values or ())
     if bounds.get("max") is not None and taken > decode_quantity(bounds["max"]):
         return True
-    if bounds.get("step") is None:
-        return False
-    if in_thousandths:
+    if fractions and bounds.get("step") is not None and _has_fractions(bounds):
         return (_thousandths(str(taken)) - _thousandths(bounds.get("min"))) % _thousandths(bounds["step"]) != 0
-    step = decode_quantity(bounds["step"]).value()
+    step = decode_quantity(bounds.get("step")).value()
     least = decode_quantity(bounds.get("min")).value()
     return bool(step) and (taken.value() - least) % step != 0
 

@@ -25,10 +25,11 @@ from webhook.records import NamedTuple
 
 _SCALARS: Final = ("string", "int", "bool", "version")
 _LISTS: Final = (("ints", "int"), ("bools", "bool"), ("strings", "string"), ("versions", "version"))
-UNKNOWN: Final = ("unknown", None)
-"""The value of an attribute whose type is not known to the implementation."""
 
-Value = tuple[str, Any] | frozenset[tuple[str, Any]]
+Value = frozenset[tuple[str, Any]]
+"""The values of an attribute, with their types: one, unless it is a list."""
+UNKNOWN: Final[Value] = frozenset()
+"""The value of an attribute whose type is not known to the implementation."""
 
 
 class Attribute:
@@ -36,11 +37,11 @@ class Attribute:
 
     Args:
         name: Its name, with the domain.
-        with_lists: Whether lists are supported; then every value is a set.
+        with_lists: Whether lists are supported.
     """
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
-        self.name, self._with_lists = name, with_lists
+        self.name, self.with_lists = name, with_lists
         self.known: dict[int, Value | None] = {}
 
     def of(self, content: Content) -> Value | None:
@@ -53,20 +54,18 @@ class Attribute:
 
     def read(self, attribute: Mapping[str, Any]) -> Value:
         """Return the value of an attribute, as in the API."""
-        if self._with_lists:
-            for kind, scalar in _LISTS:
-                if attribute.get(kind):
-                    return frozenset((scalar, each) for each in attribute[kind])
-        for kind in _SCALARS:
-            value = attribute.get(kind)
-            if value is not None:
-                found = (kind, value)
-                return frozenset({found}) if self._with_lists else found
-        return UNKNOWN
+        for kind, scalar in _LISTS if self.with_lists else ():
+            if attribute.get(kind):
+                return frozenset((scalar, each) for each in attribute[kind])
+        value = next(((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None), None)
+        return UNKNOWN if value is None else frozenset({value})
 
 
 class Match:
-    """All devices have the same value."""
+    """All devices have a value in common.
+
+    Removing a device does not widen the common values of lists, unless it is the last one.
+    """
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -75,12 +74,13 @@ class Match:
 
     def add(self, _request: str, value: Value | None, _device: int) -> bool:
         """Add a device, if its value satisfies the constraint."""
-        if value is None:
+        if value is None or (self.attribute.with_lists and value == UNKNOWN):
             return False
-        if self.number == 0:
-            self.value = value
-        elif value == UNKNOWN or value != self.value:
-            return False
+        if self.number and self.value is not None:
+            value &= self.value
+            if not value:
+                return False
+        self.value = value
         self.number += 1
         return True
 
@@ -102,29 +102,11 @@ class Match:
         self.number, self.value = saved
 
 
-class MatchLists(Match):
-    """All devices have a value in common.
-
-    Removing a device does not widen the common values, unless it is the last one.
-    """
-
-    def add(self, _request: str, value: Value | None, _device: int) -> bool:
-        """Add a device, if its value satisfies the constraint."""
-        if value is None or not isinstance(value, frozenset):
-            return False
-        if self.number == 0:
-            self.value = value
-        else:
-            common = value & self.value if isinstance(self.value, frozenset) else frozenset()
-            if not common:
-                return False
-            self.value = common
-        self.number += 1
-        return True
-
-
 class Distinct:
-    """No two devices have the same value; of each request only the last device is remembered."""
+    """No two devices have a value in common; of each request only the last device is remembered."""
+
+    compares_devices = False
+    """Whether devices are compared, whatever their values."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -135,19 +117,15 @@ class Distinct:
         """Add a device, if its value satisfies the constraint."""
         if value is None:
             return False
-        value = self._comparable(value, device)
-        if self.number and not self._is_distinct(value):
-            return False
+        if self.compares_devices and value:
+            value = frozenset({("device", device)})
+        if self.number:
+            is_comparable = value or not (self.attribute.with_lists or self.values)
+            if not is_comparable or not all(map(value.isdisjoint, self.values.values())):
+                return False
         self.values[request] = value
         self.number += 1
         return True
-
-    def _comparable(self, value: Value, _device: int) -> Value:
-        """Return the key that tells values apart."""
-        return value
-
-    def _is_distinct(self, value: Value) -> bool:
-        return not self.values or (value != UNKNOWN and value not in self.values.values())
 
     def remove(self, request: str) -> None:
         """Remove a device; the request is forgotten even if it has other devices."""
@@ -169,22 +147,13 @@ class Distinct:
 
 
 class DistinctDevices(Distinct):
-    """No two devices are the same, whatever their values: until 1.34 pointers to values were compared."""
+    """No two devices are the same: until 1.34 pointers to values were compared."""
 
-    def _comparable(self, value: Value, device: int) -> Value:
-        return value if value == UNKNOWN else ("device", device)
-
-
-class DistinctLists(Distinct):
-    """No two devices have a value in common."""
-
-    def _is_distinct(self, value: Value) -> bool:
-        if not isinstance(value, frozenset):
-            return False
-        return not any(isinstance(each, frozenset) and each & value for each in self.values.values())
+    compares_devices = True
 
 
 Constraint = Match | Distinct
+
 
 LIMIT: Final = 32
 """How many devices a claim may get (AllocationResultsMaxSize)."""
@@ -375,7 +344,11 @@ class Demand:
         self.checks: list[Check] = []
         for index, spec in enumerate(specs):
             try:
-                self.claims.append(self._claim(index, spec))
+                constraints = spec.get("constraints") or ()
+                requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
+                self.checks.append(index)
+                made = [self._constraint(index, *each) for each in enumerate(constraints)]
+                self.claims.append(ClaimDemand(spec, tuple(requests), tuple(made)))
             except Stop as stop:
                 self.checks.append(stop.complaint)
                 break
@@ -389,14 +362,11 @@ class Demand:
 
     def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
         """Return a number for each device, which is the same for devices that no request can tell apart."""
-        return tuple([self._known_behaviour(device.content) for device in devices])
-
-    def _known_behaviour(self, content: Content) -> int:
-        found = self._behaviours[content.index] if content.index < len(self._behaviours) else None
-        if found is None:
-            found = self._numbers.setdefault(self._behaviour(content), len(self._numbers))
-            keep(self._behaviours, content, found)
-        return found
+        known = self._behaviours
+        for content in (device.content for device in devices):
+            if content.index >= len(known) or known[content.index] is None:
+                keep(known, content, self._numbers.setdefault(self._behaviour(content), len(self._numbers)))
+        return tuple([known[device.content.index] or 0 for device in devices])
 
     def _behaviour(self, content: Content) -> Hashable:
         return (
@@ -411,18 +381,6 @@ class Demand:
             content.index if any(ask.derived for ask in self.asks) else None,
             content.driver if any(ask.qualifies_capacity for ask in self.asks) else None,
         )
-
-    def _claim(self, index: int, spec: JSONObject) -> ClaimDemand:
-        """Read a claim, and note its checks.
-
-        Raises:
-            Stop: One of its checks fails; those before are noted.
-        """
-        constraints = spec.get("constraints") or ()
-        requests = [self._request(index, *each, constraints) for each in enumerate(spec.get("requests") or ())]
-        self.checks.append(index)
-        made = [self._constraint(index, *each) for each in enumerate(constraints)]
-        return ClaimDemand(spec, tuple(requests), tuple(made))
 
     def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Request:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
@@ -501,13 +459,12 @@ class Demand:
         )
 
     def _constraint(self, claim: int, number: int, raw: JSONObject) -> tuple[type[Constraint], Attribute]:
-        with_lists = self._variant.features.ListTypeAttributes
+        with_lists, distinct = self._variant.features.ListTypeAttributes, raw.get("distinctAttribute")
         if raw.get("matchAttribute") is not None:
-            return MatchLists if with_lists else Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
-        if raw.get("distinctAttribute") is not None and self._variant.knows_capacity:
-            plain = Distinct if self._variant.compares_values else DistinctDevices
-            kind = DistinctLists if with_lists else plain
-            return kind, Attribute(raw["distinctAttribute"], with_lists=with_lists)
+            return Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
+        if distinct is not None and self._variant.knows_capacity:
+            compares_values = with_lists or self._variant.compares_values
+            return Distinct if compares_values else DistinctDevices, Attribute(distinct, with_lists=with_lists)
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 
@@ -529,38 +486,30 @@ class Derived:
 
     def of(self, content: Content) -> JSONObject | str:
         """Return the attribute of a device, as in the API, or the error."""
-        found = self._known.get(content.index)
-        if found is None:
-            found = self._known[content.index] = self._evaluate(content)
-        return found
-
-    def _evaluate(self, content: Content) -> JSONObject | str:
         if isinstance(self._compiled, Refusal):
             return f"CEL compile error: {self._compiled.detail}"
-        try:
-            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
-        except CelError as error:
-            return f"{RUNTIME}{error}"
-        found = _attribute(result)
-        return f"{RUNTIME}{found}" if isinstance(found, str) else found
+        found = self._known.get(content.index)
+        if found is None:
+            try:
+                result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
+                found = _attribute(result)
+            except CelError as error:
+                found = str(error)
+            found = self._known[content.index] = f"{RUNTIME}{found}" if isinstance(found, str) else found
+        return found
 
 
 def _attribute(result: Any) -> JSONObject | str:
     """Return a result as an attribute, or the reason why it cannot be one (``valToDeviceAttribute``)."""
-    if not isinstance(result, list):
-        name = type_of(result).name
-        return {_KINDS[name]: _plain(result)} if name in _KINDS else f"unsupported CEL return type: {name}"
-    names = [type_of(each).name for each in result]
-    if not names:
+    if result == []:
         return {"strings": []}
-    first = names[0]
+    is_list = isinstance(result, list)
+    values = result if is_list else [result]
+    first, *others = (type_of(each).name for each in values)
     if first not in _KINDS:
-        return f"unsupported list element type: {first}"
-    for index, name in enumerate(names):
+        return f"unsupported {'list element type' if is_list else 'CEL return type'}: {first}"
+    for index, name in enumerate(others, 1):
         if name != first:
             return f"expected list element at index {index} to be {_WORDS.get(first, first)}, got {name}"
-    return {f"{_KINDS[first]}s": [_plain(each) for each in result]}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Semver) else value
+    plain = [str(each) if isinstance(each, Semver) else each for each in values]
+    return {f"{_KINDS[first]}s": plain} if is_list else {_KINDS[first]: plain[0]}

@@ -279,7 +279,18 @@ class Catalog:
         """The cache of the devices of a pool, by name."""
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
         for raw in slices:
-            self._read(raw)
+            slice_ = Slice(raw, len(self.slices))
+            rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
+            slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
+            self.slices.append(slice_)
+            if slice_.counter_sets:
+                self.with_counters[slice_.id].append(slice_)
+                self.counters_of[slice_.node_name or ""].append(slice_)
+            else:
+                (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
+            self.by_pool[slice_.id].append(slice_)
+            if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
+                self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self._contents.clear()
 
     @property
@@ -312,20 +323,6 @@ class Catalog:
             devices = (device for each in self.by_pool.get(pool, ()) for device in each.devices)
             self._by_name[pool] = {each.name: each for each in devices}
         return self._by_name[pool].get(name)
-
-    def _read(self, raw: JSONObject) -> None:
-        slice_ = Slice(raw, len(self.slices))
-        rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
-        slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
-        self.slices.append(slice_)
-        if slice_.counter_sets:
-            self.with_counters[slice_.id].append(slice_)
-            self.counters_of[slice_.node_name or ""].append(slice_)
-        else:
-            (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
-        self.by_pool[slice_.id].append(slice_)
-        if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
-            self._drivers_of_pool[slice_.pool].add(slice_.driver)
 
     def _devices(self, raws: Sequence[JSONObject], slice_: Slice, rules: Sequence[TaintRule]) -> Iterator[Device]:
         contents, driver = self._contents, slice_.driver

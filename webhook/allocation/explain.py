@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, chain
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
-    UNKNOWN,
     Ask,
     Attribute,
     Constraint,
@@ -290,8 +290,10 @@ class Funnel:
         elif why in {CAPACITY, COUNTERS}:
             lacks = (self._lacks_capacity if why == CAPACITY else self._lacks_counters)(index)
             text = "; ".join(each.text for each in lacks)
-        elif not why and (text := self._lacks_attribute(index)):
-            why = CONSTRAINT
+        elif not why:
+            compared = (self.constraints[number][1] for number in self.ask.constraints)
+            if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
+                why, text = CONSTRAINT, f"attribute {lacking}, which a constraint compares, is not published"
         taints = tuple(self.ask.untolerated(device.content)) if why == TAINT else ()
         return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
 
@@ -354,24 +356,19 @@ class Funnel:
     def _most(self, number: int) -> int:
         """Return how many of the devices a constraint allows together, at most."""
         kind, attribute = self.constraints[number]
-        known = (self.value(attribute, index) for index in self.places)
-        values = [each if isinstance(each, frozenset) else frozenset({each}) for each in known if each is not None]
+        values = [each for index in self.places if (each := self.value(attribute, index)) is not None]
         if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
             return len(values)
+        alike = Counter(chain.from_iterable(each or (None,) for each in values))
         if issubclass(kind, Match):
-            alike = Counter(chain.from_iterable(values))
-            return max((1 if value == UNKNOWN else count for value, count in alike.items()), default=0)
+            return max((1 if value is None else count for value, count in alike.items()), default=0)
         if not self.view.variant.is_sorted:
-            largest = max(Counter(chain.from_iterable(values)).values(), default=0)
+            largest = max(alike.values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
         # A device is compared only with the one before it, as Distinct remembers no other of the request.
         chains: list[int] = []
         for value in values:
-            before = (
-                length
-                for length, each in zip(chains, values, strict=False)
-                if UNKNOWN not in value and not each & value
-            )
+            before = (length for length, each in zip(chains, values, strict=False) if value and not each & value)
             chains.append(1 + max(before, default=0))
         return max(chains, default=0)
 
@@ -381,13 +378,6 @@ class Funnel:
             return self.ask.value(attribute, self.content(index))
         except Stop:
             return None
-
-    def _lacks_attribute(self, index: int) -> str:
-        for number in self.ask.constraints:
-            attribute = self.constraints[number][1]
-            if self.value(attribute, index) is None:
-                return f"attribute {attribute.name}, which a constraint compares, is not published"
-        return ""
 
 
 def _counter_sets(device: Device) -> set[str]:
@@ -404,8 +394,20 @@ _MATCHED_MAX: Final = 64
 """The number of devices wanted up to which the requests that compete for the same ones are looked for."""
 
 
-def conflict(funnels: Sequence[Funnel], title: Title) -> str:
-    """Return why the requests of a node cannot be met together; empty if that is not simple to tell.
+class Conflict(NamedTuple):
+    """Why requests cannot be met together.
+
+    Args:
+        why: The reason, such as ``the devices left have no numa in common``; empty if it is not simple to tell.
+        devices: The devices of each request, if they tell more.
+    """
+
+    why: str = ""
+    devices: str = ""
+
+
+def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
+    """Return why the requests of a node cannot be met together.
 
     Alternatives of ``firstAvailable`` are left out, as any of them would do.
 
@@ -413,7 +415,7 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> str:
         title: Returns the name of a request, such as ``request gpu``.
     """
     requests = [each for each in funnels if each.ask.parent is None]
-    return next((text for look in _LOOKS for text in look(requests, title)), "")
+    return next((found for look in _LOOKS for found in look(requests, title)), Conflict())
 
 
 def spread(funnel: Funnel) -> str:
@@ -432,41 +434,33 @@ def constraint(funnel: Funnel) -> str:
     return f"{'the same' if issubclass(kind, Match) else 'different'} {attribute.name}"
 
 
-def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_constraints(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for constraints that no choice of devices satisfies for all requests that they are about."""
     concerned: dict[tuple[int, int], list[Funnel]] = {}
     for each in funnels:
         for number in each.ask.constraints:
             concerned.setdefault((each.ask.claim, number), []).append(each)
     for (_, number), about in concerned.items():
-        if len(about) > 1:
-            kind, attribute = about[0].constraints[number]
-            look = _unequal if issubclass(kind, Match) else _indistinct
-            if text := look(attribute, about, title):
-                yield text
+        if len(about) == 1:
+            continue
+        kind, attribute = about[0].constraints[number]
+        found = [_values(attribute, each) for each in about]
+        if issubclass(kind, Match):
+            if not any(map(partial(_have_enough, found, about), found[0])):
+                pairs = zip(found, about, strict=True)
+                left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in pairs)
+                yield Conflict(f"the devices left have no {attribute.name} in common", left)
+        else:
+            values = {value for each in found for value in each}
+            if len(values) < len(about) and not (attribute.with_lists and any(values)):
+                left = f"the devices left have {_listed(values)}"
+                yield Conflict(f"{_joined(about, title)} want different {attribute.name}, and {left}")
 
 
-def _unequal(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
-    found = [_values(attribute, each) for each in funnels]
-    if any(all(_has(each, value, funnel) for each, funnel in zip(found, funnels, strict=True)) for value in found[0]):
-        return ""
-    left = "; ".join(f"{title(funnel)} has {_listed(each)}" for each, funnel in zip(found, funnels, strict=True))
-    return f"the devices left have no {attribute.name} in common: {left}"
-
-
-def _has(values: dict[Value, int], wanted: Value, funnel: Funnel) -> bool:
-    """Tell whether enough devices have a value, or one of several."""
-    if not isinstance(wanted, frozenset):
-        return values.get(wanted, 0) >= funnel.least
-    alike = (number for value, number in values.items() if isinstance(value, frozenset) and value & wanted)
-    return sum(alike) >= funnel.least
-
-
-def _indistinct(attribute: Attribute, funnels: Sequence[Funnel], title: Title) -> str:
-    values = {value for each in funnels for value in _values(attribute, each)}
-    if len(values) >= len(funnels) or any(isinstance(value, frozenset) for value in values):
-        return ""
-    return f"{_joined(funnels, title)} want different {attribute.name}, and the devices left have {_listed(values)}"
+def _have_enough(found: Sequence[Mapping[Value, int]], funnels: Sequence[Funnel], wanted: Value) -> bool:
+    """Tell whether each of some requests has enough devices with a value, or one of several."""
+    counts = (sum(n for value, n in each.items() if value == wanted or value & wanted) for each in found)
+    return all(count >= funnel.least for count, funnel in zip(counts, funnels, strict=True))
 
 
 def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
@@ -475,21 +469,19 @@ def _values(attribute: Attribute, funnel: Funnel) -> dict[Value, int]:
     return Counter(value for value in known if value is not None)
 
 
-def _listed(values: Any) -> str:
+def _listed(values: Collection[Value]) -> str:
     texts = sorted({_written(each) for each in values})
     if len(texts) < len(values):  # such as 1 and "1"
-        texts = sorted(f"{_written(each)} ({each[0]})" for each in values)
+        texts = sorted(f"{_written(each)} ({', '.join(kind for kind, _ in each) or 'unknown'})" for each in values)
     more = f" and {len(texts) - _VALUES_MAX} more" if len(texts) > _VALUES_MAX else ""
     return f"{', '.join(texts[:_VALUES_MAX])}{more}" or "none"
 
 
 def _written(value: Value) -> str:
-    if isinstance(value, frozenset):
-        return " or ".join(sorted(str(each) for _, each in value))
-    return "of an unknown type" if value == UNKNOWN else str(value[1])
+    return " or ".join(sorted(str(each) for _, each in value)) or "of an unknown type"
 
 
-def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for requests that compete for fewer devices than they want together."""
     rivals = [
         each
@@ -519,11 +511,11 @@ def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             if len(competing) > 1:
                 total = sum(each.least for each in competing)
                 left = f"{len(seen)} {'is' if len(seen) == 1 else 'are'} left"
-                yield f"{_joined(competing, title)} want {total} devices, and {left} for them together"
+                yield Conflict(f"{_joined(competing, title)} want {total} devices, and {left} for them together")
             return
 
 
-def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for counters of which all devices of the requests consume more than is left, whichever are chosen."""
     needed: dict[str, int] = {}
     left: dict[str, dict[tuple[int, str], int]] = {}
@@ -549,10 +541,10 @@ def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
             f"{quantity_text(needed[name])} of counter {name}, of which {quantity_text(remains[name])} is left"
             for name in short
         ]
-        yield f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}"
+        yield Conflict(f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}")
 
 
-def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
+def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for capacity of which requests take more than all devices have left that they could share."""
     taking: dict[str, dict[Funnel, int]] = {}
     left: dict[str, dict[int, int]] = {}
@@ -573,7 +565,7 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[str]:
         needed, remains = sum(amounts.values()), sum(left[name].values())
         if len(amounts) > 1 and needed > remains:
             much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
-            yield f"{_joined([*amounts], title)} take at least {much}"
+            yield Conflict(f"{_joined([*amounts], title)} take at least {much}")
 
 
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:

@@ -8,13 +8,13 @@ not sorted. Use follows ``pkg/scheduler/framework/plugins/dynamicresources/alloc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from webhook.allocation.demand import Demand
 from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount, newest
-from webhook.allocation.features import Features, Implementation
+from webhook.allocation.features import Implementation
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
@@ -108,9 +108,7 @@ def gather(
         seen.sort(key=lambda each: (not each.node_name or (are_last and bool(each.counter_sets)), each.order))
     else:
         seen.sort(key=lambda each: (_comes_last(each, variant), each.order))
-    found: dict[PoolId, list[Slice]] = {}
-    for each in seen:
-        _add(found, each)
+    found = _by_pool(seen)
     pools = [pool for slices in found.values() if (pool := _pool(slices, catalog, variant)) is not None]
     if catalog.with_counters:
         pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
@@ -129,9 +127,7 @@ def _comes_last(each: Slice, variant: Implementation) -> bool:
 
 def _by_slice(seen: Sequence[Slice], variant: Implementation) -> list[Pool]:
     """Return pools as 1.34 sees them, each slice for itself."""
-    found: dict[PoolId, list[Slice]] = {}
-    for each in sorted(seen, key=lambda each: (_comes_last(each, variant), each.order)):
-        _add(found, each)
+    found = _by_pool(sorted(seen, key=lambda each: (_comes_last(each, variant), each.order)))
     in_order = sorted(found.items(), key=lambda pool: any(_comes_last(each, variant) for each in pool[1]))
     return [
         Pool(
@@ -188,11 +184,9 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
 
     All nodes look at counters, wherever the devices are; valid pools make no difference to other nodes.
     """
-    found: dict[PoolId, list[Slice]] = {}
-    if variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools:
-        for slices in catalog.with_counters.values():
-            for each in slices:
-                _add(found, each)
+    if not (variant.features.PartitionableDevices and variant.sees_all_counters and variant.sees_whole_pools):
+        return []
+    found = _by_pool(each for slices in catalog.with_counters.values() for each in slices)
     pools = [_pool(slices, catalog, variant) for slices in found.values()]
     return [pool for pool in pools if pool is not None and (not pool.is_usable or pool.is_ambiguous)]
 
@@ -241,13 +235,16 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     return False
 
 
-def _add(found: dict[PoolId, list[Slice]], each: Slice) -> None:
-    slices = found.setdefault(each.id, [])
-    if slices and each.generation < slices[0].generation:
-        return
-    if slices and each.generation > slices[0].generation:
-        slices.clear()
-    slices.append(each)
+def _by_pool(every: Iterable[Slice]) -> dict[PoolId, list[Slice]]:
+    """Return the slices of the newest generation of each pool among some slices."""
+    found: dict[PoolId, list[Slice]] = {}
+    for each in every:
+        slices = found.setdefault(each.id, [])
+        if slices and each.generation > slices[0].generation:
+            slices.clear()
+        if not slices or each.generation == slices[0].generation:
+            slices.append(each)
+    return found
 
 
 def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
@@ -263,30 +260,18 @@ def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Poo
             return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
     if variant.is_sorted:
         slices = sorted(slices, key=lambda each: each.name)
-    pool = _checked(slices, all_slices, variant.features)
-    pool.is_ambiguous = is_ambiguous
-    return pool
-
-
-def _checked(slices: list[Slice], all_slices: list[Slice] | None, features: Features) -> Pool:
-    driver, name = slices[0].id
-    partitionable = features.PartitionableDevices
+    partitionable = variant.features.PartitionableDevices
     with_devices = [each for each in slices if not (partitionable and each.counter_sets)]
-    reason = _duplicate(with_devices)
-    if reason or not partitionable:
-        return Pool(driver, name, slices=with_devices if not reason else (), reason=reason)
-    sets: dict[str, Mapping[str, Any]] = {}
     names = {each.name for each in slices}
-    others = [each for each in all_slices or () if each.name not in names]
-    for each in (*slices, *others):
-        for counter_set in each.counter_sets:
-            if counter_set["name"] in sets:
-                return Pool(driver, name, reason=f"duplicate counter set name {counter_set['name']}")
-            sets[counter_set["name"]] = counter_set.get("counters") or {}
-    reason = _unknown_counter(sets, [*slices, *others])
+    others = [each for each in all_slices or () if partitionable and each.name not in names]
+    sets: dict[str, Mapping[str, Any]] = {}
+    reason = _duplicate(with_devices)
+    if partitionable and not reason:
+        reason = _read_counters(sets, [*slices, *others])
     if reason:
-        return Pool(driver, name, reason=reason)
-    return Pool(driver, name, slices=with_devices, others=others, counters=_amounts(sets))
+        return Pool(first.driver, first.pool, reason=reason, is_ambiguous=is_ambiguous)
+    counters = _amounts(sets)
+    return Pool(first.driver, first.pool, with_devices, others, counters, is_ambiguous=is_ambiguous)
 
 
 def _duplicate(slices: Iterable[Slice]) -> str:
@@ -299,7 +284,12 @@ def _duplicate(slices: Iterable[Slice]) -> str:
     return ""
 
 
-def _unknown_counter(sets: Mapping[str, Mapping[str, Any]], slices: Iterable[Slice]) -> str:
+def _read_counters(sets: dict[str, Mapping[str, Any]], slices: Sequence[Slice]) -> str:
+    """Add the sets of counters of slices; return why they are invalid, empty if they are not."""
+    for counter_set in (counter_set for each in slices for counter_set in each.counter_sets):
+        if counter_set["name"] in sets:
+            return f"duplicate counter set name {counter_set['name']}"
+        sets[counter_set["name"]] = counter_set.get("counters") or {}
     for each in slices:
         for device in each.devices:
             for consumed in device.content.others.get("consumesCounters") or ():
@@ -480,22 +470,11 @@ class Usage:
         Raises:
             ValueError: A quantity is malformed.
         """
-        holder = full_name(claim)
-        for result in _results(claim):
-            pool = self.pool(result["driver"], result["pool"])
-            device = result["device"]
-            pool.version += 1
-            pool.holders[device].append(holder)
+        for pool, device, result in self._used_by(claim):
+            pool.holders[device].append(full_name(claim))
             if result.get("compatibilityGroups"):
                 pool.groups[device] = result["compatibilityGroups"]
-            if self._with_shares and result.get("shareID") is not None:
-                pool.shares[device] = pool.shares.get(device, 0) + 1
-                if result.get("consumedCapacity") is not None:
-                    used = pool.capacity.setdefault(device, {})
-                    for name, value in result["consumedCapacity"].items():
-                        used[name] = used.get(name, 0) + decode_amount(value)
-            else:
-                pool.dedicated[device] = pool.dedicated.get(device, 0) + 1
+            _count(pool, device, result, 1)
 
     def remove(self, claim: JSONObject) -> None:
         """Undo `add`.
@@ -504,33 +483,39 @@ class Usage:
             ValueError: The claim's devices are not in use.
         """
         holder = full_name(claim)
-        for result in _results(claim):
-            pool = self.pool(result["driver"], result["pool"])
-            device = result["device"]
+        for pool, device, result in self._used_by(claim):
             if holder not in pool.holders.get(device, ()):
                 raise ValueError(f"claim {holder} does not use {result['driver']}/{result['pool']}/{device}")
-            pool.version += 1
             pool.holders[device].remove(holder)
             if not pool.holders[device]:
                 del pool.holders[device]
                 pool.groups.pop(device, None)
-            if self._with_shares and result.get("shareID") is not None:
-                _take_back(pool.shares, device)
-                used = pool.capacity.get(device)
-                if used is not None and result.get("consumedCapacity") is not None:
-                    for name, value in result["consumedCapacity"].items():
-                        used[name] = used.get(name, 0) - decode_amount(value)
-                    if not any(used.values()):
-                        del pool.capacity[device]
-            else:
-                _take_back(pool.dedicated, device)
+            _count(pool, device, result, -1)
+
+    def _used_by(self, claim: JSONObject) -> Iterator[tuple[PoolUsage, str, JSONObject]]:
+        """Yield the pools and names of the devices that an allocated claim uses, with its results."""
+        allocation = (claim.get("status") or {}).get("allocation") or {}
+        for result in (allocation.get("devices") or {}).get("results") or ():
+            if not result.get("adminAccess") and result.keys() >= _NAMES:
+                pool = self.pool(result["driver"], result["pool"])
+                pool.version += 1
+                yield pool, result["device"], result if self._with_shares else {**result, "shareID": None}
 
 
-def _take_back(counts: dict[str, int], device: str) -> None:
-    if counts.get(device, 0) > 1:
-        counts[device] -= 1
-    else:
-        counts.pop(device, None)
+def _count(pool: PoolUsage, device: str, result: JSONObject, times: int) -> None:
+    """Count a device that a result uses, or does not use any more: as a whole, or a share of it."""
+    is_share = result.get("shareID") is not None
+    counts = pool.shares if is_share else pool.dedicated
+    counts[device] = counts.get(device, 0) + times
+    if counts[device] <= 0:
+        del counts[device]
+    consumed = result.get("consumedCapacity") if is_share else None
+    if consumed is not None and (times > 0 or device in pool.capacity):
+        used = pool.capacity.setdefault(device, {})
+        for name, value in consumed.items():
+            used[name] = used.get(name, 0) + times * decode_amount(value)
+        if times < 0 and not any(used.values()):
+            del pool.capacity[device]
 
 
 def full_name(claim: Mapping[str, Any]) -> str:
@@ -538,13 +523,6 @@ def full_name(claim: Mapping[str, Any]) -> str:
     metadata = claim.get("metadata") or {}
     name: str = metadata.get("name", "")
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
-
-
-def _results(claim: JSONObject) -> Iterable[JSONObject]:
-    allocation = (claim.get("status") or {}).get("allocation") or {}
-    for result in (allocation.get("devices") or {}).get("results") or ():
-        if not result.get("adminAccess") and result.keys() >= _NAMES:
-            yield result
 
 
 class Available:
@@ -626,9 +604,23 @@ class NodeView:
         )
         """Whether counters depend only on `key`, so that searches on nodes with equal keys go alike."""
         self.matches: tuple[bool | str, ...] | None = None
+        """Whether each device is for the node, or why that is not known; None if all are."""
         if any(each.is_per_device for pool in self.pools for each in pool.slices):
             self.matches = tuple(self._matches(device) for device in devices)
-        self._shape = catalog.number(self._parts())
+        pools = tuple(
+            (
+                pool.is_incomplete,
+                pool.is_invalid,
+                tuple(pool.counters.items()),
+                tuple(
+                    (each.node_name is None, each.node_terms, each.is_per_device, len(each.devices))
+                    for each in pool.slices
+                ),
+            )
+            for pool in self.pools
+        )
+        self._shape = catalog.number((self.error, self.broken, self.matches, pools))
+        """A number for the facts that a search depends on, the node's devices aside."""
         self._whole = catalog.number((self._shape, tuple([device.content.index for device in devices])))
         self.usages: list[PoolUsage] = [usage.pool(pool.driver, pool.name) for pool in self.pools]
         """The usage of each pool."""
@@ -645,26 +637,6 @@ class NodeView:
             return node_matches(self.node, self.labels or {}, device.content.others)
         except SelectorError as error:
             return str(error)
-
-    def _parts(self) -> Hashable:
-        """Return the facts about the node, its devices aside, that a search depends on."""
-        return (
-            self.error,
-            self.broken,
-            self.matches,
-            tuple(
-                (
-                    pool.is_incomplete,
-                    pool.is_invalid,
-                    tuple(pool.counters.items()),
-                    tuple(
-                        (each.node_name is None, each.node_terms, each.is_per_device, len(each.devices))
-                        for each in pool.slices
-                    ),
-                )
-                for pool in self.pools
-            ),
-        )
 
     def key(self) -> Hashable:
         """Return a key that decides the course of a search: nodes with equal keys get the same devices, by place."""

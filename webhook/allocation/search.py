@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Distinct, MatchLists, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -49,17 +49,6 @@ class Group(NamedTuple):
     is_overdrawn: bool
 
 
-class Rest(NamedTuple):
-    """The rest of a group.
-
-    Args:
-        left: The amounts left of its counters.
-    """
-
-    left: tuple[int, ...]
-    unfit: int
-
-
 class Counters:
     """The counters of a node's devices.
 
@@ -81,29 +70,18 @@ class Counters:
         self.groups: list[Group] = []
         self.group_of: dict[int, int] = {}
         """The group of each device that has one."""
-        self._rests: dict[tuple[int, tuple[int, ...]], Rest] = {}
+        self._rests: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
         for members in connected(keys_of):
-            self._add(members, keys_of, view, available)
-
-    def _add(
-        self,
-        members: Sequence[int],
-        keys_of: Mapping[int, Sequence[Key]],
-        view: NodeView,
-        available: Callable[[int], Available],
-    ) -> None:
-        places: dict[Key, int] = {}
-        for index in members:
-            for key in keys_of[index]:
-                places.setdefault(key, len(places))
-        pool = view.pool_of[members[0]]
-        counters = available(pool)
-        left = tuple(counters.counters[key[1:]] for key in places)
-        consumes = [
-            {places[key]: view.devices[index].content.consumes[key[1:]] for key in keys_of[index]} for index in members
-        ]
-        self.group_of |= dict.fromkeys(members, len(self.groups))
-        self.groups.append(Group(tuple(members), left, tuple(consumes), counters.is_overdrawn))
+            places: dict[Key, int] = {}
+            for index in members:
+                for key in keys_of[index]:
+                    places.setdefault(key, len(places))
+            counters = available(view.pool_of[members[0]])
+            left = tuple(counters.counters[key[1:]] for key in places)
+            contents = {index: view.devices[index].content for index in members}
+            consumes = [{places[key]: contents[index].consumes[key[1:]] for key in keys_of[index]} for index in members]
+            self.group_of |= dict.fromkeys(members, len(self.groups))
+            self.groups.append(Group(tuple(members), left, tuple(consumes), counters.is_overdrawn))
 
     def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return the devices picked from each group, without groups that have none."""
@@ -114,8 +92,8 @@ class Counters:
                 found[group].append(index)
         return {group: tuple(sorted(each)) for group, each in found.items()}
 
-    def rest(self, number: int, picked: tuple[int, ...]) -> Rest:
-        """Return the rest of a group.
+    def rest(self, number: int, picked: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+        """Return the amounts left of a group's counters, and the devices that no longer fit, as a bit set of places.
 
         Args:
             picked: The devices picked from it, ascending.
@@ -124,21 +102,15 @@ class Counters:
         if found is None:
             group = self.groups[number]
             self._work(len(group.members) + len(group.left))
-            found = self._rests[number, picked] = self._find_rest(group, picked)
-        return found
-
-    @staticmethod
-    def _find_rest(group: Group, picked: tuple[int, ...]) -> Rest:
-        left = list(group.left)
-        for index, consumed in zip(group.members, group.consumes, strict=True):
-            if index in picked:
-                for place, amount in consumed.items():
+            left, unfit = list(group.left), 0
+            for index, consumed in zip(group.members, group.consumes, strict=True):
+                for place, amount in consumed.items() if index in picked else ():
                     left[place] -= amount
-        unfit = 0
-        for index, consumed in zip(group.members, group.consumes, strict=True):
-            if group.is_overdrawn or any(amount > left[place] for place, amount in consumed.items()):
-                unfit |= 1 << index
-        return Rest(tuple(left), unfit)
+            for index, consumed in zip(group.members, group.consumes, strict=True):
+                if group.is_overdrawn or any(amount > left[place] for place, amount in consumed.items()):
+                    unfit |= 1 << index
+            found = self._rests[number, picked] = tuple(left), unfit
+        return found
 
 
 def connected(keys_of: Mapping[int, Collection[Key]]) -> Collection[list[int]]:
@@ -243,10 +215,23 @@ class Memories:
 
     @cached_property
     def _counters(self) -> Counters | None:
-        """The devices in groups that share counters, such as the partitions of a GPU; None if groups are not alike."""
-        if self.leaves_traces or self._has_admins or not _can_be_grouped(self._demand, self._view):
+        """The devices in groups that share counters, such as the partitions of a GPU; None if groups are not alike.
+
+        Neither the scope of counters nor the devices of requests for all devices may matter. A device that no longer
+        fits is ruled out then, unless there are faults: upstream checks counters after selectors.
+        """
+        view, asks = self._view, self._demand.asks
+        if self.leaves_traces or self._has_admins or any(ask.is_all for ask in asks):
             return None
-        return Counters(self._view, self._available, self._work)
+        if not view.consumes or not view.variant.features.PartitionableDevices:
+            return None
+        if len({pool.scope for pool in view.pools}) < len(view.pools):
+            return None
+        for device in view.devices:
+            choices = (ask.chooser.choose(device.content) for ask in asks)
+            if device.content.is_shared or any(isinstance(choice, SelectorFault) for choice in choices):
+                return None
+        return Counters(view, self._available, self._work)
 
     @property
     def is_worthwhile(self) -> bool:
@@ -287,14 +272,16 @@ class Memories:
         if counters is None:
             return place, len(picks[claim]), tuple(alike), constraints, state.consumed
         groups = self._by_group(place.start, counters, now, later, place.position)
-        if not self._has_others(grouped, now, place.position):
-            place = place._replace(start=0)
-        return place, len(picks[claim]), tuple(alike), groups
+        has_others = self._others.get(place.position)
+        if has_others is None:  # requests from here on want a device outside the groups
+            outside = (class_ for index, class_ in enumerate(now) if index not in grouped)
+            has_others = self._others[place.position] = any(class_ is not None for class_ in outside)
+        return place if has_others else place._replace(start=0), len(picks[claim]), tuple(alike), groups
 
     def _by_group(
         self, start: int, counters: Counters, now: Sequence[int | None], later: Sequence[int | None], position: int
     ) -> Hashable:
-        """Return the rests of all groups of devices that share counters, whichever groups have them."""
+        """Return a number for each group of devices that share counters; groups with the same rest share a number."""
         picked = counters.picked(pick.device for picks in self._state.picks for pick in picks)
         found = []
         for number, group in enumerate(counters.groups):
@@ -302,37 +289,19 @@ class Memories:
             key = number, picked.get(number, ()), first, position
             kind = self._groups.get(key)
             if kind is None:
-                classes_of = [later] * first + [now] * (len(group.members) - first)
-                kind = self._groups[key] = self._group(group, counters.rest(*key[:2]), key[1], classes_of)
+                left, unfit = counters.rest(*key[:2])
+                out = unfit | self._view.taken
+                alike = [
+                    None if out >> index & 1 or index in key[1] else (later if place < first else now)[index]
+                    for place, index in enumerate(group.members)
+                ]
+                kind = -1
+                if any(each is not None for each in alike):
+                    consumes = tuple([tuple(each.items()) for each in group.consumes])
+                    kind = self._numbers.setdefault((consumes, left, tuple(alike)), len(self._numbers))
+                self._groups[key] = kind
             found.append(kind)
         return tuple(sorted(found))
-
-    def _group(
-        self,
-        group: Group,
-        rest: Rest,
-        picked: Sequence[int],
-        classes_of: Sequence[Sequence[int | None]],
-    ) -> int:
-        """Return a number that groups with the same rest share; with the classes of each of their members."""
-        out = rest.unfit | self._view.taken
-        alike = [
-            None if out >> index & 1 or index in picked else classes[index]
-            for index, classes in zip(group.members, classes_of, strict=True)
-        ]
-        if all(each is None for each in alike):
-            return -1
-        consumes = tuple([tuple(each.items()) for each in group.consumes])
-        return self._numbers.setdefault((consumes, rest.left, tuple(alike)), len(self._numbers))
-
-    def _has_others(self, grouped: Mapping[int, int], now: Sequence[int | None], position: int) -> bool:
-        """Tell whether requests from a position on want any device outside the groups."""
-        found = self._others.get(position)
-        if found is None:
-            found = self._others[position] = any(
-                class_ is not None and index not in grouped for index, class_ in enumerate(now)
-            )
-        return found
 
     def _classes_at(self, position: int) -> list[int | None]:
         """Return the class of each device; later requests treat devices of a class alike. None if none wants it."""
@@ -393,23 +362,6 @@ def _parts(value: Any) -> int:
     return 1 + sum(map(_parts, value))
 
 
-def _can_be_grouped(demand: Demand, view: NodeView) -> bool:
-    """Tell whether neither the scope of counters nor the devices of requests for all devices matter.
-
-    If so, a device that no longer fits is ruled out, unless there are faults: upstream checks counters after selectors.
-    """
-    asks = demand.asks
-    if not view.consumes or not view.variant.features.PartitionableDevices or any(ask.is_all for ask in asks):
-        return False
-    if len({pool.scope for pool in view.pools}) < len(view.pools):
-        return False
-    contents = [device.content for device in view.devices]
-    return not any(
-        content.is_shared or any(isinstance(ask.chooser.choose(content), SelectorFault) for ask in asks)
-        for content in contents
-    )
-
-
 def leaves_traces(demand: Demand, view: NodeView) -> bool:
     """Tell whether undoing a device may leave traces, so that it matters which device was tried before."""
     features, asks = view.variant.features, demand.asks
@@ -419,8 +371,8 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
         if (ask.is_all and ask.constraints) or ask.derived:
             return True
         for number in ask.constraints:
-            kind, _ = demand.claims[ask.claim].constraints[number]
-            if issubclass(kind, MatchLists) or (issubclass(kind, Distinct) and (ask.is_all or ask.count > 1)):
+            kind, attribute = demand.claims[ask.claim].constraints[number]
+            if attribute.with_lists if issubclass(kind, Match) else ask.is_all or ask.count > 1:
                 return True
     shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
     if shares and any(ask.is_all for ask in asks):
@@ -444,8 +396,6 @@ Groups = frozenset[str]
 CounterSetKey = tuple[str, str]
 """A pool's name and a counter set."""
 
-NONE: Final[Groups] = frozenset()
-
 
 def declared(raw: JSONObject) -> Iterator[tuple[str, Groups]]:
     """Return the groups of a device for each counter set that it draws on; empty for none."""
@@ -463,7 +413,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """The groups that devices on each counter set share: no entry without devices, `NONE` if they have no groups."""
+    """The groups that devices on each counter set share: no entry without devices, none if they have no groups."""
 
     def __init__(self, view: NodeView) -> None:
         self._view = view

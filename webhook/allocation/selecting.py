@@ -167,35 +167,24 @@ def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, s
     return values.get(full, values.get(name) if domain == driver else None)
 
 
-class _Compiled(NamedTuple):
-    """A compiled selector with its reads, or the reason why it cannot be compiled."""
-
-    selector: Selector | Refusal
-    reads: Reads | None
-
-
 _BYTES_A_CHARACTER: Final = 400
 """The memory that a compiled selector takes for each character of its text."""
 _BYTES: Final = 20_000
-_programs: Final[Cache[_Compiled]] = Cache(16 << 20)
-"""The compiled selectors of all allocators; the scheduler keeps such a cache, too."""
-
-
-def _compile(expression: str, release: Release, gates: frozenset[str]) -> _Compiled:
-    key = expression, release, gates, current().is_offline
-    known = _programs.get(key)
-    if known is None:
-        found = compile_selector(expression, release, gates, stored=True)
-        known = _Compiled(found, None if isinstance(found, Refusal) else Reads.of(found))
-        _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
-    return known
+_programs: Final[Cache[tuple[Selector | Refusal, Reads | None]]] = Cache(16 << 20)
+"""The compiled selectors of all allocators, with their reads; the scheduler keeps such a cache, too."""
 
 
 class _Selector:
     """A selector, with its results for the contents seen so far and for contents that look the same to it."""
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
-        self._compiled, self.reads = _compile(expression, release, gates)
+        key = expression, release, gates, current().is_offline
+        known = _programs.get(key)
+        if known is None:
+            compiled = compile_selector(expression, release, gates, stored=True)
+            known = compiled, None if isinstance(compiled, Refusal) else Reads.of(compiled)
+            _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
+        self._compiled, self.reads = known
         self._values = values
         self._known: list[bool | Fault | None] = []
         self._alike: dict[Hashable, bool | Fault] = {}
@@ -203,22 +192,21 @@ class _Selector:
     def holds(self, content: Content) -> bool | Fault:
         """Tell whether the selector holds, or return its error."""
         found = self._known[content.index] if content.index < len(self._known) else None
-        return keep(self._known, content, self._find(content)) if found is None else found
-
-    def _find(self, content: Content) -> bool | Fault:
-        if self.reads is None or not content.is_plain:
-            return self._evaluate(content)
-        key = self.reads.key(content)
-        found = self._alike.get(key)
         if found is None:
-            found = self._alike[key] = self._evaluate(content)
+            reads = self.reads if content.is_plain else None
+            key = None if reads is None else reads.key(content)
+            found = None if key is None else self._alike.get(key)
+            if found is None:
+                found = self._evaluate(content, reads)
+                if key is not None:
+                    self._alike[key] = found
+            keep(self._known, content, found)
         return found
 
-    def _evaluate(self, content: Content) -> bool | Fault:
+    def _evaluate(self, content: Content, reads: Reads | None) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
             return Fault(f"CEL compile error: {self._compiled.detail}")
         try:
-            reads = self.reads if content.is_plain else None
             bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
             result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
         except CelError as error:
@@ -395,25 +383,19 @@ class Selectors:
 
     def chooser(self, of_class: Sequence[JSONObject], of_request: Sequence[JSONObject]) -> Chooser:
         """Return a chooser of the devices that a request of a class wants."""
-        key = _expressions(of_class), _expressions(of_request)
-        found = self._choosers.get(key)
-        if found is None:
-            first, second = ([self._selector(each) for each in expressions] for expressions in key)
-            found = self._choosers[key] = Chooser(first, second, binds=self._features.DeviceBindingAndStatus)
+        first, second = (
+            tuple((each.get("cel") or {}).get("expression", "") for each in selectors)
+            for selectors in (of_class, of_request)
+        )
+        if (found := self._choosers.get((first, second))) is None:
+            for each in (*first, *second):
+                if each not in self._compiled:
+                    self._compiled[each] = _Selector(each, self._release, self._gates, self.values)
+            several = ([self._compiled[each] for each in expressions] for expressions in (first, second))
+            found = self._choosers[first, second] = Chooser(*several, binds=self._features.DeviceBindingAndStatus)
         return found
 
     def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
         """Return a derived attribute, from the devices as its expression sees them."""
         compiled = compile_selector(expression, self._release, self._gates, stored=True, is_derived=True)
         return compiled, self.values
-
-    def _selector(self, expression: str) -> _Selector:
-        found = self._compiled.get(expression)
-        if found is None:
-            found = _Selector(expression, self._release, self._gates, self.values)
-            self._compiled[expression] = found
-        return found
-
-
-def _expressions(selectors: Sequence[JSONObject]) -> tuple[str, ...]:
-    return tuple((each.get("cel") or {}).get("expression", "") for each in selectors)

@@ -86,15 +86,18 @@ def _in_text(problem: Problem) -> list[Issue]:
 
 def _is_cut(document: Document, key: Finding, value: str, problem: Problem) -> bool:
     """Tell whether YAML reads the rest of an expression as a comment."""
-    line = _after(document, key.line, key.column, value)
+    longest = _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS
+    line = document.file.line(key.line)[key.column - 1 :][:longest]
     start = line.find(f"{value} ") if value and "\n" not in value else -1
     rest = line[start + len(value) :].lstrip()
-    return start >= 0 and rest.startswith("#") and any(map(_ends_early, problem.issues))
-
-
-def _ends_early(issue: Issue) -> bool:
-    """Tell whether an expression ends too early, or has text that CEL cannot read."""
-    return issue.code == UNRECOGNIZED or (issue.code in SYNTAX and any(END in each for each in issue.arguments))
+    return (
+        start >= 0
+        and rest.startswith("#")
+        and any(
+            each.code == UNRECOGNIZED or (each.code in SYNTAX and any(END in text for text in each.arguments))
+            for each in problem.issues
+        )
+    )
 
 
 def _brief(problem: Problem) -> str:
@@ -130,12 +133,6 @@ def position(document: Document, path: Path, before: int = 0) -> Position:
     if not spans or len(spans) < needed:
         return key
     return source.position(spans[before][0] if before < needed else spans[-1][1])
-
-
-def _after(document: Document, number: int, column: int, value: str) -> str:
-    """Return a line from a column on, as far as it may spell a value."""
-    start = column - 1
-    return document.file.line(number)[start : start + _LONGEST_SPELLING * len(value) + _MORE_CHARACTERS]
 
 
 def _before(value: str, problem: Problem) -> int:

@@ -6,10 +6,10 @@ import os
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, starmap
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from itertools import chain
+from typing import BinaryIO, Final
 
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
@@ -24,7 +24,6 @@ from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
-from webhook.drivers import Profile
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
 from webhook.inventory import Inventory, is_held
 from webhook.later import cached_property
@@ -42,10 +41,6 @@ from webhook.report.text import counted, merged
 from webhook.schema import OLDEST
 from webhook.sources import RenderOptions, SourceError, is_rendered, read
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.engine.offline import Sender
-
 
 _LARGE: Final = 1 << 16
 """The least characters of a document that is parsed only if it may concern devices; smaller ones cost little."""
@@ -76,7 +71,7 @@ class Manifests:
         self.paths: list[str] = arguments.paths or [STDIN if name else "."]
         """The paths that are read."""
         self._arguments = arguments
-        self._selection = Selection(
+        self.selection = Selection(
             allow_empty=arguments.allow_empty,
             stdin_name=name or "",
             excluded=exclusions(arguments),
@@ -99,16 +94,6 @@ class Manifests:
         """The paths that are rendered, not read."""
         return [path for path in self.paths if is_rendered(path)]
 
-    @property
-    def left_out(self) -> Mapping[str, int]:
-        """The files in directories that were not read, counted by reason."""
-        return self._selection.left_out
-
-    @property
-    def unread(self) -> Sequence[tuple[str, str]]:
-        """These files, each with the reason."""
-        return self._selection.unread
-
     def place(self, report: Report) -> None:
         """Locate findings of rendered objects in templates and resource files."""
         if self._texts:
@@ -129,8 +114,8 @@ class Manifests:
         if self._waiting is not None:
             return self._waiting
         options = self.options(kubernetes)
-        self._selection.restart()
-        documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self._selection, options)
+        self.selection.restart()
+        documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self.selection, options)
         if sys.stderr.isatty() and not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
@@ -239,7 +224,8 @@ def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
     from webhook.api.unserved import no_object  # most documents are objects
 
     problems = no_object(document.data, release_of(release) if release else DEFAULT)
-    if not problems or not _may_be_kind(document.data):
+    kind = document.data.get(_KIND) if isinstance(document.data, dict) else None
+    if not problems or (isinstance(kind, str) and kind and not _KIND_NAME.fullmatch(kind)):
         return []
     is_meant = document.within or all(map(_is_misspelt, problems))
     if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
@@ -247,30 +233,10 @@ def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
 
 
-def _may_be_kind(obj: Any) -> bool:
-    """Tell whether the kind of an object, if any, is a name that a kind can have."""
-    kind = obj.get(_KIND) if isinstance(obj, dict) else None
-    return not isinstance(kind, str) or not kind or _KIND_NAME.fullmatch(kind) is not None
-
-
 def _is_misspelt(problem: Problem) -> bool:
     """Tell whether a missing field has another spelling; a ``version`` may be that of another program."""
     written = str(problem.path[-1]) if problem.path else ""
     return problem.fix is not None and (written.lower() == _VERSION.lower() or str(problem.field) == _KIND)
-
-
-def _sender(arguments: Namespace, stated: str | None, namespaces: Namespaces, report: Report) -> Sender | None:
-    """Load the policies, if there are any, and the Namespaces beside them; report their problems."""
-    if not arguments.policies:
-        return None
-    from webhook.check.policies import load_policies, sender  # needed only with policies
-
-    policies = load_policies(arguments, stated, namespaces=namespaces.stated)
-    check_policies(arguments, [each.name for each in policies.set.policies])
-    report.findings += policies.findings
-    for given in policies.given:
-        namespaces.note(given.object)
-    return sender(policies, arguments)
 
 
 class _Waiting(NamedTuple):
@@ -314,38 +280,22 @@ def judge_all(
     namespaces = Namespaces(arguments.namespace_labels, arguments.namespace)
     for each in cluster.all("Namespace"):  # those among the manifests come later, and take precedence
         namespaces.note(each)
-    sender = _sender(arguments, stated, namespaces, report)
-    locations = pod_locations(arguments)
-    profiles: Mapping[str, Profile] | None = None
-    if arguments.driver_profile:
-        from webhook.drivers.files import option_profiles  # few state profiles of their own
+    sender = None
+    if arguments.policies:
+        from webhook.check import policies  # few have policies
 
-        profiles = option_profiles(arguments.driver_profile)
-    tries_fixes = bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
-    references = References(
-        cluster,
-        gates,
-        is_cluster=bool(arguments.cluster),
-        pod_locations=locations,
-        profiles=profiles,
-        namespace=arguments.namespace,
-        tries_fixes=tries_fixes,
-    )
-    judge = Judge(
-        old,
-        arguments.subresource,
-        sender,
-        gates,
-        namespaces=namespaces,
-        runtime_config=runtime_config(arguments),
-        pod_locations=locations,
-        all_pods=arguments.all_pods,
-        tries_fixes=tries_fixes,
-    )
+        loaded = policies.load_policies(arguments, stated, namespaces=namespaces.stated)
+        check_policies(arguments, [each.name for each in loaded.set.policies])
+        report.findings += loaded.findings
+        for given in loaded.given:
+            namespaces.note(given.object)
+        sender = policies.sender(loaded, arguments)
+    locations = pod_locations(arguments)
+    references = References(cluster, gates, arguments, locations)
+    judge = Judge(old, arguments, sender, gates, namespaces=namespaces, pod_locations=locations)
     for each in cluster.definitions:
         judge.note(each)
-    validation = _Validation(judge, references, stated, report, arguments.namespace)
-    validation.is_listed = any(each.format in LISTING for each in arguments.output)
+    validation = _Validation(judge, references, stated, report, arguments)
     for document in documents:
         if isinstance(document, Document):
             note(document)
@@ -366,28 +316,31 @@ class _Validation:
         references: Looks up the references of objects.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         report: Receives the findings when all documents are judged.
-        namespace: The namespace of objects that state none.
+        arguments: The command's arguments.
     """
 
     def __init__(
-        self, judge: Judge, references: References, stated: str | None, report: Report, namespace: str
+        self, judge: Judge, references: References, stated: str | None, report: Report, arguments: Namespace
     ) -> None:
         self._judge, self._references, self._stated, self._report = judge, references, stated, report
-        self._found = _Found()
+        self._places = list[Sequence[Finding]]()
+        """The findings of each document; those beyond the limits are left out."""
+        self._of_file, self._count, self._full = Counter[str](), 0, set[str]()
         self._waiting = list[_Waiting]()
         self._passing = list[_Waiting]()
         """Pods without claims, which device classes may give devices."""
-        self._namespace = namespace
-        self._file, self._of_file = "", Known()
+        self._namespace = arguments.namespace
+        self._file, self._objects = "", Known()
         """A file, and its objects so far."""
         self._kustomizations = 0
         self._removed = Counter[tuple[str, int]]()
-        self.is_listed = False
+        self._is_listed = any(each.format in LISTING for each in arguments.output)
         """Whether a report lists every judged object."""
 
     def take(self, document: Document | Unreadable) -> None:
         """Read a document; one that needs no other is judged at once."""
-        at = self._found.reserve()
+        at = len(self._places)
+        self._places.append(())
         if isinstance(document, Document):
             self._report.files[document.source] = None
             self._report.documents += 1
@@ -396,7 +349,7 @@ class _Validation:
         self._references.note_cut()
         if document.line:
             self._report.files[document.source] = None
-        self._found.put(at, document.source, [(unfilled if document.is_template else unread)(document)])
+        self._put(at, document.source, [(unfilled if document.is_template else unread)(document)])
 
     def _take(self, waiting: _Waiting) -> None:
         judge, document, data = self._judge, waiting.document, waiting.document.data
@@ -419,14 +372,21 @@ class _Validation:
             self._carefully(self._in_turn, waiting)
         for waiting in self._passing:
             self._carefully(self._with_devices, waiting)
-        self._report.findings += self._found.all()
+        self._report.findings += chain.from_iterable(self._places)
         if self._kustomizations:
             what = counted(self._kustomizations, "kustomization")
             self._report.asides.append(f"note: not rendered: {what} (name a kustomization's directory to render it)")
-        if policies := sum(count for kind, count in self._report.skipped.items() if _is_policy(*kind)):
+        if policies := sum(
+            count
+            for (version, kind), count in self._report.skipped.items()
+            if version.startswith("admissionregistration.k8s.io/") and kind.endswith("AdmissionPolicy")
+        ):
             are = "1 policy is" if policies == 1 else f"{policies} policies are"
             self._report.asides.append(f"note: {are} not judged here: `draguard policy check` judges policies")
-        self._report.asides += starmap(_as_removed, self._removed.items())
+        self._report.asides += (
+            f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
+            for (kind, until), count in self._removed.items()
+        )
 
     def _carefully(self, work: Callable[[_Waiting], None], waiting: _Waiting) -> None:
         """Work on a document; report an unexpected error, so that the report does not lose the others."""
@@ -437,7 +397,7 @@ class _Validation:
         except Exception as error:  # noqa: BLE001 - as said
             self._references.note_cut()
             self._note(waiting.document)
-            self._found.put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
+            self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
 
     def _is_later(self, waiting: _Waiting) -> bool:
         """Tell whether the release of an object follows from that of others."""
@@ -446,7 +406,7 @@ class _Validation:
     def _in_turn(self, waiting: _Waiting) -> None:
         """Judge an object, unless its file has too many findings, or it may be a pod without devices."""
         document = waiting.document
-        if self._found.is_full(document.source):
+        if document.source in self._full:
             self._references.note(document, "", Judgement(None, accepted=False))
         elif waiting.passes:
             self._references.note_without_claims(document, self._stated or f"1.{DEFAULT}")
@@ -472,7 +432,7 @@ class _Validation:
             findings = self._skip(document)
         else:
             self._note(document)
-        self._found.put(waiting.at, document.source, [*waiting.repeated, *findings])
+        self._put(waiting.at, document.source, [*waiting.repeated, *findings])
 
     def _release(self, waiting: _Waiting) -> str:
         """Return the release that an object is judged by, once all others are known."""
@@ -500,14 +460,27 @@ class _Validation:
         if served is None or document.source.endswith(MARKDOWN):
             return ()
         if document.source != self._file:
-            self._file, self._of_file = document.source, {}
-        repeated = repeated_object(document, self._of_file, self._namespace if served.type.namespaced else None)
+            self._file, self._objects = document.source, {}
+        repeated = repeated_object(document, self._objects, self._namespace if served.type.namespaced else None)
         return [found(each, document) for each in repeated]
+
+    def _put(self, at: int, file: str, findings: Sequence[Finding]) -> None:
+        """Put the findings of a document in its place, unless its file has reached a limit."""
+        if file in self._full:
+            return
+        room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
+        kept = min(room, len(findings))
+        self._of_file[file] += kept
+        self._count += kept
+        if kept < len(findings):
+            self._full.add(file)
+            findings = [*findings[:room], too_many(file)]
+        self._places[at] = findings
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
         self._judge.old.note(document)
-        if self.is_listed:
+        if self._is_listed:
             self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
     def _skip(self, document: Document) -> Sequence[Finding]:
@@ -530,50 +503,6 @@ def _directory_of(file: str) -> str:
 def _is_always(served: Served) -> bool:
     """Tell whether all releases serve a kind."""
     return served.since <= OLDEST and served.until >= NEWEST
-
-
-def _is_policy(api_version: str, kind: str) -> bool:
-    return api_version.startswith("admissionregistration.k8s.io/") and kind.endswith("AdmissionPolicy")
-
-
-def _as_removed(what: tuple[str, int], count: int) -> str:
-    kind, until = what
-    return f"note: judged as Kubernetes 1.{until}, the newest that serves it: {count} {kind}; later releases refuse it"
-
-
-class _Found:
-    """The findings of documents, in their order; those beyond the limits are left out."""
-
-    def __init__(self) -> None:
-        self._places: list[Sequence[Finding]] = []
-        self._of_file, self._count = Counter[str](), 0
-        self._full: set[str] = set()
-
-    def reserve(self) -> int:
-        """Return a place for findings, behind all others."""
-        self._places.append(())
-        return len(self._places) - 1
-
-    def is_full(self, file: str) -> bool:
-        """Tell whether a file has reached a limit."""
-        return file in self._full
-
-    def put(self, at: int, file: str, findings: Sequence[Finding]) -> None:
-        """Put findings in a file at a place."""
-        if self.is_full(file):
-            return
-        room = min(MOST_FINDINGS - self._of_file[file], MOST_IN_ALL - self._count)
-        kept = min(room, len(findings))
-        self._of_file[file] += kept
-        self._count += kept
-        if kept < len(findings):
-            self._full.add(file)
-            findings = [*findings[:room], too_many(file)]
-        self._places[at] = findings
-
-    def all(self) -> Iterator[Finding]:
-        """Return all findings."""
-        return chain.from_iterable(self._places)
 
 
 def judged(
@@ -636,8 +565,8 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.paths, report.left_out = manifests.paths, manifests.left_out
-    report.unread, report.lists_files = manifests.unread, arguments.show_files
+    report.paths, report.lists_files = manifests.paths, arguments.show_files
+    report.left_out, report.unread = manifests.selection.left_out, manifests.selection.unread
     report.remarks += [*unlooked.lines(), *manifests.notes]
     report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
@@ -656,12 +585,7 @@ def _found_before(
     states: Iterable[Sequence[Document | Unreadable]],
     cluster: Inventory,
 ) -> list[Finding]:
-    """Judge an earlier revision, without problems of policies, which are not compared.
-
-    Args:
-        states: The documents of the revision, for each release.
-        cluster: The objects of the cluster.
-    """
+    """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
     from copy import deepcopy  # slow to import
 
     reports = [Report() for _ in versions]

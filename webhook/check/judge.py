@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from webhook.api.judgement import stored
 from webhook.api.templates import is_pod_without_claims
 from webhook.api.versions import DEFAULT, GROUP, Served, find, release_of
 from webhook.check.oldstate import OldState
-from webhook.check.target import ADMIN_HINT, ADMIN_RULES, Namespaces
+from webhook.check.target import ADMIN_HINT, ADMIN_RULES, Namespaces, runtime_config
 from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
@@ -46,6 +47,13 @@ class Judgement(NamedTuple):
 
 
 _FINE: Final = Judgement(accepted=True)
+
+
+def tries_fixes(arguments: Namespace) -> bool:
+    """Tell whether fixes are applied, so that none need be tested."""
+    return bool(arguments.fix or arguments.diff or arguments.unsafe_fixes)
+
+
 OTHERS: Final = (UsageError, OSError, MemoryError)
 """Exceptions that are not about an object."""
 
@@ -55,31 +63,26 @@ class Judge:
 
     Args:
         old: The earlier state of objects.
+        arguments: The command's arguments.
         sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
-        runtime_config: Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
-        all_pods: Whether rules are applied to pods without claims, too.
-        tries_fixes: Whether fixes are applied, so that none need be tested.
     """
 
     def __init__(
         self,
         old: OldState,
-        subresource: str,
+        arguments: Namespace,
         sender: Sender | None,
         gates: Mapping[str, bool] | None,
         *,
         namespaces: Namespaces,
-        runtime_config: Mapping[str, bool] | None,
         pod_locations: Locations | None,
-        all_pods: bool,
-        tries_fixes: bool,
     ) -> None:
         self.old, self.namespaces = old, namespaces
-        self._subresource, self._sender, self._gates = subresource, sender, gates
-        self._runtime_config, self._pod_locations = runtime_config, pod_locations
-        self._all_pods, self._tries_fixes = all_pods, tries_fixes
+        self._subresource, self._sender, self._gates = arguments.subresource, sender, gates
+        self._runtime_config, self._pod_locations = runtime_config(arguments), pod_locations
+        self._all_pods, self._tries_fixes = arguments.all_pods, tries_fixes(arguments)
         self.asks_policies = sender is not None
 
     def kind_of(self, obj: Any) -> Served | None:
@@ -123,10 +126,8 @@ class Judge:
             served: Its kind; None if it is unknown.
             release: The Kubernetes release; None for an object of an unknown kind if none is stated.
         """
-        return self._judged(document, release) if served and release else self._unknown(document, release)
-
-    def _judged(self, document: Document, release: str) -> Judgement:
-        """Judge an object of a known kind."""
+        if not (served and release):
+            return self._unknown(document, release)
         outcome, problems = self._review(document, release)
         if not document.has_plain_keys:
             from webhook.references.manifests import misread_key  # most manifests are simple
@@ -152,10 +153,19 @@ class Judge:
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
         del problems[MOST_FINDINGS + 1 :]  # locating each of a million takes minutes
-        hinted = (self.namespaces.hinted(each, obj, release) for each in problems)
-        worded = (_worded(_hinted(each, obj, document, release), document) for each in hinted)
-        findings = [placed(each, document, release, tries_fixes=self._tries_fixes) for each in worded]
-        return [self._brief(each, document, obj) for each in findings]
+        findings = list[Finding]()
+        for each in problems:
+            problem = _hinted(self.namespaces.hinted(each, obj, release), obj, document, release)
+            if isinstance(problem.hint, InYaml) and document.source.endswith(JSON):
+                problem = problem._replace(hint=problem.hint.json)
+            finding = placed(problem, document, release, tries_fixes=self._tries_fixes)
+            if problem.is_of_change:  # the API server shows the immutable field as a whole
+                from webhook.engine.changes import changed  # needed only for changes of immutable fields
+
+                changes = changed(problem, self.old.of(document)[0], obj, release)
+                finding = finding._replace(brief=f"field is immutable; {changes}" if changes else "")
+            findings.append(finding)
+        return findings
 
     def _unfilled(self, document: Document, blanks: Blanks, outcome: Outcome, release: str) -> Judgement | None:
         """Judge a document with placeholders as a new object; None if nothing depends on them."""
@@ -167,15 +177,15 @@ class Judge:
         is_asked = outcome.change is not None
         if is_asked and self._may_be_accepted(document, blanks, release):
             return None
-        filled = blanks.fill(judged)
-        held = {(each.rule, each.path) for each in filled.problems}
+        filled, problems, is_valid = blanks.fill(judged)
+        held = {(each.rule, each.path) for each in problems}
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
         note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
-        findings = [found(note, document, release), *self._found(filled.problems, filled.object, document, release)]
+        findings = [found(note, document, release), *self._found(problems, filled, document, release)]
         findings.sort(key=lambda finding: (finding.line, finding.column))
-        accepted = not any(each.level == ERROR for each in filled.problems) if filled.is_valid else None
-        return Judgement(findings, accepted=accepted, filled=filled.object)
+        accepted = not any(each.level == ERROR for each in problems) if is_valid else None
+        return Judgement(findings, accepted=accepted, filled=filled)
 
     def _may_be_accepted(self, document: Document, blanks: Blanks, release: str | None) -> bool:
         """Tell whether the API server may accept an object as it stands: what looks like placeholders hides nothing."""
@@ -204,23 +214,16 @@ class Judge:
             problems += generation_lowered(document.data, before)
         if before is not None and not self.old.is_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
-            before = self._as_stored(before, release)
+            # What the API server would not have stored is judged as new: an update repeats few errors of an object.
+            if any(each.level == ERROR for each in self._reviewed(before, None, release, None).problems):
+                before = None
+            else:
+                before = stored(before, kubernetes=release, subresource=self._subresource, feature_gates=self._gates)
         outcome = self._reviewed(document.data, before, release, self._sender)
         found = outcome.problems
         if has_old_status:
             found = [each for each in found if each.rule != _STATUS_IGNORED]
         return outcome, [*problems, *found, *outcome.warnings]
-
-    def _as_stored(self, before: Any, release: str | None) -> Any:
-        """Return an earlier manifest as the API server would have stored it; None if it would not have.
-
-        The object is then judged as new. Otherwise the errors of an unchanged object would be lost: an update repeats
-        few of them.
-        """
-        problems = self._reviewed(before, None, release, None).problems
-        if any(problem.level == ERROR for problem in problems):
-            return None
-        return stored(before, kubernetes=release, subresource=self._subresource, feature_gates=self._gates)
 
     def _reviewed(self, obj: Any, before: Any, release: str | None, sender: Sender | None) -> Outcome:
         return review(
@@ -240,15 +243,6 @@ class Judge:
             is_scheduled=before is not None and self.old.is_stored,
             runtime_config=self._runtime_config,
         )
-
-    def _brief(self, finding: Finding, document: Document, obj: Any) -> Finding:
-        """Describe the changes within an immutable field, which the API server shows as a whole."""
-        if not finding.problem.is_of_change:
-            return finding
-        from webhook.engine.changes import changed  # needed only for changes of immutable fields
-
-        changes = changed(finding.problem, self.old.of(document)[0], obj, finding.kubernetes)
-        return finding._replace(brief=f"field is immutable; {changes}" if changes else "")
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
@@ -299,13 +293,6 @@ _HINTS: Final = {
 """Hints that name options, by the rule."""
 
 
-def _worded(problem: Problem, document: Document) -> Problem:
-    """Put a hint into the words of the file's language."""
-    if not isinstance(problem.hint, InYaml) or not document.source.endswith(JSON):
-        return problem
-    return problem._replace(hint=problem.hint.json)
-
-
 def _converted(obj: Any, release: str) -> str:
     """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
@@ -330,9 +317,11 @@ def placed(problem: Problem, document: Document, release: str, *, tries_fixes: b
         tries_fixes: Whether the fix is applied, and refused with a reason; otherwise one that cannot be is left out.
     """
     finding = _located(problem, document, release)
-    if tries_fixes or problem.fix is None or _is_applicable(finding, document):
+    fix = finding.problem.fix
+    if tries_fixes or fix is None or fix.change in _ELSEWHERE or document.is_json or not document.shares_texts:
         return finding
-    return finding._replace(problem=finding.problem._replace(fix=None))
+    # Anchors, aliases and merges share texts.
+    return finding if _planner(document).plans([finding]) else finding._replace(problem=problem._replace(fix=None))
 
 
 def _located(problem: Problem, document: Document, release: str) -> Finding:
@@ -343,14 +332,6 @@ def _located(problem: Problem, document: Document, release: str) -> Finding:
     return found(problem, document, release)
 
 
-def _is_applicable(finding: Finding, document: Document) -> bool:
-    """Tell whether the text of a finding can be edited: anchors, aliases and merges share texts."""
-    fix = finding.problem.fix
-    if fix is None or fix.change in _ELSEWHERE or document.is_json or not document.shares_texts:
-        return True
-    return bool(_planner(document).plans([finding]))
-
-
 @lru_cache(maxsize=1)
 def _planner(document: Document) -> Planner:
     """Return the planner of a document; findings come document by document."""
@@ -359,8 +340,18 @@ def _planner(document: Document) -> Planner:
     return Planner({document.source: document.file.text}, [document])
 
 
-class Refused:
-    """Finds the API server's refusals of manifests, as ``draguard validate`` does.
+Refusals = Callable[[Document], list[Finding]]
+"""What finds the API server's refusals of a manifest, in the order of the text."""
+
+
+def refusing(
+    documents: Iterable[Document | Unreadable],
+    cluster: Inventory,
+    release: str,
+    gates: Mapping[str, bool] | None,
+    namespace: str = "default",
+) -> Refusals:
+    """Return what finds refusals as ``draguard validate`` does.
 
     Args:
         documents: The manifests, including Namespaces.
@@ -368,38 +359,18 @@ class Refused:
         gates: The feature gates that differ from its defaults.
         namespace: The namespace of objects that state none.
     """
+    namespaces = Namespaces(default=namespace)
+    for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
+        namespaces.note(each)
 
-    def __init__(
-        self,
-        documents: Iterable[Document | Unreadable],
-        cluster: Inventory,
-        release: str,
-        gates: Mapping[str, bool] | None,
-        *,
-        namespace: str = "default",
-    ) -> None:
-        self._release = release
-        self._gates = gates
-        self._namespaces = Namespaces(default=namespace)
-        for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
-            self._namespaces.note(each)
-
-    def of(self, document: Document) -> list[Finding]:
-        """Return the refusals of a manifest, in the order of the text."""
-        findings = islice(self._errors(document), MOST_FINDINGS)
-        return sorted(findings, key=lambda finding: (finding.line, finding.column))
-
-    def _errors(self, document: Document) -> Iterator[Finding]:
+    def refusals(document: Document) -> list[Finding]:
         obj = document.data
         if is_pod_without_claims(obj):
-            return
-        outcome = review(
-            obj,
-            kubernetes=self._release,
-            feature_gates=self._gates,
-            namespace_labels=self._namespaces.labels_around(obj),
-            beyond_decoding=True,
-        )
-        for problem in outcome.problems:
-            if problem.level == ERROR:
-                yield _located(_advised(problem, obj), document, self._release)
+            return []
+        labels = namespaces.labels_around(obj)
+        outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
+        errors = islice((each for each in outcome.problems if each.level == ERROR), MOST_FINDINGS)
+        findings = [_located(_advised(each, obj), document, release) for each in errors]
+        return sorted(findings, key=lambda finding: (finding.line, finding.column))
+
+    return refusals

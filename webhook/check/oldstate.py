@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _Key = tuple[str, str, str]
 """An object's API group, kind and name."""
+_Objects = dict[_Key, list[tuple[str, "Document"]]]
+"""Documents with their files, by object."""
 _NAMED: Final = 3
 """How many files are named that have an object."""
 
@@ -116,7 +118,8 @@ class AtRevision:
             self._documents.setdefault(path, []).append(document)
         self._changed = _index(found)
         self._now: dict[str, set[_Key]] = {}
-        self._renderings: dict[str, _Rendering] = {}
+        self._renderings: dict[str, tuple[Sequence[Document | Unreadable], _Objects]] = {}
+        """What charts and kustomizations render to, by the beginning of their files' names: documents and objects."""
 
     def render(self, options: RenderOptions, report: Report) -> None:
         """Render the charts and kustomizations among the paths as they are at the revision.
@@ -129,7 +132,7 @@ class AtRevision:
         if not paths:
             return
         self._renderings = {
-            prefix_of(path): _Rendering(documents)
+            prefix_of(path): (documents, _index(("", each) for each in documents))
             for path in paths
             if (documents := _rendered_at(self._revision, path, options, report)) is not None
         }
@@ -141,7 +144,7 @@ class AtRevision:
             return None, []
         if was := self._of(document, about):
             return _in_version_of(about, was.data)
-        is_by_name = self._is_known_by_name(document) and not self._rendering(document)
+        is_by_name = self._is_known_by_name(document) and self._rendering(document) is None
         return None, self._ambiguous(about) if is_by_name else []
 
     def note(self, document: Document) -> None:
@@ -156,10 +159,10 @@ class AtRevision:
         found: dict[int, Document | Unreadable] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
         moved = self._moved(documents)
-        for rendering in self._renderings.values():
-            found |= {id(each): each for each in rendering.documents}
+        for rendered, _ in self._renderings.values():
+            found |= {id(each): each for each in rendered}
         for document in documents:
-            if self._rendering(document):
+            if self._rendering(document) is not None:
                 continue
             path = self._revision.path_of(document.source)
             if path and (path in moved or self._is_unchanged(path)):
@@ -190,8 +193,8 @@ class AtRevision:
 
     def _of(self, document: Document, about: Identity) -> Document | None:
         """Return the earlier document of an object."""
-        if rendered := self._rendering(document):
-            known = rendered.objects.get(_key(about), [])
+        if (rendered := self._rendering(document)) is not None:
+            known = rendered.get(_key(about), [])
         elif self._is_known_by_name(document):
             known = self._all.get(_key(about), [])
             known = [each for each in known if each[0] == self._stdin] or (known if len(known) == 1 else [])
@@ -202,11 +205,12 @@ class AtRevision:
             known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
         return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
 
-    def _rendering(self, document: Document | Unreadable) -> _Rendering | None:
-        """Return what the chart or kustomization of a document rendered to; None if it was none."""
+    def _rendering(self, document: Document | Unreadable) -> _Objects | None:
+        """Return the objects that the chart or kustomization of a document rendered to; None if it was none."""
         if isinstance(document, Document) and (document.source == STDIN_NAME or not document.file.rendered):
             return None
-        return next((each for prefix, each in self._renderings.items() if document.source.startswith(prefix)), None)
+        renderings = self._renderings.items()
+        return next((objects for prefix, (_, objects) in renderings if document.source.startswith(prefix)), None)
 
     def _is_known_by_name(self, document: Document) -> bool:
         """Tell whether a document is not that of a file: it is from standard input, or was rendered."""
@@ -230,13 +234,11 @@ class AtRevision:
         """Tell whether a file was deleted from a directory that is read."""
         full = f"{self._revision.top}/{path}"
         tops = [top for top in self._spelled if full.startswith(f"{top}/")]
-        return not os.path.lexists(full) and any(self._is_read(top, full[len(top) + 1 :]) for top in tops)
-
-    def _is_read(self, top: str, inside: str) -> bool:
-        """Tell whether a file is read as it is, and not rendered."""
-        if prefix_of(self._spelled[top]) not in self._renderings:
-            return True
-        return is_chart(top) and not inside.startswith(("templates/", "charts/"))
+        return not os.path.lexists(full) and any(
+            prefix_of(self._spelled[top]) not in self._renderings
+            or (is_chart(top) and not full[len(top) + 1 :].startswith(("templates/", "charts/")))  # not rendered
+            for top in tops
+        )
 
     def _has_left(self, was: tuple[str, Document]) -> bool:
         """Tell whether an object is no longer in its file."""
@@ -248,7 +250,7 @@ class AtRevision:
         return _key(identity(document.data)) not in self._now[path]
 
     @cached_property
-    def _all(self) -> Mapping[_Key, list[tuple[str, Document]]]:
+    def _all(self) -> _Objects:
         return _index(self._revision.documents({path: path for path in self._revision.paths}))
 
     def _shown(self, path: str) -> str:
@@ -266,14 +268,6 @@ OldState = Deployed | AtRevision
 """Looks up the earlier states of objects."""
 
 
-class _Rendering:
-    """What a chart or kustomization rendered to."""
-
-    def __init__(self, documents: Sequence[Document | Unreadable]) -> None:
-        self.documents = documents
-        self.objects = _index(("", each) for each in documents)
-
-
 def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
     """Return an old state in the version of the present object, or the problem that there is none."""
     if old["apiVersion"] == about.api_version:
@@ -283,11 +277,12 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
     try:
         return convert(old, about.api_version), []
     except ConversionError:
-        return None, [not_compared(old, about.api_version, _resource(about))]
+        group, _, version = about.api_version.rpartition("/")
+        return None, [not_compared(old, about.api_version, f"{about.kind.lower()}.{version}.{group}")]
 
 
-def _index(documents: Iterable[tuple[str, Document | Unreadable]]) -> dict[_Key, list[tuple[str, Document]]]:
-    found: dict[_Key, list[tuple[str, Document]]] = {}
+def _index(documents: Iterable[tuple[str, Document | Unreadable]]) -> _Objects:
+    found: _Objects = {}
     for path, document in documents:
         if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
             found.setdefault(_key(about), []).append((path, document))
@@ -307,12 +302,6 @@ def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
         yield states[""]
     elif not namespace and len(states) == 1:
         yield from states.values()
-
-
-def _resource(about: Identity) -> str:
-    """Name a kind in one version as kubectl does."""
-    group, _, version = about.api_version.rpartition("/")
-    return f"{about.kind.lower()}.{version}.{group}"
 
 
 _MOST: Final = 200
@@ -344,8 +333,11 @@ def _rendered_at(
         return None
     with TemporaryDirectory() as top:
         try:
-            values = _export(revision, inside, options.values, top)
-            found = list(render(join(top, inside), options.for_earlier(values)))
+            paths = [revision.path_of(file) for file in options.values]
+            kept = [path if path and revision.has(path) else None for path in paths]
+            revision.export([*_directories(revision, inside), *filter(None, kept)], top)
+            values = (join(top, path) if path else file for path, file in zip(kept, options.values, strict=True))
+            found = list(render(join(top, inside), options.for_earlier(tuple(values))))
         except (RevisionError, SourceError, OSError) as error:
             found = [Unreadable("", 1, 1, str(error))]
     if failed := next((each for each in found if isinstance(each, Unreadable)), None):
@@ -354,14 +346,6 @@ def _rendered_at(
         file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
         report.findings.append(Finding(problem, file, 1, 1, ""))
     return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
-
-
-def _export(revision: Revision, inside: str, values: Sequence[str], top: str) -> tuple[str, ...]:
-    """Write the files that rendering needs, and return the files of values."""
-    paths = [revision.path_of(file) for file in values]
-    kept = [path if path and revision.has(path) else None for path in paths]
-    revision.export([*_directories(revision, inside), *filter(None, kept)], top)
-    return tuple(join(top, path) if path else file for path, file in zip(kept, values, strict=True))
 
 
 def _directories(revision: Revision, inside: str) -> Iterator[str]:

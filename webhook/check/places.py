@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from webhook.check.expressions import located
@@ -29,21 +29,22 @@ class Places:
 
     def place(self, report: Report) -> None:
         """Set the places of a report's findings and objects."""
-        report.findings = by_place(_once(map(self._placed, report.findings)), ())
+        once: dict[object, Finding] = {}  # without what a base has in several overlays
+        for each in map(self._placed, report.findings):
+            place = each.file, each.line, each.column, each.problem.rule, each.problem.message, each.written
+            once.setdefault(place if each.template else id(each), each)
+        report.findings = by_place(once.values(), ())
         report.suppressed = by_place(map(self._placed, report.suppressed), ())
-        report.judged = list(map(self._listed, report.judged))
+        for at, judged in enumerate(report.judged):
+            if judged.file in self._texts and _is_built(judged.file):
+                built = self._built(judged.file).get((judged.document - 1, ()))
+                if resource := built and self._origins(judged.file).of(built):
+                    report.judged[at] = Judged(resource.source, resource.index + 1, judged.identity)
 
     def _placed(self, finding: Finding) -> Finding:
         if finding.file not in self._texts or not finding.rendered:
             return finding
         return self._in_resource(finding) if _is_built(finding.file) else self._in_template(finding)
-
-    def _listed(self, judged: Judged) -> Judged:
-        if judged.file not in self._texts or not _is_built(judged.file):
-            return judged
-        built = self._built(judged.file).get((judged.document - 1, ()))
-        resource = built and self._origins(judged.file).of(built)
-        return Judged(resource.source, resource.index + 1, judged.identity) if resource else judged
 
     def _in_resource(self, finding: Finding) -> Finding:
         """Return a finding located in the file of a resource, or of a patch with its value; unchanged if unknown."""
@@ -93,15 +94,6 @@ class Places:
         """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}
-
-
-def _once(findings: Iterable[Finding]) -> Iterable[Finding]:
-    """Leave out what a base has in several overlays."""
-    kept: dict[object, Finding] = {}
-    for each in findings:
-        place = each.file, each.line, each.column, each.problem.rule, each.problem.message, each.written
-        kept.setdefault(place if each.template else id(each), each)
-    return kept.values()
 
 
 def _is_built(file: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -155,7 +155,12 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
     Raises:
         UsageError: There are groups or extra values without a user, or an extra value has no key.
     """
-    name, groups, extra = arguments.as_user, list(arguments.as_group), _extra(arguments.as_user_extra)
+    name, groups, extra = arguments.as_user, list(arguments.as_group), dict[str, list[str]]()
+    for each in arguments.as_user_extra:
+        key, equals, value = each.partition("=")
+        if not (key and equals):
+            raise UsageError(f"{each!r} is not KEY=VALUE", "--as-user-extra")
+        extra.setdefault(key.lower(), []).append(value)  # lower case as in a request's headers
     if name is None:
         if groups:
             raise UsageError("groups go with a user: add --as", "--as-group")
@@ -168,17 +173,6 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
     if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
         groups.append(_UNAUTHENTICATED if name == _ANONYMOUS else _AUTHENTICATED)
     return {"username": name, "groups": groups, **({"extra": extra} if extra else {})}
-
-
-def _extra(stated: Sequence[str]) -> dict[str, list[str]]:
-    """Collect the extra values of a user by their keys, which are lower case as in a request's headers."""
-    found: dict[str, list[str]] = {}
-    for each in stated:
-        key, equals, value = each.partition("=")
-        if not (key and equals):
-            raise UsageError(f"{each!r} is not KEY=VALUE", "--as-user-extra")
-        found.setdefault(key.lower(), []).append(value)
-    return found
 
 
 def sender(policies: Policies, arguments: Namespace) -> Sender:
@@ -219,21 +213,16 @@ def found_by_validating(change: Change, verdict: Verdict, document: Document) ->
 
 def each_once(findings: Iterable[Finding]) -> list[Finding]:
     """Report each assumption once, with the number of objects."""
-    kept, times = dict[Finding, None](), Counter[str]()
-    first: dict[str, Finding] = {}
+    kept, times = dict[Hashable, Finding](), Counter[Hashable]()
     for finding in findings:
-        if finding.problem.rule == "assumed":
-            times[finding.problem.message] += 1
-            finding = first.setdefault(finding.problem.message, finding)  # noqa: PLW2901 - the first stands for all
-        kept[finding] = None
-    return [_of_several(each, times[each.problem.message]) if each.problem.rule == "assumed" else each for each in kept]
-
-
-def _of_several(finding: Finding, count: int) -> Finding:
-    if count == 1:
-        return finding
-    message = f"{finding.problem.message} (and of {counted(count - 1, 'more object')})"
-    return finding._replace(problem=finding.problem._replace(message=message))
+        key: Hashable = finding.problem.message if finding.problem.rule == "assumed" else finding
+        kept.setdefault(key, finding)
+        times[key] += finding.problem.rule == "assumed"
+    for message, number in times.items():
+        if number > 1:
+            finding, said = kept[message], f"{message} (and of {counted(number - 1, 'more object')})"
+            kept[message] = finding._replace(problem=finding.problem._replace(message=said))
+    return [*kept.values()]
 
 
 def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:
@@ -296,15 +285,13 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
         minor: The Kubernetes release, as the minor of 1.x.
         suite: The suite that holds the other objects.
     """
-    kubernetes, documents = f"1.{minor}", [(each, each.given.manifest or suite) for each in findings]
-    return [located(_hinted(each), document, kubernetes) for each, document in documents if document is not None]
+    located_ones = []
+    for each in findings:
+        problem, document = each.problem, each.given.manifest or suite
+        if problem.level == ERROR and not problem.hint:
+            from webhook.hints.fields import hint_of  # most policies are valid
 
-
-def _hinted(finding: policyset.PolicyFinding) -> Problem:
-    """Add what was probably meant to an error of the API server."""
-    problem = finding.problem
-    if problem.level != ERROR or problem.hint:
-        return problem
-    from webhook.hints.fields import hint_of  # most policies are valid
-
-    return problem._replace(hint=hint_of(problem, finding.given.object).hint)
+            problem = problem._replace(hint=hint_of(problem, each.given.object).hint)
+        if document is not None:
+            located_ones.append(located(problem, document, f"1.{minor}"))
+    return located_ones

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -14,7 +15,7 @@ from webhook.api.judgement import stored
 from webhook.api.templates import pod_template
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
-from webhook.check.judge import Judgement, placed
+from webhook.check.judge import Judgement, placed, tries_fixes
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
@@ -80,7 +81,8 @@ class Unlooked:
 
     def __init__(self) -> None:
         self._unmatched = 0
-        self._uses: dict[str, dict[str, tuple[str, int]]] = {}
+        self.uses: dict[str, dict[str, tuple[str, int]]] = {}
+        """By the kind and the name of the object: the first place, and their number."""
         self.has_errors = False
         """Whether manifests with errors may be the missing objects."""
         self.lacks_slices = False
@@ -97,8 +99,8 @@ class Unlooked:
         self.lacks_slices |= other.lacks_slices
         self.partly |= other.partly
         self.hides_errors |= other.hides_errors
-        for kind, theirs in other._uses.items():
-            uses = self._uses.setdefault(kind, {})
+        for kind, theirs in other.uses.items():
+            uses = self.uses.setdefault(kind, {})
             for name, (place, count) in theirs.items():
                 first, known = uses.get(name, (place, 0))
                 uses[name] = first, max(known, count)
@@ -113,21 +115,22 @@ class Unlooked:
         if kind == _UNMATCHED:
             self._unmatched += count
             return
-        uses, name = self._uses.setdefault(kind, {}), _name(document.data, path)
-        first, before = uses.get(name) or (_place(document, path) if len(uses) < _NAMED else "", 0)
+        value, field = value_at(document.data, path), str(path[-1])
+        wanted = value if isinstance(value, str) else field  # an object's name, or such as a resource
+        name = wanted if isinstance(value, str) and field.endswith("Name") else f"of {wanted}"
+        uses, place = self.uses.setdefault(kind, {}), document.source
+        if name not in uses and len(uses) < _NAMED and (place == STDIN_NAME or not document.file.rendered):
+            place = f"{place}:{document.position(path).line}"
+        first, before = uses.get(name, (place, 0))
         uses[name] = first, before + count
-
-    def kinds(self) -> set[str]:
-        """Return the kinds of the objects."""
-        return set(self._uses)
 
     def lines(self) -> Iterator[str]:
         """Describe them."""
         if self._unmatched:
             objects = counted(self._unmatched, "object")
             yield f"note: not matched against devices: {objects}, as that is too much work; validate fewer at a time"
-        if self._uses:
-            kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self._uses.items()))
+        if self.uses:
+            kinds = "; ".join(f"{kind} {_listed(uses)}" for kind, uses in sorted(self.uses.items()))
             such = "such objects without errors" if self.has_errors else "such objects"
             how = "add them, or give the objects of the cluster with --cluster"
             yield f"note: references not checked: {kinds}; the manifests have no {such}: {how}"
@@ -142,27 +145,11 @@ class Unlooked:
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
-    named = [f"{name} ({_places(*use)})" for name, use in islice(uses.items(), _NAMED)]
-    more = f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else ""
-    return ", ".join(named) + more
-
-
-def _places(first: str, count: int) -> str:
-    return f"{first} and {counted(count - 1, 'more place')}" if count > 1 else first
-
-
-def _name(obj: object, path: Path) -> str:
-    """Return the name of the object that a field refers to, or what is wanted of it, such as a resource."""
-    value, field = value_at(obj, path), str(path[-1])
-    if not isinstance(value, str):
-        return f"of {field}"
-    return value if field.endswith("Name") else f"of {value}"
-
-
-def _place(document: Document, path: Path) -> str:
-    """Return the place of a field; in what was rendered from a chart or kustomization, that alone."""
-    has_lines = document.source == STDIN_NAME or not document.file.rendered
-    return f"{document.source}:{document.position(path).line}" if has_lines else document.source
+    named = [
+        f"{name} ({place}{' and ' * (count > 1)}{counted(count - 1, 'more place') if count > 1 else ''})"
+        for name, (place, count) in islice(uses.items(), _NAMED)
+    ]
+    return ", ".join(named) + (f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else "")
 
 
 _SLICE = "ResourceSlice"
@@ -254,26 +241,25 @@ class References:
     Args:
         inventory: The objects of the cluster; the manifests are added.
         gates: The feature gates that differ from a release's defaults; None for none.
-        is_cluster: Whether the manifests are meant for that cluster, so that unknown objects do not exist.
+        arguments: The command's arguments. If they name a cluster, the manifests are meant for that, so that unknown
+            objects do not exist.
         pod_locations: Where kinds of other projects keep their pods, in addition to the known ones.
-        profiles: Profiles of drivers, in addition to the known ones.
-        namespace: The namespace of manifests that state none.
-        tries_fixes: Whether fixes are applied, so that none need be tested.
     """
 
     def __init__(
         self,
         inventory: Inventory,
         gates: Mapping[str, bool] | None,
-        *,
-        is_cluster: bool = False,
-        pod_locations: Locations | None = None,
-        profiles: Mapping[str, Profile] | None = None,
-        namespace: str = DEFAULT_NAMESPACE,
-        tries_fixes: bool = False,
+        arguments: Namespace,
+        pod_locations: Locations | None,
     ) -> None:
-        self._locations, self._profiles, self._tries_fixes = pod_locations, profiles, tries_fixes
-        self._inventory, self._namespace = inventory, namespace
+        self._profiles: Mapping[str, Profile] | None = None
+        if arguments.driver_profile:
+            from webhook.drivers.files import option_profiles  # few state profiles of their own
+
+            self._profiles = option_profiles(arguments.driver_profile)
+        is_cluster, self._namespace = bool(arguments.cluster), arguments.namespace
+        self._locations, self._tries_fixes, self._inventory = pod_locations, tries_fixes(arguments), inventory
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Context] = {}
@@ -389,7 +375,7 @@ class References:
             report.sort((*report.findings, *findings))
         skipped.partly = {(each.source, each.position().line) for each in self._partly}
         skipped.hides_errors = self._hides_errors
-        skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.kinds())
+        skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.uses)
         if self._neighbours is None and not self._inventory.knows(_SLICE):
             skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
         return skipped

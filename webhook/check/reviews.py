@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from webhook import admission
 from webhook.admission import MODES, Enforcement, Mode
@@ -14,12 +13,8 @@ from webhook.check.target import feature_gates, kubernetes
 from webhook.engine import prescheduled
 from webhook.report.model import Report
 from webhook.report.text import as_text
-from webhook.spelling import nearest
+from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
-
-if TYPE_CHECKING:
-    from webhook.references.cluster import Surroundings
-
 
 _POLICY = "policy/"
 _WORKLOADS = "workloads"
@@ -39,11 +34,18 @@ def enforcement(arguments: Namespace) -> Enforcement:
             message = f"{text!r}: give deny, warn or audit, or RULE=MODE, policy/NAME=MODE, workloads=MODE"
             raise UsageError(message, "--enforce")
         modes[what] = mode
-    _check_patterns(arguments)
+    for what in ("namespace", "user", "group"):
+        if "" in getattr(arguments, f"exempt_{what}"):
+            message = "an empty pattern is most likely a variable that is not set; leave the option out"
+            raise UsageError(message, f"--exempt-{what}")
     overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
     rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
-    if rules:
-        _check_rules(rules)
+    for name in rules:
+        from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
+
+        if not is_rule(name):
+            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+            raise UsageError(f"unknown rule {name}{hint}", "--enforce")
     return Enforcement(
         mode=overall,
         workloads=workloads,
@@ -58,9 +60,6 @@ def enforcement(arguments: Namespace) -> Enforcement:
 def _check_policies(named: Collection[str], known: Collection[str]) -> None:
     """Check the names of policies that have a mode of their own.
 
-    Args:
-        named: The policies that ``--enforce`` names.
-
     Raises:
         UsageError: A policy does not exist.
     """
@@ -69,25 +68,9 @@ def _check_policies(named: Collection[str], known: Collection[str]) -> None:
             raise UsageError(f"policy {name} not found in --policies{_suggestion(name, known)}", "--enforce")
 
 
-def _check_patterns(arguments: Namespace) -> None:
-    for what in ("namespace", "user", "group"):
-        if "" in getattr(arguments, f"exempt_{what}"):
-            message = "an empty pattern is most likely a variable that is not set; leave the option out"
-            raise UsageError(message, f"--exempt-{what}")
-
-
-def _check_rules(named: Collection[str]) -> None:
-    from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
-
-    for name in named:
-        if not is_rule(name):
-            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            raise UsageError(f"unknown rule {name}{hint}", "--enforce")
-
-
 def _suggestion(name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
-    return f"; did you mean {near}?" if near else ""
+    meant = did_you_mean(name, known)
+    return meant and f"; {meant}"
 
 
 def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[str], None]) -> admission.ReviewOptions:
@@ -109,7 +92,14 @@ def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[s
         enforcement=enforcement(arguments),
     )
     if arguments.cluster:
-        answering = replace(answering, surroundings=_surroundings(arguments, answering, note))
+        from webhook.references.cluster import Surroundings  # few clusters are given
+
+        report = Report()
+        inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=note)
+        if report.errors:
+            raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
+        around = Surroundings(inventory, answering.kubernetes, answering.feature_gates)
+        answering = replace(answering, surroundings=around)
     if not arguments.policies:
         _check_policies(answering.enforcement.policies, ())
         return answering
@@ -118,20 +108,3 @@ def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[s
     policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
     _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)
-
-
-def _surroundings(
-    arguments: Namespace, answering: admission.ReviewOptions, note: Callable[[str], None]
-) -> Surroundings:
-    """Read the objects of the cluster.
-
-    Raises:
-        UsageError: A file cannot be read, or an object in it cannot be used.
-    """
-    from webhook.references.cluster import Surroundings
-
-    report = Report()
-    inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=note)
-    if report.errors:
-        raise UsageError("\n".join(["--cluster cannot be used:", *as_text(report.findings)]))
-    return Surroundings(inventory, answering.kubernetes, answering.feature_gates)

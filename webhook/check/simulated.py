@@ -15,7 +15,7 @@ from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
-from webhook.check.judge import Refused
+from webhook.check.judge import Refusals, refusing
 from webhook.check.progress import counting
 from webhook.check.target import feature_gates, kubernetes
 from webhook.documents import Document, Unreadable
@@ -304,7 +304,7 @@ def prepare(
         UsageError: There is nothing to simulate, or an option names what is not there.
     """
     namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
-    refused = Refused(documents, inventory, stated, gates, namespace=namespace)
+    refused = refusing(documents, inventory, stated, gates, namespace)
 
     def as_stored(obj: JSONObject) -> JSONObject:
         return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
@@ -331,7 +331,7 @@ def prepare(
 def _read(
     documents: Iterable[Document | Unreadable],
     as_stored: Callable[[JSONObject], JSONObject],
-    refused: Refused,
+    refused: Refusals,
     given: _Given,
     report: Report,
 ) -> None:
@@ -347,7 +347,7 @@ def _read(
         if not isinstance(document.data, dict):
             continue
         with guarded(document, report.findings):
-            if findings := refused.of(document):
+            if findings := refused(document):
                 report.findings += findings
                 continue
             try:

@@ -10,19 +10,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from webhook.documents.globs import Globs, PatternError
+from webhook.findings import Suppression
 from webhook.report.model import Report
 from webhook.report.text import counted
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
-from webhook.suppression.applying import (
-    POLICY,
-    Levels,
-    Suppressions,
-    UnknownRuleError,
-    check,
-    levels,
-    names_in,
-)
+from webhook.suppression.applying import POLICY, Levels, Suppressions, is_known, levels, names_in, unknown
 from webhook.suppression.baseline import Known
 from webhook.usage import UsageError
 
@@ -42,25 +35,18 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
         check_writable(arguments.write_baseline, "--write-baseline", arguments.write_baseline)
     known: list[Known] = []
     if arguments.baseline and not arguments.write_baseline:
-        try:
-            known.append(baseline.read(arguments.baseline))
-        except baseline.BaselineError as error:
-            raise UsageError(str(error), "--baseline") from error
+        known.append(baseline.read(arguments.baseline))
     configuration: Configuration | None = arguments.settings.configuration
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
+    compares = bool(getattr(arguments, "old", ()) or getattr(arguments, "against", ""))
     return Suppressions(
         levels=rule_levels(arguments, configuration),
         ignores=configuration.ignores if configuration else (),
         known=known,
-        matters=_matters(arguments, paths),
+        matters=_matters(arguments, paths, compares=compares),
         is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
-        compares=_has_old(arguments),
+        compares=compares,
     )
-
-
-def _has_old(arguments: Namespace) -> bool:
-    """Tell whether objects are compared with an earlier state."""
-    return bool(getattr(arguments, "old", ()) or getattr(arguments, "against", ""))
 
 
 def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
@@ -97,41 +83,23 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
     Raises:
         UsageError: A rule does not exist.
     """
-    return Levels(
-        selected=_rules(arguments.select, "--select"),
-        ignored=_rules(arguments.ignore, "--ignore"),
-        stated=_stated(arguments.level),
-        configured=configuration.levels if configuration else {},
-        file=configuration.file if configuration else "",
+    selected, ignored = (
+        _checked([name for text in texts for name in names_in(text)], option) if texts else ()
+        for texts, option in ((arguments.select, "--select"), (arguments.ignore, "--ignore"))
     )
+    stated = levels(arguments.level)
+    _checked([name for name in stated if name], "--level")
+    configured, file = (configuration.levels, configuration.file) if configuration else ({}, "")
+    return Levels(selected=selected, ignored=ignored, stated=stated, configured=configured, file=file)
 
 
-def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
-    if not texts:
-        return ()
-    names = [name for text in texts for name in names_in(text)]
-    if not names:
+def _checked(names: Sequence[str], option: str) -> Sequence[str]:
+    if not names and option != "--level":
         raise UsageError("an empty text is most likely a variable that is not set: leave the option out", option)
-    _check(names, option)
+    for name in names:
+        if not is_known(name):
+            raise UsageError("; ".join(unknown(name)), option)
     return names
-
-
-def _stated(texts: Sequence[str]) -> dict[str, str]:
-    if not texts:
-        return {}
-    try:
-        stated = levels(texts)
-    except ValueError as error:
-        raise UsageError(str(error), "--level") from error
-    _check(filter(None, stated), "--level")
-    return stated
-
-
-def _check(names: Iterable[str], option: str) -> None:
-    try:
-        check(names)
-    except UnknownRuleError as error:
-        raise UsageError(str(error), option) from error
 
 
 def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
@@ -152,12 +120,12 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
                 raise UsageError(f"policy {name.removeprefix(POLICY)} not found in --policies{hint}", option)
 
 
-def _matters(arguments: Namespace, paths: Iterable[str]) -> Callable[[str], bool]:
+def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> Callable[[str], bool]:
     """Return the predicate for rules that this run can check."""
     action = getattr(arguments, "action", "validate")
     given = {
         "policies": bool(getattr(arguments, "policies", ())),
-        "old": _has_old(arguments),
+        "old": compares,
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
         "test": action == "test",
@@ -202,7 +170,7 @@ def suppress(report: Report, suppressed: Suppressions, arguments: Namespace) -> 
     directory = baseline.directory_of(file)
     counts = baseline.counted(report.findings, directory)
     write(file, baseline.lines(counts))
-    known = baseline.Known(baseline.BASELINE, file, counts, directory)
-    reported, report.findings = report.findings, []
-    report.suppressed += (finding._replace(suppression=known.suppresses(known.see(finding))) for finding in reported)
+    suppression = Suppression(baseline.BASELINE, file)
+    report.suppressed += (finding._replace(suppression=suppression) for finding in report.findings)
+    report.findings = []
     report.remarks.append(f"{file} is written, with {counted(sum(counts.values()), 'finding')}")

@@ -83,8 +83,12 @@ def kubernetes_versions(arguments: Namespace) -> list[str | None]:
         UsageError: A release is unknown.
     """
     named = [each for text in arguments.kubernetes_version for each in text.split(",")]
-    if listed := next(filter(None, map(_listed, named)), ""):
-        raise UsageError(listed, "--kubernetes-version")
+    for each in named:
+        match = re.fullmatch(r"v?1\.([0-9]{1,3}) *(?:-|\.\.) *v?1\.([0-9]{1,3})", each, re.ASCII)
+        first, last = map(int, match.groups()) if match else (1, 0)
+        if OLDEST <= first < last <= NEWEST:
+            listed = ",".join(f"1.{minor}" for minor in range(first, last + 1))
+            raise UsageError(f"{each!r} is not a Kubernetes version; write {listed}", "--kubernetes-version")
     stated = [_of_option(each) for each in named]
     return [each for _, each in sorted({release_of(each): each for each in stated}.items())] or [None]
 
@@ -94,15 +98,6 @@ def _of_option(stated: str) -> str:
         return _known(stated, "--kubernetes-version")
     except ValueError as error:
         raise UsageError(str(error), "--kubernetes-version") from error
-
-
-def _listed(stated: str) -> str:
-    """Suggest a list in place of a range of releases; empty if a release is unknown."""
-    match = re.fullmatch(r"v?1\.([0-9]{1,3}) *(?:-|\.\.) *v?1\.([0-9]{1,3})", stated, re.ASCII)
-    first, last = map(int, match.groups()) if match else (1, 0)
-    if not OLDEST <= first < last <= NEWEST:
-        return ""
-    return f"{stated!r} is not a Kubernetes version; write {','.join(f'1.{each}' for each in range(first, last + 1))}"
 
 
 def _known(stated: str, source: str) -> str:
@@ -127,12 +122,10 @@ def _of_file(path: str | None) -> str | None:
     try:
         with open(path, encoding="ascii", opener=open_regular) as file:
             return _known(file.read(_LONGEST_VERSION).strip(), path)
-    except FileNotFoundError:
-        _warn("%s does not exist: objects are judged by the newest release that knows them", path)
-        return None
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        _warn("%s: %s: objects are judged by the newest release that knows them", path, why)
+        why = f": {error.strerror if isinstance(error, OSError) else error}"
+        why = " does not exist" if isinstance(error, FileNotFoundError) else why
+        _warn("%s%s: objects are judged by the newest release that knows them", path, why)
         return None
 
 

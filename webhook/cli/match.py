@@ -19,7 +19,7 @@ from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
-from webhook.check.judge import Refused
+from webhook.check.judge import Refusals, refusing
 from webhook.check.target import feature_gates, kubernetes
 from webhook.cli.console import (
     OWN_FAILURE,
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
     settings = Settings.of(stated, gates)
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)
-    given = _objects(documents, Refused(documents, inventory, stated, gates), inventory, report)
+    given = _objects(documents, refusing(documents, inventory, stated, gates), inventory, report)
     if code := show_refusals(report, texts):
         return code
     slices = inventory.all("ResourceSlice")
@@ -172,7 +172,7 @@ def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[Ro
 
 
 def _objects(
-    documents: Iterable[Document | Unreadable], refused: Refused, inventory: Inventory, report: Report
+    documents: Iterable[Document | Unreadable], refused: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
     for document in documents:
@@ -183,7 +183,7 @@ def _objects(
             continue  # their errors do not keep claims from being matched
         before = len(report.findings)
         with guarded(document, report.findings):
-            report.findings += refused.of(document)
+            report.findings += refused(document)
         if len(report.findings) > before:
             continue
         try:

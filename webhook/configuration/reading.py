@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import repository, top_of
 from webhook.regular import read_up_to
-from webhook.suppression.applying import LEVELS, OFF, PathIgnore, UnknownRuleError, check
+from webhook.suppression.applying import LEVELS, OFF, PathIgnore, is_known, unknown
 from webhook.usage import UsageError
 
 
@@ -59,7 +59,7 @@ _FAULTS_MAX: Final = 20
 """The most errors of a file that are shown."""
 
 
-class ConfigurationError(ValueError):
+class ConfigurationError(UsageError):
     """The configuration file cannot be used; the message says where, why, and how to fix it.
 
     Args:
@@ -118,7 +118,7 @@ class Configuration:
     def _tests(self, name: str, value: Any) -> Iterator[tuple[Any, ...]]:
         """Yield what is to be checked of a value that has the right shape: functions, each with its arguments."""
         if name == "levels":
-            yield from ((self._check_rules, [rule], (name, rule)) for rule in value)
+            yield from ((self._check_rule, rule, (name, rule)) for rule in value)
         elif name == "exclude":
             yield self._globs, value, (name,)
         elif name == "baseline":
@@ -127,7 +127,7 @@ class Configuration:
             yield from ((self.inside, path, (name, index)) for index, path in enumerate(value))
         elif name == "ignores":
             for index, each in enumerate(value):
-                yield from ((self._check_rules, [rule], (name, index, "rules")) for rule in each["rules"])
+                yield from ((self._check_rule, rule, (name, index, "rules")) for rule in each["rules"])
                 yield self._globs, each["paths"], (name, index, "paths")
 
     def line(self, *path: str | int) -> int:
@@ -191,11 +191,9 @@ class Configuration:
         except PatternError as error:
             raise self._error(at, str(error)) from error
 
-    def _check_rules(self, names: Iterable[str], at: tuple[str | int, ...]) -> None:
-        try:
-            check(names)
-        except UnknownRuleError as error:
-            raise self._error(at, f"unknown rule {error.name}", error.hint) from error
+    def _check_rule(self, name: str, at: tuple[str | int, ...]) -> None:
+        if not is_known(name):
+            raise self._error(at, *unknown(name))
 
     def _error(
         self, path: tuple[str | int, ...], message: str, hint: str = "", *, says_where: bool = False
@@ -253,12 +251,9 @@ def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
         sources: The sources of the options that are set; those that the file sets are added.
 
     Raises:
-        UsageError: The file cannot be used.
+        ConfigurationError: The file cannot be used.
     """
-    try:
-        configuration = load(file)
-    except ConfigurationError as error:
-        raise UsageError(str(error)) from error
+    configuration = load(file)
     for name, option in OPTIONS.items():
         if name not in configuration.values or not hasattr(arguments, option):
             continue

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.documents.nodes import read_nodes
+from webhook.documents.compose import read_nodes
 from webhook.documents.source import Source
 from webhook.records import NamedTuple
 
@@ -62,7 +62,7 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         if seen[place.line] > _MOST_ON_A_LINE:
             continue
         if at > max(first, quote):
-            texts = texts or read_nodes(text[start:end], is_json=False)[1]
+            texts = texts or read_nodes(text[start:end])[1]
             if _within(texts, at - start):
                 continue
         stop = text.find("\n", at)

@@ -26,6 +26,7 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
+from webhook.documents.nodes import BLOCK_STYLES, Entry, Node
 from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
 from webhook.documents.source import (
     MAX_ALIASED,
@@ -36,7 +37,6 @@ from webhook.documents.source import (
     Composed,
     ContentError,
     too_deep,
-    too_many_directives,
     too_many_values,
 )
 from webhook.documents.yamlhints import hint_of
@@ -121,7 +121,8 @@ def parser_of(text: str) -> Any:
     if text.count("%TAG") > MAX_TAG_DIRECTIVES:
         directives = [each.start() for each in islice(_TAG_DIRECTIVE.finditer(text), MAX_TAG_DIRECTIVES + 1)]
         if len(directives) > MAX_TAG_DIRECTIVES:
-            raise too_many_directives(directives[-1])
+            hint = f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none"
+            raise ContentError("too many %TAG directives", directives[-1], hint)
     if _MAY_BE_TAG.search(text):
         text = _with_whole_tags(text)
     if _MARK in text:
@@ -392,6 +393,79 @@ class _Composer:
         if anchor is None:
             raise _error_at(event, f"anchor '{name}' value contains itself")
         return anchor
+
+
+def read_nodes(text: str, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:
+    """Locate everything in a readable YAML text.
+
+    Args:
+        offset: The start of the document, from which places are counted.
+
+    Returns:
+        The document's value, and the spans of scalars, where ``#`` begins no comment.
+    """
+    reader = _Nodes(text, offset)
+    return reader.root(), reader.texts
+
+
+class _Nodes:
+    """Locates everything in a YAML text."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        self.texts: list[tuple[int, int]] = []
+        self._text, self._offset = text, offset
+        self._next: Callable[[], Any] = parser_of(text).get_event
+        self._anchors: dict[str | None, tuple[Any, Node]] = {}
+
+    def root(self) -> Node:
+        self._next()
+        self._next()
+        return self._node(self._next())
+
+    def _node(self, event: Any) -> Node:
+        start, end = event.start_mark.index + self._offset, event.end_mark.index + self._offset
+        if type(event) is AliasEvent:
+            return Node(start, end, is_anchored=True, alias=self._anchors[event.anchor][1])
+        node = Node(start, end, is_anchored=event.anchor is not None, is_tagged=event.tag is not None)
+        if node.is_anchored:
+            self._anchors[event.anchor] = event, node
+        if type(event) is ScalarEvent:
+            self._scalar(node, event)
+            return node
+        is_map = type(event) is MappingStartEvent
+        if event.flow_style:
+            node.style = "{" if is_map else "["
+        closing = self._map(node) if is_map else self._list(node)
+        if node.style:
+            node.end = closing.end_mark.index + self._offset
+        elif node.inner:
+            node.end = max(node.inner[-1].end, node.entries[-1].end if node.entries else 0)
+        return node
+
+    def _scalar(self, node: Node, event: Any) -> None:
+        node.style, node.value = event.style or "", event.value
+        if node.style not in BLOCK_STYLES:
+            self.texts.append((node.start, node.end))
+            return
+        start = node.start - self._offset
+        node.end = node.start + len(self._text[start : node.end - self._offset].rstrip())
+        header = self._text.find("\n", start, node.end - self._offset)
+        self.texts.append((header + self._offset if header >= 0 else node.end, node.end))
+
+    def _map(self, node: Node) -> Any:
+        node.entries = []
+        while type(event := self._next()) is not MappingEndEvent:
+            key = self._node(event)
+            name = key_of(self._anchors[event.anchor][0] if key.alias else event)
+            node.merges = node.merges or not name
+            node.entries.append(Entry(name or "", key, self._node(self._next()), name is None))
+        return event
+
+    def _list(self, node: Node) -> Any:
+        node.items = []
+        while type(event := self._next()) is not SequenceEndEvent:
+            node.items.append(self._node(event))
+        return event
 
 
 def _copied(value: Any) -> Any:

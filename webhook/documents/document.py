@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.documents.source import Position, Source, Unreadable
@@ -19,23 +19,20 @@ if TYPE_CHECKING:
 Item = tuple[Any, tuple[str | int, ...]]
 
 
-def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterable[Item]:
+def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[Item]:
     """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go).
 
     Args:
         data: Any JSON value; one that is not a list of objects is its only item.
         within: The path of the value.
 
-    Returns:
+    Yields:
         Each item, and its path.
     """
     kind = data.get("kind") if isinstance(data, dict) else None
-    if isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None):
-        return _items(data, kind, within)
-    return ((data, within),)
-
-
-def _items(data: dict[str, Any], kind: str, within: tuple[str | int, ...]) -> Iterator[Item]:
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(data.get("items", ""), list | None)):
+        yield data, within
+        return
     typed = {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")}
     for index, item in enumerate(data["items"] or ()):
         untyped = typed["kind"] and isinstance(item, dict) and not item.get("kind") and not item.get("apiVersion")
@@ -46,7 +43,8 @@ SOURCE: Final = r"# Source: (\S+)[ \t]*"
 """The comment by which Helm names a document's template, as a regular expression."""
 TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
 """The beginning of a document with that comment."""
-_ORIGIN: Final = "config.kubernetes.io/origin"
+_ORIGIN: Final = ("metadata", "annotations", "config.kubernetes.io/origin")
+"""The annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
 _ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
 _FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
 """The usual first fields of objects."""
@@ -84,7 +82,11 @@ class Document:
 
         Empty if neither is there.
         """
-        return self.origin.template() or _built_from(self.data)
+        if by_helm := TEMPLATE.match(self.file.text, *self.extent):
+            return str(by_helm[1])
+        built = value_at(self.data, _ORIGIN)
+        path = _ORIGIN_PATH.search(built) if isinstance(built, str) else None
+        return path[1] if path else ""
 
     def position(self, path: Sequence[str | int] = ()) -> Position:
         """Return where a field is in the file.
@@ -99,7 +101,7 @@ class Document:
 
     def written(self, path: Sequence[str | int]) -> Node | None:
         """Return a field's value as it is written in the file; None if it is missing."""
-        return self.origin.written((*self.within, *path))
+        return self.origin.root.locate((*self.within, *path))[1]
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -126,19 +128,18 @@ class Document:
         """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
         if self.has_plain_keys or path[-1:] not in _BOOLEANS:
             return ""
+        from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
+
         place = self.position(path)
-        return _boolean_keys(self.file.line(place.line), place.column - 1)
+        return boolean_keys(self.file.line(place.line), place.column - 1)
 
     def comments(self, mark: str) -> Iterator[Comment]:
         """Return the comments of the document that begin with a mark; JSON has none."""
-        return self.origin.comments(mark)
+        if self.is_json:
+            return iter(())
+        from webhook.documents.comments import comments  # few files have such comments
 
-
-def _built_from(data: Any) -> str:
-    """Read the annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
-    origin = value_at(data, ("metadata", "annotations", _ORIGIN))
-    path = _ORIGIN_PATH.search(origin) if isinstance(origin, str) else None
-    return path[1] if path else ""
+        return comments(self.file, *self.extent, mark)
 
 
 class First:
@@ -174,46 +175,29 @@ class Origin:
         self._asked = 0
 
     @cached_property
-    def _root(self) -> Node:
-        from webhook.documents.nodes import read_nodes  # needed only to ask where something is
-
-        text = self.source.text[self.start : self.end]
-        return read_nodes(text, is_json=self.is_json, offset=self.start)[0]
+    def root(self) -> Node:
+        """The value of the document as it is written."""
+        return read_nodes(self.source.text, (self.start, self.end), is_json=self.is_json)[0]
 
     def position(self, path: Sequence[str | int]) -> Position:
         """Return where a field is in the file."""
         self._asked += 1
         find = First.offset_of if self.is_simple and self._asked <= _FEW else None
         simple = find(self.source.text[self.start : self.end], path) if find else None
-        return self.source.position(self._root.locate(path)[0] if simple is None else self.start + simple)
-
-    def written(self, path: Sequence[str | int]) -> Node | None:
-        """Return a value as it is written in the file; None if it is missing."""
-        return self._root.locate(path)[1]
-
-    def template(self) -> str:
-        """Return the file named by a comment of Helm."""
-        found = TEMPLATE.match(self.source.text, self.start, self.end)
-        return found[1] if found else ""
-
-    def comments(self, mark: str) -> Iterator[Comment]:
-        """Return the comments that begin with a mark."""
-        if self.is_json:
-            return iter(())
-        from webhook.documents.comments import comments  # few files have such comments
-
-        return comments(self.source, self.start, self.end, mark)
+        return self.source.position(self.root.locate(path)[0] if simple is None else self.start + simple)
 
     def repeated(self) -> Iterator[Unreadable]:
         """Report every repeated key (sigs.k8s.io/json for JSON, go-yaml v2 for YAML)."""
-        for number, (offset, before, path) in enumerate(sorted(self._root.repeated(Path()))):
+        from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
+
+        for number, (offset, before, path) in enumerate(sorted(self.root.repeated(Path()))):
             if self.is_json:
                 what = f"duplicate field {quoted(str(path))}"
             else:
                 what = f"key {quoted(str(path[-1]))} already set in map"
             first, line = self.source.position(before).line, self.source.position(offset).line
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
-            hint = "" if self.is_json else _boolean_keys(self.source.text, before, offset)
+            hint = "" if self.is_json else boolean_keys(self.source.text, before, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
             if not number and not self.is_json and path in _FIRST_KEYS:
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
@@ -221,10 +205,23 @@ class Origin:
             yield unreadable._replace(is_repeated=not self.is_json)
 
 
-def _boolean_keys(text: str, *offsets: int) -> str:
-    from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
+def read_nodes(text: str, extent: tuple[int, int], *, is_json: bool) -> tuple[Node, list[tuple[int, int]]]:
+    """Locate everything in a readable document.
 
-    return boolean_keys(text, *offsets)
+    Args:
+        extent: Where it begins and ends in the text.
+
+    Returns:
+        The document's value, and the spans of YAML scalars, where ``#`` begins no comment.
+    """
+    start, end = extent
+    if is_json:
+        from webhook.documents.jsontext import read_nodes as of_json  # needed only to ask where something is
+
+        return of_json(text[start:end], start), []
+    from webhook.documents.compose import read_nodes as of_yaml  # as above
+
+    return of_yaml(text[start:end], start)
 
 
 def documents_of(value: Any, index: int, origin: Origin) -> list[Document]:

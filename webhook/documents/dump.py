@@ -27,35 +27,37 @@ def dump(documents: Iterable[Any]) -> str:
     Raises:
         ValueError: A float is infinite or not a number.
     """
-    return "---\n".join(_document(value) for value in documents)
+    return "---\n".join("\n".join(_put([], "", 0, value)) + "\n" for value in documents)
 
 
-def _document(value: Any) -> str:
-    lines: list[str] = []
-    _put(lines, "", 0, value)
-    return "\n".join(lines) + "\n"
-
-
-def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
-    """Write a value.
+def _put(lines: list[str], lead: str, column: int, value: Any) -> list[str]:
+    """Write a value, and return the lines.
 
     Args:
         lines: The lines written so far.
         lead: The text before the value: empty, or ending in ``:`` or ``-``.
         column: Where a map inside the value starts.
     """
+    before = f"{lead} " if lead else ""
+    if isinstance(value, str) and "\n" in value and _is_block(value):
+        text, margin = value.rstrip("\n"), " " * (column or 2)
+        breaks = len(value) - len(text)
+        block = (margin + line if line else "" for line in text.split("\n"))
+        lines += (before + _CHOMPING[min(breaks, 2)], *block, *[""] * (breaks - 1))
+        return lines
     if not isinstance(value, dict | list) or not value:
-        lines.extend(_scalar(lead, column, value))
-        return
+        lines.append(before + _flat(value))
+        return lines
     if lead.endswith(":"):
         lines.append(lead)
-        lead, column = "", column - 2 if isinstance(value, list) else column
-    before, margin = f"{lead} " if lead else " " * column, " " * column
+        before, column = "", column - 2 if isinstance(value, list) else column
+    margin = " " * column
+    before = before or margin
     if isinstance(value, list):
         for item in value:
             _put(lines, f"{before}-", column + 2, item)
             before = margin
-        return
+        return lines
     for name, inner in value.items():
         key = _string(name)
         if len(key) > MAX_SIMPLE_KEY:
@@ -63,20 +65,7 @@ def _put(lines: list[str], lead: str, column: int, value: Any) -> None:
             before, key = margin, ""
         _put(lines, f"{before}{key}:", column + 2, inner)
         before = margin
-
-
-def _scalar(lead: str, column: int, value: Any) -> list[str]:
-    if isinstance(value, str) and "\n" in value and _is_block(value):
-        text = value.rstrip("\n")
-        breaks = len(value) - len(text)
-        margin = " " * (column or 2)
-        block = (margin + line if line else "" for line in text.split("\n"))
-        return [_joined(lead, _CHOMPING[min(breaks, 2)]), *block, *[""] * (breaks - 1)]
-    return [_joined(lead, _flat(value))]
-
-
-def _joined(lead: str, text: str) -> str:
-    return f"{lead} {text}" if lead else text
+    return lines
 
 
 def _is_block(text: str) -> bool:

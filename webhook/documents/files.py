@@ -35,22 +35,6 @@ _FIRST: Final = 1000
 """The characters that are looked at."""
 
 
-def _hint_of_output(text: str) -> str:
-    """Suggest how to get manifests; empty if a text is neither kubectl's output for people nor a list.
-
-    Args:
-        text: The text without a manifest.
-    """
-    if text.lstrip().startswith(("[", "- ")):
-        return "a list is not a manifest: write its items as documents, or as the items of a List"
-    first = text[:_FIRST].replace("\r\n", "\n")
-    if _TABLE.match(first):
-        return "this looks like kubectl's table: add -o yaml"
-    if _DESCRIBED.match(first):
-        return "this looks like the output of kubectl describe: use kubectl get -o yaml"
-    return ""
-
-
 _SYSTEM: Final = ("/dev/", "/proc/", "/sys/")
 _START: Final = 4096
 """Bytes of standard input that tell which program wrote it."""
@@ -113,13 +97,14 @@ def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unre
             selection.leave_out(EMPTY, found.path)
 
 
-def _is_manifest(data: object, file: str) -> bool:
+def _is_manifest(data: object, file: str = "") -> bool:
     """Tell whether the data of a document look like a manifest, or are the kustomization that the file's name says."""
-    return _is_object(data) or file.rpartition("/")[2] in KUSTOMIZATIONS
+    is_object = isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
+    return is_object or file.rpartition("/")[2] in KUSTOMIZATIONS
 
 
 def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
-    """Report a file, or standard input, that holds no manifest.
+    """Report a file, or standard input, that holds no manifest; if kubectl has written it, suggest how to get them.
 
     Args:
         source: Its name, as shown.
@@ -127,8 +112,16 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
         hint: What else may help.
     """
     what = "standard input" if source == STDIN_NAME else "the file"
-    others = "no document in it has an apiVersion or a kind; " if text and source != STDIN_NAME else ""
-    return Unreadable(source, 1, 1, f"{what} holds no manifest", _hint_of_output(text) or f"{others}{hint}".strip("; "))
+    first = text[:_FIRST].replace("\r\n", "\n")
+    if text.lstrip().startswith(("[", "- ")):
+        hint = "a list is not a manifest: write its items as documents, or as the items of a List"
+    elif _TABLE.match(first):
+        hint = "this looks like kubectl's table: add -o yaml"
+    elif _DESCRIBED.match(first):
+        hint = "this looks like the output of kubectl describe: use kubectl get -o yaml"
+    elif text and source != STDIN_NAME:
+        hint = f"no document in it has an apiVersion or a kind; {hint}".strip("; ")
+    return Unreadable(source, 1, 1, f"{what} holds no manifest", hint)
 
 
 def _text_of(found: FoundFile) -> str:
@@ -157,16 +150,12 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
     for document in documents:
         # An error message that ends up in a pipe is often YAML, too: `Error: connection refused`.
         if empty and selection and isinstance(document, Document):
-            empty = not (name or _is_object(document.data) or selection.also(document.data))
+            empty = not (name or _is_manifest(document.data) or selection.also(document.data))
         else:
             empty = False
         yield document
     if empty:
         yield _without_manifest(name or STDIN_NAME, start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT)
-
-
-def _is_object(data: object) -> bool:
-    return isinstance(data, dict) and ("kind" in data or "apiVersion" in data)
 
 
 def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Document | Unreadable]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 
+from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import integer
 from webhook.documents.source import MAX_DEPTH, MAX_VALUES, ContentError, too_deep, too_many_values
 from webhook.records import NamedTuple
@@ -21,6 +24,7 @@ _ESCAPE: Final = re.compile(
 )
 _LEVELS: Final = {"{": 1, "[": 1, "}": -1, "]": -1}
 _STRING: Final = re.compile(r'"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?', re.DOTALL)
+_CONTENT: Final = re.compile(r"\S")
 _INFINITE: Final = (math.inf, -math.inf)
 _is_number: Final = re.compile(_NUMBER).fullmatch
 _MAX_SHOWN: Final = 40
@@ -31,12 +35,14 @@ class Decoded(NamedTuple):
 
     Args:
         value: The value; ``None`` if there is an error.
+        start: The offset of its text.
         end: The offset of the text after it.
         repeated: Whether an object has a key twice; the last one is in the value.
         error: Why the value cannot be used although it is JSON.
     """
 
     value: Any
+    start: int
     end: int
     repeated: bool = False
     error: ContentError | None = None
@@ -46,84 +52,72 @@ class _ConstantError(Exception):
     """``NaN`` or ``Infinity``, which only Python accepts as JSON."""
 
 
-class _Hooks:
-    """Makes the objects and numbers of a value; a class of its own, so that no circle keeps a decoder's text."""
+def decoded(text: str) -> Iterator[Decoded]:
+    """Read the values of a text, one after the other.
 
-    def __init__(self) -> None:
-        self.repeated = self.too_large = False
-        """Whether an object has a key twice, and whether a number is too large."""
-
-    def mapping(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            self.repeated = True
-        return value
-
-    def fraction(self, text: str) -> float:
-        value = float(text)
-        if math.isinf(value):
-            self.too_large = True
-        return value
-
-    def integer(self, text: str) -> int | float:
-        value = integer(text)
-        if value in _INFINITE:
-            self.too_large = True
-        return value
-
-
-class Decoder:
-    """Reads the values of one text, one after the other.
-
-    Args:
-        text: Any number of JSON values.
+    Raises:
+        ContentError: What comes next is not JSON.
     """
+    text = paired(text)
+    is_repeated = is_too_large = False
 
-    def __init__(self, text: str) -> None:
-        self._text = paired(text)
-        self._hooks = _Hooks()
-        self._has_too_many = _count(self._text) > MAX_VALUES and _count(_STRING.sub("", self._text)) > MAX_VALUES
-        self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._hooks.mapping,
-            parse_float=self._hooks.fraction,
-            parse_int=self._hooks.integer,
-            parse_constant=_refuse_constant,
-        )
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_repeated
+        value = dict(pairs)
+        is_repeated |= len(value) != len(pairs)
+        return value
 
-    def decode(self, start: int) -> Decoded:
-        """Read the value that starts at an offset.
+    def number(read: Callable[[str], int | float], digits: str) -> int | float:
+        nonlocal is_too_large
+        value = read(digits)
+        is_too_large |= value in _INFINITE
+        return value
 
-        Raises:
-            ContentError: It is not JSON.
-        """
-        self._hooks.repeated = self._hooks.too_large = False
-        if self._has_too_many:  # for the available memory
-            return Decoded(None, len(self._text), error=too_many_values(start))
-        try:
-            value, end = self._decoder.raw_decode(self._text, start)
-        except json.JSONDecodeError as error:
-            raise ContentError(f"json: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from None
-        except _ConstantError as error:
-            raise ContentError(f"json: {error} is not a value", start) from None
-        except RecursionError:
-            return self._unusable(start)
-        if self._hooks.too_large or is_deep(value, MAX_DEPTH):
-            return self._unusable(start)
-        return Decoded(value, end, self._hooks.repeated)
+    def refuse(constant: str) -> None:
+        raise _ConstantError(constant)
 
-    def _unusable(self, start: int) -> Decoded:
-        """Find the value's end and its error."""
-        depth, error = 0, None
-        for match in TOKEN.finditer(self._text, start):
-            depth += _LEVELS.get(match[0], 0)
-            if error is None and depth > MAX_DEPTH:
-                error = too_deep(match.start())
-            elif error is None and _is_too_large(match[0]):
-                message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
-                error = ContentError(message, match.start(), "no float64 is that large")
-            if depth == 0:
-                return Decoded(None, match.end(), error=error or too_deep(start))
-        return Decoded(None, len(self._text), error=error or too_deep(start))
+    decoder = json.JSONDecoder(
+        object_pairs_hook=mapping,
+        parse_float=partial(number, float),
+        parse_int=partial(number, integer),
+        parse_constant=refuse,
+    )
+    has_too_many = _count(text) > MAX_VALUES and _count(_STRING.sub("", text)) > MAX_VALUES
+    at = 0
+    while content := _CONTENT.search(text, at):
+        start = content.start()
+        if has_too_many:  # for the available memory
+            found = Decoded(None, start, len(text), error=too_many_values(start))
+        else:
+            is_repeated = is_too_large = False
+            try:
+                value, end = decoder.raw_decode(text, start)
+            except json.JSONDecodeError as error:
+                raise ContentError(f"json: {error.msg[:1].lower()}{error.msg[1:]}", error.pos) from None
+            except _ConstantError as error:
+                raise ContentError(f"json: {error} is not a value", start) from None
+            except RecursionError:
+                found = _unusable(text, start)
+            else:
+                is_usable = not (is_too_large or is_deep(value, MAX_DEPTH))
+                found = Decoded(value, start, end, is_repeated) if is_usable else _unusable(text, start)
+        yield found
+        at = found.end
+
+
+def _unusable(text: str, start: int) -> Decoded:
+    """Find a value's end and its error."""
+    depth, error = 0, None
+    for match in TOKEN.finditer(text, start):
+        depth += _LEVELS.get(match[0], 0)
+        if error is None and depth > MAX_DEPTH:
+            error = too_deep(match.start())
+        elif error is None and _is_number(match[0]) and math.isinf(float(match[0])):
+            message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
+            error = ContentError(message, match.start(), "no float64 is that large")
+        if depth == 0:
+            return Decoded(None, start, match.end(), error=error or too_deep(start))
+    return Decoded(None, start, len(text), error=error or too_deep(start))
 
 
 def _count(text: str) -> int:
@@ -138,8 +132,31 @@ def paired(text: str) -> str:
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
-def _is_too_large(token: str) -> bool:
-    return _is_number(token) is not None and math.isinf(float(token))
+def read_nodes(text: str, offset: int = 0) -> Node:
+    """Locate everything in a JSON value; the argument is as for YAML (:mod:`webhook.documents.compose`)."""
+    tokens = TOKEN.finditer(paired(text))
+
+    def read(token: re.Match[str]) -> Node:
+        text = token[0]
+        node = Node(token.start() + offset, 0, text if text in {"{", "["} else "", text)
+        if text == "{":
+            node.entries = []
+            while (token := next(tokens))[0] != "}":
+                if token[0] != ",":
+                    key = read(token)
+                    next(tokens)  # the colon
+                    node.entries.append(Entry(key.value, key, read(next(tokens))))
+        elif text == "[":
+            node.items = []
+            while (token := next(tokens))[0] != "]":
+                if token[0] != ",":
+                    node.items.append(read(token))
+        elif text[0] == '"':
+            node.style, node.value = '"', json.loads(text)
+        node.end = token.end() + offset
+        return node
+
+    return read(next(tokens))
 
 
 def is_deep(value: Any, most: int) -> bool:
@@ -173,7 +190,3 @@ def pruned(text: str) -> str:
         elif depth == MAX_DEPTH:
             parts.append("null")
     return "".join(parts)
-
-
-def _refuse_constant(text: str) -> None:
-    raise _ConstantError(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from webhook.documents.document import Document
@@ -33,7 +32,33 @@ def blocks_of(data: bytes) -> bytes:
         text = decoded(data)
     except UnicodeDecodeError:
         return data  # reported when it is read
-    return "\n".join(_lines(text)).encode()
+    lines, fence, block = list[str](), "", list[str]()
+    is_yaml = False
+    for line in (*text.split("\n"), None):
+        if not fence:
+            opened = _FENCE.match(line) if line and ("```" in line or "~~~" in line) else None
+            if opened:
+                fence, block, is_yaml = opened[1], [], opened[2].lower() in _LANGUAGES
+            elif line is not None:
+                lines.append("")
+        elif line is None or (line.strip().startswith(fence) and not line.strip().strip(fence[0])):
+            has_objects = is_yaml and any("apiVersion" in each for each in block)
+            lines += ("---", *map(_filled, block)) if has_objects else [""] * (len(block) + 1)
+            lines += [""] * (line is not None)
+            fence = ""
+        else:
+            block.append(line)
+    return "\n".join(lines).encode()
+
+
+def _filled(line: str) -> str:
+    """Return a line of a block, with comments in the place of what stands for others."""
+    if line.strip() == "---":
+        return "---"
+    if elided := _ELIDED.match(line):
+        return f"{elided[1]}#..."
+    kept = _IN_LINE.sub(lambda found: " " * len(found[0]), line)
+    return line if kept == line else f"{kept} #..."
 
 
 def is_elided(document: Document) -> bool:
@@ -41,39 +66,3 @@ def is_elided(document: Document) -> bool:
     if not document.source.endswith(MARKDOWN):
         return False
     return _ELISION.search(document.file.text, *document.extent) is not None
-
-
-def _lines(text: str) -> Iterator[str]:
-    fence, block = "", list[str]()
-    is_yaml = False
-    for line in text.split("\n"):
-        if not fence:
-            opened = _FENCE.match(line) if "```" in line or "~~~" in line else None
-            if opened is None:
-                yield ""
-            else:
-                fence, block = opened[1], []
-                is_yaml = opened[2].lower() in _LANGUAGES
-        elif line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            yield from _block(block, is_yaml=is_yaml)
-            yield ""
-            fence = ""
-        else:
-            block.append(line)
-    if fence:
-        yield from _block(block, is_yaml=is_yaml)
-
-
-def _block(lines: list[str], *, is_yaml: bool) -> Iterator[str]:
-    if not is_yaml or not any("apiVersion" in line for line in lines):
-        yield from [""] * (len(lines) + 1)
-        return
-    yield "---"
-    for line in lines:
-        if line.strip() == "---":
-            yield "---"
-        elif elided := _ELIDED.match(line):
-            yield f"{elided[1]}#..."
-        else:
-            kept = _IN_LINE.sub(lambda found: " " * len(found[0]), line)
-            yield line if kept == line else f"{kept} #..."

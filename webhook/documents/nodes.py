@@ -1,35 +1,30 @@
-"""Finds where the keys and values of a document begin and end, and how they are written."""
+"""The keys and values of a document as they are written: where they begin and end, and in which style."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from yaml.events import AliasEvent, MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent
-
-from webhook.documents.compose import key_of, parser_of
-from webhook.documents.jsontext import TOKEN, paired
 from webhook.documents.scalars import MERGE_KEY
+from webhook.patterns import Pattern
 from webhook.problem import Path
+from webhook.records import NamedTuple, Record, unset
 
-_BLOCK_STYLES: Final = frozenset("|>")
+BLOCK_STYLES: Final = frozenset("|>")
 _CHARACTERS: Final = {
-    '"': re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]"),
-    "'": re.compile(r"''|[^']"),
+    '"': Pattern(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|[\s\S])|[^\\]"),
+    "'": Pattern(r"''|[^']"),
 }
-_ANY: Final = re.compile(r"[\s\S]")
-_PROPERTIES: Final = re.compile(r"(?:[!&][^\s,\[\]{}]*(?:\s+|#[^\n]*)*)*")
+_ANY: Final = Pattern(r"[\s\S]")
+_PROPERTIES: Final = Pattern(r"(?:[!&][^\s,\[\]{}]*(?:\s+|#[^\n]*)*)*")
 """The tag and the anchor before a value."""
 _WHITE_ESCAPES: Final = frozenset(rf"\{each}" for each in "nrtvf_NLP \t\n")
 _LOW_SURROGATES: Final = range(0xDC00, 0xE000)
 """Second halves of characters that JSON writes as two escapes."""
 
 
-@dataclass(slots=True)
-class Node:
+class Node(Record):
     """A value as it is written.
 
     Args:
@@ -55,7 +50,7 @@ class Node:
     entries: list[Entry] | None = None
     items: list[Node] | None = None
     alias: Node | None = None
-    _reached: dict[str, tuple[int, Node]] | None = None
+    _reached: dict[str, tuple[int, Node]] | None = unset(None)
 
     @property
     def in_flow(self) -> bool:
@@ -130,8 +125,7 @@ class Node:
             yield from item.repeated(path / index)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A key of a map, with its value.
 
     Args:
@@ -169,7 +163,7 @@ def visible(text: str, node: Node) -> Iterator[re.Match[str]]:
     start, end = node.start, node.end
     if properties := _PROPERTIES.match(text, start):
         start = properties.end()
-    if node.style in _BLOCK_STYLES:
+    if node.style in BLOCK_STYLES:
         start = text.find("\n", start, end) + 1 or end
     elif node.style:
         start, end = start + 1, end - 1
@@ -182,105 +176,3 @@ def _is_white(spelled: re.Match[str]) -> bool:
     if not code:
         return spelled[0] in _WHITE_ESCAPES or spelled[0].isspace()
     return chr(int(code, 16)).isspace() or int(code, 16) in _LOW_SURROGATES
-
-
-def read_nodes(text: str, *, is_json: bool, offset: int = 0) -> tuple[Node, list[tuple[int, int]]]:
-    """Locate everything in a readable text.
-
-    Args:
-        is_json: Whether it is read as JSON.
-        offset: The start of the document, from which places are counted.
-
-    Returns:
-        The document's value, and the spans of YAML scalars, where ``#`` begins no comment.
-    """
-    if is_json:
-        return _JSONReader(text, offset).root(), []
-    reader = _YAMLReader(text, offset)
-    return reader.root(), reader.texts
-
-
-class _YAMLReader:
-    def __init__(self, text: str, offset: int) -> None:
-        self.texts: list[tuple[int, int]] = []
-        self._text, self._offset = text, offset
-        self._next: Callable[[], Any] = parser_of(text).get_event
-        self._anchors: dict[str | None, tuple[Any, Node]] = {}
-
-    def root(self) -> Node:
-        self._next()
-        self._next()
-        return self._node(self._next())
-
-    def _node(self, event: Any) -> Node:
-        start, end = event.start_mark.index + self._offset, event.end_mark.index + self._offset
-        if type(event) is AliasEvent:
-            return Node(start, end, is_anchored=True, alias=self._anchors[event.anchor][1])
-        node = Node(start, end, is_anchored=event.anchor is not None, is_tagged=event.tag is not None)
-        if node.is_anchored:
-            self._anchors[event.anchor] = event, node
-        if type(event) is ScalarEvent:
-            self._scalar(node, event)
-            return node
-        is_map = type(event) is MappingStartEvent
-        if event.flow_style:
-            node.style = "{" if is_map else "["
-        closing = self._map(node) if is_map else self._list(node)
-        if node.style:
-            node.end = closing.end_mark.index + self._offset
-        elif node.inner:
-            node.end = max(node.inner[-1].end, node.entries[-1].end if node.entries else 0)
-        return node
-
-    def _scalar(self, node: Node, event: Any) -> None:
-        node.style, node.value = event.style or "", event.value
-        if node.style not in _BLOCK_STYLES:
-            self.texts.append((node.start, node.end))
-            return
-        start = node.start - self._offset
-        node.end = node.start + len(self._text[start : node.end - self._offset].rstrip())
-        header = self._text.find("\n", start, node.end - self._offset)
-        self.texts.append((header + self._offset if header >= 0 else node.end, node.end))
-
-    def _map(self, node: Node) -> Any:
-        node.entries = []
-        while type(event := self._next()) is not MappingEndEvent:
-            key = self._node(event)
-            name = key_of(self._anchors[event.anchor][0] if key.alias else event)
-            node.merges = node.merges or not name
-            node.entries.append(Entry(name or "", key, self._node(self._next()), name is None))
-        return event
-
-    def _list(self, node: Node) -> Any:
-        node.items = []
-        while type(event := self._next()) is not SequenceEndEvent:
-            node.items.append(self._node(event))
-        return event
-
-
-class _JSONReader:
-    def __init__(self, text: str, offset: int) -> None:
-        self._offset, self._tokens = offset, TOKEN.finditer(paired(text))
-
-    def root(self) -> Node:
-        return self._node(next(self._tokens))
-
-    def _node(self, token: re.Match[str]) -> Node:
-        text = token[0]
-        node = Node(token.start() + self._offset, 0, text if text in {"{", "["} else "", text)
-        if text == "{":
-            node.entries = []
-            while (token := next(self._tokens))[0] != "}":
-                if token[0] != ",":
-                    key = self._node(token)
-                    next(self._tokens)  # the colon
-                    node.entries.append(Entry(key.value, key, self._node(next(self._tokens))))
-        elif text == "[":
-            node.items = []
-            while (token := next(self._tokens))[0] != "]":
-                if token[0] != ",":
-                    node.items.append(self._node(token))
-        elif text[0] == '"':
-            node.style, node.value = '"', json.loads(text)
-        node.end = token.end() + self._offset
-        return node

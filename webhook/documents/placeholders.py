@@ -13,7 +13,6 @@ from webhook.documents.document import Document
 from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Path, Problem, value_at
-from webhook.records import NamedTuple
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -115,19 +114,6 @@ def _on_line(document: Document, path: Path) -> str:
     return found[0] if found else ""
 
 
-class Filled(NamedTuple):
-    """An object with other values in the place of its placeholders.
-
-    Args:
-        problems: Its problems that hold whatever is filled in.
-        is_valid: Whether there are values that the API server accepts in the place of all placeholders.
-    """
-
-    object: Any
-    problems: list[Problem]
-    is_valid: bool
-
-
 class Blanks:
     """The values of an object that are filled in later.
 
@@ -170,11 +156,15 @@ class Blanks:
         message = f"a template: {values} filled in later ({named}){more}"
         return Problem(NOTE, rule, "Template", self.first, message, "fill it in, then validate the result, too")
 
-    def fill(self, judge: Callable[[Any], list[Problem]]) -> Filled:
+    def fill(self, judge: Callable[[Any], list[Problem]]) -> tuple[Any, list[Problem], bool]:
         """Judge the object with values in the place of placeholders, if there are any that are accepted.
 
         Args:
             judge: Returns the problems of an object.
+
+        Returns:
+            The object with these values, its problems that hold whatever is filled in, and whether the API server
+            accepts values in the place of all placeholders.
         """
         turns = dict.fromkeys(self._texts, 0)
         for _ in range(_ROUNDS):
@@ -187,7 +177,7 @@ class Blanks:
             turns |= further
         left = [each for each in problems if not self.has(each.path)]
         held = [self.restored(each) for each in left if self._holds(each, obj, instead, judge)]
-        return Filled(obj, held, is_valid=len(left) == len(problems))
+        return obj, held, len(left) == len(problems)
 
     def _with(self, instead: Mapping[Path, Any]) -> Any:
         """Return the object with other values; None stands for a text in the place of each placeholder."""

@@ -266,7 +266,8 @@ def find_files(paths: Iterable[str], selection: Selection | None = None) -> list
                 if selection and selection.excludes(found.path):
                     continue
                 real, result = _checked(found, trees)
-                if selection and isinstance(result, Unreadable) and _is_broken(found):
+                is_broken = not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)
+                if selection and isinstance(result, Unreadable) and is_broken:
                     selection.leave_out(BROKEN_LINK, found.path)
                     continue
             _keep(kept, real, path, result)
@@ -355,11 +356,6 @@ def _checked(found: FoundFile, trees: Trees) -> tuple[str, FoundFile | Unreadabl
     except OSError as error:
         return path, unreadable(path, error)
     return (real, found) if real else (path, Unreadable(spelled(path), 0, 0, _OUTSIDE, _OUTSIDE_HINT))
-
-
-def _is_broken(found: FoundFile) -> bool:
-    """Tell whether a link in a directory is broken."""
-    return not found.is_named and os.path.islink(found.path) and not os.path.exists(found.path)
 
 
 def _expand(path: str, selection: Selection | None) -> Iterator[FoundFile | Unreadable]:

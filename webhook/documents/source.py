@@ -127,11 +127,6 @@ def too_many_values(offset: int) -> ContentError:
     )
 
 
-def too_many_directives(offset: int) -> ContentError:
-    """Report a document that has more than :data:`MAX_TAG_DIRECTIVES`."""
-    return ContentError("too many %TAG directives", offset, f"the limit is {MAX_TAG_DIRECTIVES}; a manifest needs none")
-
-
 class Position(NamedTuple):
     """A place in a file.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from io import SEEK_END
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -49,8 +50,8 @@ _KIND: Final = re.compile(rb"^kind: (\w+)$", re.MULTILINE)
 
 
 class _List(msgspec.Struct):
+    kind: Literal["List"]
     items: list[msgspec.Raw]
-    kind: str = ""
 
 
 class _Typed(msgspec.Struct):
@@ -155,64 +156,48 @@ def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unr
     if size > MAX_STORED:
         return None
     try:
-        if size > _LARGE and (start := _YAML.match(begin)):
-            blocks = _Blocks(file, start.end())
-            kinds = list(map(_kind_of, blocks))
-            is_plain = blocks.is_list and "---" not in kinds
-            return _of_yaml(zip(blocks, kinds, strict=False), name, wanted) if is_plain else None
+        if size > _LARGE and (yaml := _YAML.match(begin)):
+            items = partial(_blocks, file, yaml.end())
+            kinds = [found[1].decode() if (found := _KIND.search(each)) else "" for each in items()]
+            return _of_yaml(zip(items(), kinds, strict=True), name, wanted)
         if not begin.lstrip().startswith(b"{"):
             return None
-        pieces = _Pieces(file)
-        kinds = [_TYPED.decode(each).kind for each in pieces]
+        file.seek(0)
+        first = file.read(_PART)
+        if on_lines := _START.match(first):
+            items = partial(_pieces, file, *on_lines.group(0, 1, 2))
+        else:
+            items = partial(iter, [*map(bytes, _LIST.decode(first + file.read(MAX_BYTES)).items)])
+        kinds = [_TYPED.decode(each).kind for each in items()]
     except (msgspec.MsgspecError, RecursionError):
         return None
-    if pieces.kind != "List":
-        return None
-    return _documents(zip(pieces, kinds, strict=False), name, wanted)
+    return _documents(zip(items(), kinds, strict=False), name, wanted)
 
 
-class _Pieces:
-    """The items of a list, as JSON; those that begin on lines of their own are read one after the other."""
+def _pieces(file: BinaryIO, begin: bytes, head: bytes, before: bytes) -> Iterator[bytes]:
+    """Yield the items of a list in JSON that begin on lines of their own, one after the other.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file, self._items = file, list[bytes]()
-        file.seek(0)
-        begin = file.read(_PART)
-        self._start = _START.match(begin)
-        self.kind = ""
-        """The kind of the list, once its items were read."""
-        if self._start is None:
-            self._items, self.kind = _split(begin + file.read(MAX_BYTES))
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._items
-        if self._start is None:
-            return
-        begin, head, before = self._start.group(0, 1, 2)
-        self._file.seek(len(begin))
-        for each, is_last in _parted(self._file, b"}," + before + b"{"):
-            if is_last:
-                last, self.kind = _split(b"%b{%b" % (head, each))
-                yield from last
-            else:
-                yield b"{%b}" % each
+    Args:
+        begin: The text up to the first item, with its brace.
+        head: The same without what stands before items.
+        before: What stands before each of them.
+    """
+    file.seek(len(begin))
+    for each, is_last in _parted(file, b"}," + before + b"{"):
+        yield from map(bytes, _LIST.decode(b"%b{%b" % (head, each)).items) if is_last else (b"{%b}" % each,)
 
 
-class _Blocks:
-    """The items of a list in YAML, as kubectl prints it, read one after the other."""
-
-    def __init__(self, file: BinaryIO, start: int) -> None:
-        self._file, self._start = file, start
-        self.is_list = False
-        """Whether it is a List, once its items were read."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._file.seek(0)
-        head = self._file.read(self._start)
-        for each, is_last in _parted(self._file, b"\n- "):
-            item = _END.split(each, maxsplit=1)[0] if is_last else each
-            yield item.replace(b"\n  ", b"\n") + b"\n"
-            self.is_list = is_last and b"\nkind: List\n" in b"\n%b%b" % (head, each[len(item) :])
+def _blocks(file: BinaryIO, start: int) -> Iterator[bytes]:
+    """Yield the items of a list in YAML, as kubectl prints it, one after the other."""
+    file.seek(0)
+    head = file.read(start)
+    for each, is_last in _parted(file, b"\n- "):
+        item = _END.split(each, maxsplit=1)[0] if is_last else each
+        block = item.replace(b"\n  ", b"\n") + b"\n"
+        is_no_list = is_last and b"\nkind: List\n" not in b"\n%b%b" % (head, each[len(item) :])
+        if is_no_list or b"\n---" in block:
+            raise msgspec.ValidationError("no List, or one that another document follows")
+        yield block
 
 
 def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
@@ -231,12 +216,6 @@ def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
     yield ahead, True
 
 
-def _kind_of(block: bytes) -> str:
-    """Return the kind of an item in YAML; ``---`` if another document begins in it."""
-    found = _KIND.search(block)
-    return "---" if b"\n---" in block else found[1].decode() if found else ""
-
-
 def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:
     origin = Origin(Source(name, ""), 0, 0, is_json=True)
     for index, (content, kind) in enumerate(blocks):
@@ -245,11 +224,6 @@ def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> 
                 yield Document(each.data, index, origin, ())
             else:
                 yield each._replace(line=0, column=0)
-
-
-def _split(content: bytes) -> tuple[list[bytes], str]:
-    found = _LIST.decode(content)
-    return list(map(bytes, found.items)), found.kind
 
 
 def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:

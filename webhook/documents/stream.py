@@ -8,7 +8,7 @@ otherwise lines that start with ``---`` separate YAML documents. One unreadable 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from webhook.documents.source import MAX_BYTES, Composed, ContentError, Source, 
 from webhook.patterns import Pattern
 
 Skips = Callable[[str], tuple[str, str, str] | None]
-
 """Returns the apiVersion, kind and name of a document, by its text, if no more of it is needed."""
 
 SEPARATOR: Final = "---"
@@ -38,6 +37,7 @@ _OTHERWISE: Final = Pattern(
 It also finds line breaks other than a line feed: to libyaml, and so to Kubernetes, a key may follow each.
 """
 _WORD: Final = Pattern(r"[ \t]+([A-Za-z][\w./-]*)[ \t\r]*(?:$|[ \t]#)", re.MULTILINE)
+_IDENTIFYING: Final = ("apiVersion:", "kind:", "metadata:")
 _NAME: Final = Pattern(r"^  name:[ \t]+([A-Za-z][\w.-]*)[ \t\r]*$", re.MULTILINE)
 
 
@@ -65,75 +65,48 @@ def parse(
         The documents in the order of the text, and an error in the place of each unreadable one. They are read one by
         one, of the decoded text: the bytes are not kept.
     """
-    content = _text_of(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, source)
-    if isinstance(content, Unreadable):
-        return iter((content,))
-    return _documents(Source(source, content, rendered=rendered), skips)
-
-
-def _text_of(data: bytes, source: str) -> str | Unreadable:
-    """Return the text of a file, or an error if it is too large or not text.
-
-    Args:
-        source: What to call it.
-    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
-        return too_large(source)
+        return iter((too_large(source),))
     try:
-        return decoded(data)
+        return _documents(Source(source, decoded(data), rendered=rendered), skips)
     except UnicodeDecodeError as error:
         encoding, data = error.encoding, error.object
         offset = len(data[: error.start].decode(encoding))
         message = f"not {encoding.upper()} text: {error.reason}"
         readable = Source(source, data.decode(encoding, "replace"))
-        return readable.unreadable(offset, message, "save the file as UTF-8")
+        return iter((readable.unreadable(offset, message, "save the file as UTF-8"),))
 
 
-def _documents(source: Source, skips: Skips | None = None) -> Iterator[Document | Unreadable]:
-    """Read every document of a text; the arguments are those of :func:`parse`."""
-    indexes = count()
-    if source.text.lstrip()[:1] == "{":
-        start, error = yield from _json_documents(source, indexes)
-        yield from _yaml_documents(source, indexes, start, error)
-    else:
-        yield from _yaml_documents(source, indexes, skips=skips)
+def _documents(source: Source, skips: Skips | None) -> Iterator[Document | Unreadable]:
+    """Read every document of a text: JSON values as far as possible, then YAML."""
+    text, index, start, not_json = source.text, -1, 0, None
+    if text.lstrip()[:1] == "{":
+        from webhook.documents.jsontext import decoded as values  # most manifests are YAML
 
-
-def _json_documents(
-    source: Source, indexes: Iterator[int]
-) -> Generator[Document | Unreadable, None, tuple[int, ContentError | None]]:
-    """Read JSON values, and return where YAML may begin and why the rest is not JSON."""
-    from webhook.documents.jsontext import Decoder  # most manifests are YAML
-
-    text = source.text
-    decoder = Decoder(text)
-    end, read = 0, 0
-    while (start := _after(_SPACE, text, end)) < len(text):
+        skips = None
         try:
-            value = decoder.decode(start)
+            for index, each in enumerate(values(text)):
+                start = each.end
+                origin = Origin(source, each.start, each.end, is_json=True)
+                if each.error is not None:
+                    yield source.unreadable(each.error.offset, each.error.message, each.error.hint)
+                elif each.repeated:
+                    yield from origin.repeated()
+                elif each.value is not None:
+                    yield from documents_of(each.value, index, origin)
+            start = len(text)
         except ContentError as error:
-            if read <= _MAX_VALUES_BEFORE_YAML:
-                return _after(_REST_OF_LINE, text, end), error
-            yield source.unreadable(error.offset, error.message, error.hint)
-            break
-        end, read, index = value.end, read + 1, next(indexes)
-        origin = Origin(source, start, end, is_json=True)
-        if value.error is not None:
-            yield source.unreadable(value.error.offset, value.error.message, value.error.hint)
-        elif value.repeated:
-            yield from origin.repeated()
-        elif value.value is not None:
-            yield from documents_of(value.value, index, origin)
-    return len(text), None
+            if index < _MAX_VALUES_BEFORE_YAML:
+                start, not_json = _after(_REST_OF_LINE, text, start), error
+            else:
+                yield source.unreadable(error.offset, error.message, error.hint)
+                start = len(text)
+    yield from _yaml_documents(source, count(index + 1), start, not_json, skips)
 
 
 def _yaml_documents(
-    source: Source,
-    indexes: Iterator[int],
-    start: int = 0,
-    not_json: ContentError | None = None,
-    *,
-    skips: Skips | None = None,
+    source: Source, indexes: Iterator[int], start: int, not_json: ContentError | None, skips: Skips | None
 ) -> Iterator[Document | Unreadable]:
     """Read YAML documents.
 
@@ -151,23 +124,29 @@ def _yaml_documents(
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
             continue
-        composed, error = (_NOTHING, misplaced) if misplaced else _composed(begin, chunk, not_json)
+        composed, error, whole = _NOTHING, misplaced, chunk
+        if misplaced:
+            whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk
+        else:
+            from webhook.documents.compose import compose  # what is simple needs no libyaml
+
+            try:
+                composed = compose(chunk)
+            except ContentError as reason:
+                reason.offset += begin
+                error = reason if not_json is None or not_json.offset <= reason.offset else not_json
         not_json = None
+        wrong: Iterable[Unreadable] = ()
         if error is not None:
             next(indexes)
-            unreadable = source.unreadable(error.offset, error.message, error.hint)
-            whole = chunk if misplaced is None else source.text[error.offset + len(SEPARATOR) : begin] + chunk
-            yield _template(unreadable, whole) if _is_template(source, whole) else unreadable
+            wrong = (source.unreadable(error.offset, error.message, error.hint),)
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated and _is_template(source, chunk):
-                yield _template(next(origin.repeated()), chunk)
-            elif isinstance(composed.value, str) and _is_template(source, chunk):
-                yield _template(source.unreadable(begin, "an object must be a JSON object", ""), chunk)
-            elif composed.repeated:
-                yield from origin.repeated()
-            else:
-                yield from documents_of(composed.value, index, origin)
+            is_text = isinstance(composed.value, str) and _is_template(source, chunk)
+            no_object = source.unreadable(begin, "an object must be a JSON object", "") if is_text else None
+            wrong = (no_object,) if no_object else origin.repeated() if composed.repeated else ()
+            yield from () if wrong else documents_of(composed.value, index, origin)
+        yield from _unless_template(wrong, source, whole) if wrong else ()
         if composed.ignored is not None:
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
@@ -180,16 +159,22 @@ def _is_template(source: Source, chunk: str) -> bool:
     return source.mentions("apiVersion") and is_unfilled(chunk)  # a part of a manifest may be a document of its own
 
 
-def _template(what: Unreadable, chunk: str) -> Unreadable:
-    """Advise to fill in a template."""
+def _unless_template(wrong: Iterable[Unreadable], source: Source, chunk: str) -> Iterable[Unreadable]:
+    """Return what is wrong with a document; for a template, that it is to be filled in first."""
+    if not _is_template(source, chunk):
+        return wrong
     tool = "envsubst" if "${" in chunk and "{{" not in chunk else "helm template"
-    return what._replace(is_template=True, is_repeated=False, hint=f"fill it in first, for example with {tool}")
+    hint = f"fill it in first, for example with {tool}"
+    return (next(iter(wrong))._replace(is_template=True, is_repeated=False, hint=hint),)
 
 
 def identity_of(chunk: str) -> tuple[str, str, str] | None:
     """Return the apiVersion, kind and name of a document as written in block style; None if that is not certain."""
-    version, kind, start = (_at_top(chunk, key) for key in ("apiVersion:", "kind:", "metadata:"))
-    if min(version, kind, start) < 0 or not _FIRST.match(chunk) or _OTHERWISE.search(chunk):
+    version, kind, start = places = [
+        0 if chunk.startswith(key) else chunk.find(f"\n{key}") + 1 or -1 for key in _IDENTIFYING
+    ]
+    is_repeated = any(chunk.find(f"\n{key}", at) >= 0 for key, at in zip(_IDENTIFYING, places, strict=True))
+    if min(places) < 0 or is_repeated or not _FIRST.match(chunk) or _OTHERWISE.search(chunk):
         return None
     behind = _TOP.search(chunk, start + 1)
     name = _NAME.search(chunk, start, behind.start() if behind else len(chunk))
@@ -198,27 +183,11 @@ def identity_of(chunk: str) -> tuple[str, str, str] | None:
     return (found[1], found[2], found[0]) if len(found) == len(words) else None
 
 
-def _at_top(chunk: str, key: str) -> int:
-    """Return where the only line is that begins with a key; -1 if there is none, or several."""
-    at = 0 if chunk.startswith(key) else chunk.find(f"\n{key}") + 1 or -1
-    return -1 if at >= 0 and chunk.find(f"\n{key}", at) >= 0 else at
-
-
-def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Composed, ContentError | None]:
-    """Read a document by libyaml, or tell why it cannot be read."""
-    from webhook.documents.compose import compose  # what is simple needs no libyaml
-
-    try:
-        return compose(chunk), None
-    except ContentError as reason:
-        reason.offset += begin
-        return _NOTHING, reason if not_json is None or not_json.offset <= reason.offset else not_json
-
-
 def _chunks(text: str, start: int) -> Iterator[tuple[int, str, ContentError | None]]:
     """Split at the lines that start with ``---``; where such a line is malformed, the document after it is lost."""
     begin, error, end = start, None, len(text)
-    for separator in _separators(text, start):
+    separator = start if text.startswith(SEPARATOR, start) else text.find("\n" + SEPARATOR, start) + 1 or end
+    while True:
         chunk = text[begin:separator]
         if error is not None or (chunk and not chunk.isspace()):
             yield begin, chunk, error
@@ -229,16 +198,9 @@ def _chunks(text: str, start: int) -> Iterator[tuple[int, str, ContentError | No
         if trailing and not trailing.startswith("#"):
             hint = "begin the document on the next line; a line that starts with --- takes nothing but a comment"
             error = ContentError(f"invalid Yaml document separator: {trailing}", separator, hint)
-
-
-def _separators(text: str, start: int) -> Iterator[int]:
-    if text.startswith(SEPARATOR, start):
-        yield start
-    at = text.find("\n" + SEPARATOR, start)
-    while at >= 0:
-        yield at + 1
-        at = text.find("\n" + SEPARATOR, at + 1)
-    yield len(text)
+        if separator == end:
+            return
+        separator = text.find("\n" + SEPARATOR, separator) + 1 or end
 
 
 def _after(pattern: Pattern, text: str, start: int) -> int:

@@ -43,44 +43,39 @@ def write_bytes(name: str, text: bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
+    path = Path(name)
     try:
-        _replace(name, text)
+        check_inside(name)
+        if path.exists() and not path.is_file():
+            path.write_bytes(text)
+        else:
+            check_replaceable(name)
+            _replace(path.resolve(), text)
     except OSError as error:
         error.filename = name  # not that of a temporary file
         raise
 
 
-def _replace(name: str, text: bytes) -> None:
-    check_inside(name)
-    path = Path(name)
-    if path.exists() and not path.is_file():
-        path.write_bytes(text)
-        return
-    check_replaceable(name)
-    path = path.resolve()
+def _replace(path: Path, text: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(text)
         if path.exists():
-            _liken(temporary, path.stat())
+            before = path.stat()
+            if before.st_uid != os.geteuid() or before.st_gid != os.getegid():
+                # In a container, root often writes files of other users; a user namespace may not have them (EINVAL).
+                with suppress(OSError):
+                    os.chown(temporary, before.st_uid, before.st_gid)
+            os.chmod(temporary, before.st_mode & 0o777)
         else:
-            os.chmod(temporary, _ALL_MAY & ~_mask())
+            mask = os.umask(0)  # it can be read only by setting it
+            os.umask(mask)
+            os.chmod(temporary, _ALL_MAY & ~mask)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _liken(name: str, to: os.stat_result) -> None:
-    """Give a file the mode of another, and its owner if possible.
-
-    In a container, root often writes files that another user owns; a user namespace may not have that owner (EINVAL).
-    """
-    if to.st_uid != os.geteuid() or to.st_gid != os.getegid():
-        with suppress(OSError):
-            os.chown(name, to.st_uid, to.st_gid)
-    os.chmod(name, to.st_mode & 0o777)
 
 
 class Rewritten(NamedTuple):
@@ -215,10 +210,3 @@ def check_writable(file: str, option: str, value: str) -> None:
         raise UsageError(error.strerror or str(error), option, value) from error
     if not os.access(file if os.path.exists(file) else directory, os.W_OK):
         raise UsageError("permission denied: name a file that you may write", option, value)
-
-
-def _mask() -> int:
-    """Return the process's umask, which can be read only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -12,7 +12,7 @@ from typing import Any, Final
 from webhook.documents.compose import compose
 from webhook.documents.document import Document
 from webhook.documents.dump import dump
-from webhook.documents.jsontext import Decoder
+from webhook.documents.jsontext import decoded
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
 from webhook.edit.edits import Edit, OverlapError, apply
@@ -105,7 +105,7 @@ def read_value(text: str, *, is_json: bool) -> Any:
     if not is_json:
         composed = compose(text)
         return None if composed.repeated else composed.value
-    return Decoder(text).decode(len(text) - len(text.lstrip())).value
+    return next(decoded(text)).value
 
 
 def same(one: Any, other: Any) -> bool:

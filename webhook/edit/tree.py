@@ -6,11 +6,12 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
-from webhook.documents.nodes import Entry, Node, read_nodes
+from webhook.documents.document import read_nodes
+from webhook.documents.nodes import Entry, Node
 from webhook.later import cached_property
+from webhook.records import NamedTuple
 
 _COMMENT: Final = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\r\n]*")
 _INDENTATION: Final = re.compile(r"[ \t]*")
@@ -20,8 +21,7 @@ class UnableError(Exception):
     """A value cannot be edited in place: its parent must be rewritten."""
 
 
-@dataclass(slots=True)
-class PlacedNode:
+class PlacedNode(NamedTuple):
     """A value, and where it stands: of ``count`` in ``exactly: {count: 2}``, ``around`` is the node ``{count: 2}``.
 
     Args:
@@ -41,20 +41,17 @@ class PlacedNode:
         return bool(self.around and self.around.style)
 
 
-@dataclass
 class Tree:
     """A document.
 
     Args:
         text: The text that it is in.
+        texts: The spans of scalars, where ``#`` begins no comment.
         is_json: Whether it was read as JSON.
     """
 
-    text: str
-    root: Node
-    is_json: bool
-    texts: list[tuple[int, int]] = field(default_factory=list)
-    """The spans of scalars, where ``#`` begins no comment."""
+    def __init__(self, text: str, root: Node, texts: list[tuple[int, int]], *, is_json: bool) -> None:
+        self.text, self.root, self.texts, self.is_json = text, root, texts, is_json
 
     @cached_property
     def newline(self) -> str:
@@ -139,9 +136,7 @@ def tree_of(text: str, *, is_json: bool, extent: tuple[int, int] | None = None) 
         is_json: Whether it is read as JSON.
         extent: Where it begins and ends there; None if it is the whole text.
     """
-    start, end = extent or (0, len(text))
-    root, texts = read_nodes(text[start:end], is_json=is_json, offset=start)
-    return Tree(text, root, is_json, texts)
+    return Tree(text, *read_nodes(text, extent or (0, len(text)), is_json=is_json), is_json=is_json)
 
 
 def shifted(text: str, step: str) -> str:

@@ -12,8 +12,8 @@ from webhook.inventory import Inventory
 from webhook.objects import JSONObject, items
 from webhook.report.text import colored, counted
 from webhook.simulation import Settings
-from webhook.simulation.answers import WAITING, Answers, Overlay
-from webhook.simulation.binding import WAITS
+from webhook.simulation.answers import Answers, Overlay
+from webhook.simulation.binding import Waiting
 from webhook.simulation.rejections import combined, key_of, stages_of, unmet, used_by, wanted_of
 from webhook.simulation.scheduler import SCHEDULER_ERROR, Fit, Placement
 
@@ -102,9 +102,9 @@ class Text:
         names = _name(first)
         if len(answers) > 1:
             names = f"{names} … {answers[-1]['name']} ({len(answers)} pods)"
-        state, reason = WAITS if waits(first) else "pending", _because_of(first)
-        if [each["reasons"] for each in first["why"]["nodes"]] == [[WAITING]]:
-            reason = first["why"]["reason"][len(WAITS) :]
+        state, reason = Waiting.VERB if waits(first) else "pending", _because_of(first)
+        if isinstance(waiting := first["why"]["reason"], Waiting):
+            reason = f" {waiting.what}"
         yield f"{names}: {self._in('bad', state)}{reason}"
         yield from _devices(first)
         yield from self._why(first)

@@ -26,12 +26,13 @@ from webhook.inventory.claims import (
     uid_of,
 )
 from webhook.inventory.resources import ExtendedResources
+from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
 from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
-from webhook.simulation.cluster import EXTENDED, Cluster, Settings
+from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
 from webhook.simulation.workloads import priority
@@ -159,8 +160,9 @@ def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[s
 NOT_SIMULATED: Final = (
     "not simulated: affinity to other pods, topology spread, volumes, preemption, and all scores but those of devices"
 )
-WAITING: Final = "waiting for binding conditions"
+_WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
+_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 _ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
@@ -200,7 +202,6 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._left_out = _LeftOut(scheduler.cluster.inventory, scheduler.cluster.settings)
         self._known: dict[Verdicts, _Explained] = {}
         self._advice = _NOTHING
         """That of the last pod."""
@@ -208,7 +209,7 @@ class Answers:
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return _answer(placement, _reason(placement, why["nodes"]), why, self._notes(placement))
+        return _answer(placement, _reason(placement, why["reason"]), why, self._notes(placement))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -262,7 +263,7 @@ class Answers:
         )
         error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = self._suggestions.of(needs, groups, error)
-        found = _advised(groups, advice)
+        found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
         self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
         return found, advice
 
@@ -294,7 +295,45 @@ class Answers:
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
             notes.append(settings.taint_rules_ignored)
-        return [*notes, *self._left_out.notes(placement)]
+        return [*notes, *self._left_out(placement)]
+
+    def _left_out(self, placement: Placement) -> Iterator[str]:
+        """List the parts of a pod that were not simulated, but may change where it runs."""
+        spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
+        scheduler = text(spec, "schedulerName")
+        if scheduler not in {"", _DEFAULT_SCHEDULER}:
+            yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
+        used = [*_used(spec)]
+        group = text(spec, "schedulingGroup", "podGroupName")
+        found = inventory.find("PodGroup", group, namespace_of(placement.pod)) if group else None
+        if mapping(found, "spec", "schedulingPolicy", "gang"):
+            used.append(f"gang scheduling of PodGroup {group}")
+        if self._may_preempt(placement):
+            used.append("preemption")
+        if used:
+            yield f"not simulated for this pod: {', '.join(used)}"
+        asked = (each.content for claim in placement.claims for each in requests_of(claim))
+        wants_several = (text(each, "allocationMode") == "All" or (number(each, "count") or 1) > 1 for each in asked)
+        if settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates and any(wants_several):
+            yield (
+                "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
+                "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
+            )
+
+    @cached_property
+    def _lowest(self) -> int | None:
+        """The lowest priority of running pods; None if none runs."""
+        inventory = self._cluster.inventory
+        return min((priority(each, inventory) for each in inventory.running()), default=None)
+
+    def _may_preempt(self, placement: Placement) -> bool:
+        """Tell whether the scheduler would try to preempt pods of a lower priority."""
+        pod, verdicts = placement.pod, placement.verdicts
+        if placement.node is not None or verdicts is None or text(pod, "spec", "preemptionPolicy") == "Never":
+            return False
+        refusals = (each.refusal for each in verdicts.by_node.values())
+        is_resolvable = any(each is not None and each.resolvable for each in refusals)
+        return is_resolvable and self._lowest is not None and self._lowest < priority(pod, self._cluster.inventory)
 
     def _gone(self, placement: Placement) -> Iterator[str]:
         """Report devices that a scheduled pod's claims have had before, and that no slice publishes any more."""
@@ -325,34 +364,39 @@ def _answer(placement: Placement, reason: str, explained: JSONObject, notes: lis
         "name": name_of(placement.pod),
         "node": placement.node,
         "condition": placement.condition,
-        "claims": {name_of(each): found for each in placement.claims if (found := _devices(each))},
+        "claims": {
+            name_of(each): {name: value for name, value in found.items() if name != "allocationTimestamp"}
+            for each in placement.claims
+            if (found := allocation_of(each))
+        },
         "candidates": list(placement.candidates[:NAMED_MAX]),
         "candidateCount": len(placement.candidates),
-        "why": {"reason": reason, **explained, "withoutDevices": [], "notes": notes},
+        "why": {**explained, "reason": reason, "withoutDevices": [], "notes": notes},
     }
 
 
-def _reason(placement: Placement, groups: Sequence[JSONObject]) -> str:
-    """Return the reason of the scheduler, or else that of the nodes; empty for a pod that gets a node."""
+def _reason(placement: Placement, said: str) -> str:
+    """Return the reason of the scheduler, or else what is said of the nodes; empty for a pod that gets a node."""
     if placement.reason or placement.node is not None:
         return placement.reason
     if placement.is_unbound and (full := binding.used_up(placement.claims)):
         return full
-    return cause(groups, placement.error) or (placement.condition or {}).get("message", "")
+    return f"{_ERROR}{placement.error}" if placement.error else said or (placement.condition or {}).get("message", "")
 
 
 def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
     """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
-    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else WAITING
+    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
     group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
     wishes = [each.wish for each in devices]
     wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]
     return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
 
 
-def _advised(groups: Sequence[Group], advice: Advice) -> JSONObject:
-    """Write how nodes refuse a pod, and what would help."""
+def _advised(groups: Sequence[Group], advice: Advice, said: str = "") -> JSONObject:
+    """Write how nodes refuse a pod, what is said of them, and what would help."""
     return {
+        "reason": said,
         "nodes": [each.as_json() for each in groups],
         "help": [each.as_json() for each in advice.suggestions],
         "tried": advice.tried,
@@ -379,80 +423,19 @@ def _replaced(value: Any, change: Callable[[str], str]) -> Any:
     return change(value) if isinstance(value, str) else value
 
 
-def _devices(claim: JSONObject) -> JSONObject | None:
-    """Return a claim's allocation, without the time at which it would be made."""
-    allocation = allocation_of(claim)
-    return allocation and {name: value for name, value in allocation.items() if name != "allocationTimestamp"}
-
-
 def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a rule taints devices of a claim; of one without devices, those of the drivers that it may get."""
     rules = [TaintRule.of(each) for each in cluster.inventory.all("DeviceTaintRule")]
     if allocation_of(claim):
         return any(rule.taints(*device_of(each)) for rule in rules for each in results_of(claim))
-    found = [_drivers(each.class_name, cluster) for each in requests_of(claim)]
+    settings, requests = cluster.settings, requests_of(claim, cluster.inventory)
+    found = [drivers_of(each.of_class, settings.release, settings.gates) for each in requests]
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
-
-
-def _drivers(name: str, cluster: Cluster) -> set[str]:
-    """Return the drivers that a class selects by name; none if it does not."""
-    selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
-    return drivers_of(selectors, cluster.settings.release, cluster.settings.gates)
 
 
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
-
-
-class _LeftOut:
-    """Lists the parts of pods that are not simulated, but may change where they run."""
-
-    def __init__(self, inventory: Inventory, settings: Settings) -> None:
-        self._inventory = inventory
-        self._mistakes_devices = settings.release == _MISTAKEN and "DRAConsumableCapacity" in settings.gates
-        self._lowest: int | None = None
-
-    def notes(self, placement: Placement) -> Iterator[str]:
-        """List the parts of a pod that were not simulated."""
-        spec = mapping(placement.pod, "spec")
-        scheduler = text(spec, "schedulerName")
-        if scheduler not in {"", _DEFAULT_SCHEDULER}:
-            yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
-        used = [*_used(spec), *self._gang(placement.pod), *(["preemption"] if self._may_preempt(placement) else [])]
-        if used:
-            yield f"not simulated for this pod: {', '.join(used)}"
-        if self._mistakes_devices and any(
-            _wants_several(each.content) for claim in placement.claims for each in requests_of(claim)
-        ):
-            yield (
-                "not simulated: with DRAConsumableCapacity, the scheduler of Kubernetes 1.34 takes the capacity of the "
-                "n-th device of a request from the n-th device of its slice, and crashes if the slice has fewer devices"
-            )
-
-    def _gang(self, pod: JSONObject) -> Iterator[str]:
-        """Name the PodGroup whose pods are scheduled together or not at all."""
-        name = text(pod, "spec", "schedulingGroup", "podGroupName")
-        group = self._inventory.find("PodGroup", name, namespace_of(pod)) if name else None
-        if mapping(group, "spec", "schedulingPolicy", "gang"):
-            yield f"gang scheduling of PodGroup {name}"
-
-    def _may_preempt(self, placement: Placement) -> bool:
-        """Tell whether the scheduler would try to preempt pods of a lower priority."""
-        pod, verdicts = placement.pod, placement.verdicts
-        if placement.node is not None or verdicts is None or text(pod, "spec", "preemptionPolicy") == "Never":
-            return False
-        refusals = (each.refusal for each in verdicts.by_node.values())
-        if not any(each is not None and each.resolvable for each in refusals):
-            return False
-        if self._lowest is None:
-            running = (priority(each, self._inventory) for each in self._inventory.running())
-            self._lowest = min(running, default=priority(pod, self._inventory))
-        return self._lowest < priority(pod, self._inventory)
-
-
-def _wants_several(asks: JSONObject) -> bool:
-    return text(asks, "allocationMode") == "All" or (number(asks, "count") or 1) > 1
 
 
 def _used(spec: JSONObject) -> Iterator[str]:

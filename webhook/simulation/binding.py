@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
@@ -140,21 +140,37 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
     return found
 
 
-WAITS: Final = "waits"
-"""The verb of `waiting`."""
-
-
-def waiting(devices: Sequence[Awaited], node: str) -> str:
-    """State what a pod waits for on a node.
+class Waiting(str):
+    """What a pod waits for: a sentence without its subject, such as ``waits until …``.
 
     Args:
-        devices: The devices of its claims whose conditions are not met.
+        what: The sentence without its verb.
     """
-    left, most = min(each.left for each in devices), _seconds(TIMEOUT)
-    more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
-    wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
-    time = f"at most {left} s more" if left < most else f"at most {most} s"
-    return f"{WAITS} until {wishes}{more} ({time}), to be bound to node {node}"
+
+    __slots__ = ("what",)
+
+    VERB: Final = "waits"
+    what: str
+
+    @classmethod
+    def of(cls, what: str) -> Self:
+        """Make the sentence."""
+        waiting = cls(f"{cls.VERB} {what}")
+        waiting.what = what
+        return waiting
+
+    @classmethod
+    def to_be_bound(cls, devices: Sequence[Awaited], node: str) -> Self:
+        """State what a pod waits for on a node.
+
+        Args:
+            devices: The devices of its claims whose conditions are not met.
+        """
+        left, most = min(each.left for each in devices), _seconds(TIMEOUT)
+        more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
+        wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
+        time = f"at most {left} s more" if left < most else f"at most {most} s"
+        return cls.of(f"until {wishes}{more} ({time}), to be bound to node {node}")
 
 
 def waits(claim: JSONObject) -> bool:
@@ -245,21 +261,19 @@ def _dumped(allocation: Any, timestamp: str) -> str:
     """Write an allocation as the API server prints a rejected one: with the names of Go's fields."""
     results = [{_go(name): at(each, name) for name in _RESULT} for each in items(allocation, "devices", "results")]
     config = at(allocation, "devices", "config")
-    terms = [
-        {_go(name): _requirements(term, name) for name in ("matchExpressions", "matchFields")}
-        for term in items(allocation, "nodeSelector", "nodeSelectorTerms")
-    ]
+    terms: list[JSONObject] = []
+    for term in items(allocation, "nodeSelector", "nodeSelectorTerms"):
+        terms.append({})
+        for name in ("matchExpressions", "matchFields"):
+            found = items(term, name)
+            requirements = [{_go(part): at(each, part) for part in ("key", "operator", "values")} for each in found]
+            terms[-1][_go(name)] = requirements or None
     shown = {
         "Devices": {"Results": results, "Config": config},
         "NodeSelector": {"NodeSelectorTerms": terms} if mapping(allocation, "nodeSelector") else None,
         "AllocationTimestamp": timestamp,
     }
     return json.dumps(shown, separators=(",", ":"))
-
-
-def _requirements(term: JSONObject, name: str) -> list[JSONObject] | None:
-    found = [{_go(key): at(each, key) for key in ("key", "operator", "values")} for each in items(term, name)]
-    return found or None
 
 
 def _go(name: str) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, quantity_text
@@ -143,7 +144,36 @@ Delegated = Callable[[str, Mapping[str, int]], bool]
 _TAINTS_COUNTED_SINCE: Final = 34
 """The release from which a node's taints are not named in the condition."""
 
-UNNAMED: Final = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+
+class Message(str):
+    """The scheduler's message why nodes refuse a pod, and the same as a sentence about them.
+
+    Args:
+        verb: The verb of the sentence, which ends with `what`; and that about a single node, if it is another one.
+    """
+
+    __slots__ = ("_verbs", "_what")
+
+    _verbs: tuple[str, str]
+    _what: str
+
+    def __new__(cls, text: str, verb: str = "", what: str = "", singular: str = "") -> Self:
+        """Make the text."""
+        message = super().__new__(cls, text)
+        message._verbs, message._what = (verb, singular or verb), what
+        return message
+
+    @classmethod
+    def of_nodes(cls, verb: str, what: str, singular: str = "") -> Self:
+        """Return a message that is such a sentence itself."""
+        return cls(f"node(s) {verb} {what}", verb, what, singular)
+
+    def about(self, nodes: str, count: int) -> str:
+        """Return the sentence."""
+        return f"{nodes} {self._verbs[count == 1]} {self._what}"
+
+
+UNNAMED: Final = Message.of_nodes("didn't", "satisfy plugin(s) [NodeAffinity]")
 """The reason of nodes that are not checked, because the node affinity names others."""
 TOO_MANY: Final = "Too many pods"
 CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
@@ -159,6 +189,7 @@ _NANO: Final = 10**9
 _MILLI: Final = 10**6
 
 Port = tuple[str, str, int]
+_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
 
 
 class Refusal(NamedTuple):
@@ -179,8 +210,20 @@ class Refusal(NamedTuple):
     @classmethod
     def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> Refusal:
         """Refuse a pod for a lack of resources, and of room for pods."""
-        reasons = (*([TOO_MANY] if is_full else []), *(f"Insufficient {each}" for each in missing))
-        return cls(reasons, plugin, resolvable, missing)
+        return cls((*([TOO_MANY] if is_full else []), *map(_lack_of, missing)), plugin, resolvable, missing)
+
+
+@lru_cache(maxsize=256)
+def _lack_of(resource: str) -> Message:
+    return Message(f"Insufficient {resource}", "have", f"too little {resource}", "has")
+
+
+_CORDONED: Final = Refusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
+_UNSELECTED: Final = Refusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
+_TAINTED: Final = Refusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_PORTS_TAKEN: Final = Refusal(
+    (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
+)
 
 
 class Demand(NamedTuple):
@@ -247,48 +290,39 @@ class NodeState:
             is_delegated: Tells whether devices must provide a resource, given the node's own.
         """
         if self._is_unschedulable and not demand.tolerations.cover(UNSCHEDULABLE):
-            return Refusal(("node(s) were unschedulable",), CORDON)
+            return _CORDONED
         for taint in self._taints:
             if not demand.tolerations.cover(taint):
-                named = f" {{{taint.key}: {taint.value}}}"
-                which = "(s)" if release >= _TAINTS_COUNTED_SINCE else named
-                return Refusal((f"node(s) had untolerated taint{which}",), TAINTS)
+                if release >= _TAINTS_COUNTED_SINCE:
+                    return _TAINTED
+                return Refusal((Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS)
         if not wants(demand.spec, self.node):
-            return Refusal(("node(s) didn't match Pod's node affinity/selector",), AFFINITY)
-        if any(_conflicts(port, self.ports) for port in demand.ports):
-            return Refusal(("node(s) didn't have free ports for the requested pod ports",), PORTS, resolvable=True)
-        return self._missing(demand, is_delegated)
+            return _UNSELECTED
+        ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
+        if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
+            return _PORTS_TAKEN
+        return self._lacking(demand, is_delegated)
 
-    def _missing(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
-        if not self.allocatable:  # a node written by hand, of unknown size
-            return None
+    def _lacking(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
         missing, resolvable = [], True
         is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
-        for name, wanted in demand.requests.items():
-            if name not in NATIVE and is_delegated(name, self.allocatable):
-                continue
-            allocatable = self.allocatable.get(name, 0)
-            if wanted > allocatable - self.used.get(name, 0):
-                missing.append(name)
-                resolvable = resolvable and wanted <= allocatable
-        if not missing and not is_full:
+        # A node written by hand is of unknown size.
+        for name, wanted in demand.requests.items() if self.allocatable else ():
+            if name in NATIVE or not is_delegated(name, self.allocatable):
+                allocatable = self.allocatable.get(name, 0)
+                if wanted > allocatable - self.used.get(name, 0):
+                    missing.append(name)
+                    resolvable = resolvable and wanted <= allocatable
+        if not self.allocatable or not (missing or is_full):
             return None
         return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
 
 
-def _ports(spec: JSONObject) -> list[Port]:
-    found = []
+def _ports(spec: JSONObject) -> Iterator[Port]:
     for container in (*items(spec, "containers"), *items(spec, "initContainers")):
         for port in items(container, "ports"):
             if wanted := number(port, "hostPort"):
-                address = text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - what no address stands for
-                found.append((address, text(port, "protocol") or "TCP", wanted))
-    return found
-
-
-def _conflicts(port: Port, taken: frozenset[Port]) -> bool:
-    everywhere = "0.0.0.0"  # noqa: S104 - see above
-    return any(port[1:] == other[1:] and (port[0] == other[0] or everywhere in {port[0], other[0]}) for other in taken)
+                yield text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted
 
 
 def amount_text(name: str, amount: int) -> str:
@@ -445,7 +479,13 @@ class Cluster:
         for pod in inventory.running():
             self.namespaces_of_pods.add(namespace_of(pod))
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
-                self._add(pod, self._demand(pod), home)
+                demand = Demand.of(pod)
+                if self.node_allocatable is not None:
+                    uses = claims_of(pod, inventory, groups=False)
+                    if not isinstance(uses, Blocked):
+                        taken = self.node_allocatable.taken(pod, [use.claim for use in uses])
+                        demand = demand.with_more(total(taken))
+                self._add(pod, demand, home)
 
     def _configure(self, settings: Settings) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
@@ -529,14 +569,6 @@ class Cluster:
     def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
         self._placed[namespace_of(pod), name_of(pod)] = node, demand
         self.nodes[node].add(demand)
-
-    def _demand(self, pod: JSONObject) -> Demand:
-        """Return what a pod that runs demands of its node, with what its devices take of it."""
-        demand = Demand.of(pod)
-        uses = claims_of(pod, self.inventory, groups=False) if self.node_allocatable is not None else []
-        if self.node_allocatable is None or isinstance(uses, Blocked):
-            return demand
-        return demand.with_more(total(self.node_allocatable.taken(pod, [use.claim for use in uses])))
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
         """Describe the use of resources of a node: the pod that uses most of each, and the number of others."""

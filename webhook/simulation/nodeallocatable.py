@@ -57,10 +57,10 @@ class NodeAllocatable:
         for claim, results, containers in self.given(pod, claims, made):
             name = full_name_of(claim) if claim else ""
             for result in results:
-                device = self._device(result)
-                if device and any(mapping(device.others, field) for field in (_MAPPINGS, _RESOURCES)):
+                device = self._catalog.find(device_of(result))
+                if device and any(mapping(device.content.others, field) for field in (_MAPPINGS, _RESOURCES)):
                     total = found.setdefault((name, text(result, "request")), Counter())
-                    total.update(_amounts(device, result, containers))
+                    total.update(_amounts(device.content, result, containers))
         return found
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
@@ -97,13 +97,9 @@ class NodeAllocatable:
                     return Fault(f"claim {name}, {words}", claim=name, words=words)
         return NO_FAULT
 
-    def _device(self, result: JSONObject) -> Content | None:
-        device = self._catalog.find(device_of(result))
-        return device.content if device else None
-
     def _fields(self, result: JSONObject) -> JSONObject:
-        device = self._device(result)
-        return device.others if device else {}
+        device = self._catalog.find(device_of(result))
+        return device.content.others if device else {}
 
 
 def total(taken: Mapping[tuple[str, str], Mapping[str, int]]) -> dict[str, int]:

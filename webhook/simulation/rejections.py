@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from webhook.allocation.explain import (
@@ -18,6 +18,7 @@ from webhook.allocation.explain import (
     SELECTOR,
     STEPS,
     TAINT,
+    Conflict,
     Funnel,
     Reason,
     conflict,
@@ -44,6 +45,7 @@ from webhook.simulation.cluster import (
     UNNAMED,
     Cluster,
     Demand,
+    Message,
     NodeState,
     Refusal,
     Taint,
@@ -104,23 +106,21 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     namespace = namespace_of(claim)
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry, pod in consumers(claim, cluster.inventory):
-        name = text(entry, "name")
-        found[_state_of(cluster, namespace, name, pod)].append(name)
+        name, state = text(entry, "name"), ""
+        if (namespace, name) in cluster.copies:
+            state = COPY
+        elif pod is None:
+            state = GONE if namespace in cluster.namespaces_of_pods else ""
+        elif has_ended(pod):
+            state = FINISHED
+        elif at(pod, "metadata", "deletionTimestamp"):
+            state = TERMINATING
+        found[state].append(name)
     if not found and not others:
         return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
-
-
-def _state_of(cluster: Cluster, namespace: str, name: str, pod: JSONObject | None) -> str:
-    if (namespace, name) in cluster.copies:
-        return COPY
-    if pod is None:
-        return GONE if namespace in cluster.namespaces_of_pods else ""
-    if has_ended(pod):
-        return FINISHED
-    return TERMINATING if at(pod, "metadata", "deletionTimestamp") else ""
 
 
 def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
@@ -152,6 +152,7 @@ class Group(NamedTuple):
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
         details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
+        conflict: Why requests cannot be met together, without the devices of each; empty if that is not known.
         taken: The amounts that the pod's devices would take of each node, by resource, if there is too little for them.
     """
 
@@ -161,6 +162,7 @@ class Group(NamedTuple):
     resolvable: bool = False
     details: tuple[str, ...] = ()
     by_devices: bool = False
+    conflict: str = ""
     taken: Mapping[str, int] = {}
 
     @property
@@ -170,23 +172,19 @@ class Group(NamedTuple):
         return next((count * weight for count, weight in counts if count), 0)
 
     def as_json(self) -> JSONObject:
-        """Return it as JSON."""
+        """Return it as JSON; of many nodes, with the names of the first ones and the last one."""
+        nodes = list(self.nodes)
+        if len(nodes) > NAMED_MAX:
+            ordered = sorted(nodes, key=padded)
+            nodes = [*ordered[: NAMED_MAX - 1], ordered[-1]]
         return {
-            "nodes": _some(self.nodes),
+            "nodes": nodes,
             "count": len(self.nodes),
             "reasons": list(self.reasons),
             "byDevices": self.by_devices,
             "details": list(self.details),
             "requests": list(self.requests),
         }
-
-
-def _some(names: Sequence[str]) -> list[str]:
-    """Return the names of nodes; of many the first ones and the last one."""
-    if len(names) <= NAMED_MAX:
-        return list(names)
-    ordered = sorted(names, key=padded)
-    return [*ordered[: NAMED_MAX - 1], ordered[-1]]
 
 
 class _Obstacles:
@@ -201,7 +199,7 @@ class _Obstacles:
         self.elsewhere = 0
         self.held: defaultdict[str, tuple[set[DeviceID], dict[str, None]]] = defaultdict(lambda: (set(), {}))
         """The devices that claims have, and the nodes that could use them."""
-        self._counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+        self.counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         """What is left of counters that are short, and what devices consume, by counter set and counter."""
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
@@ -218,36 +216,26 @@ class _Obstacles:
         }
         counters = [lack for each in reasons for lack in each.lacks if lack.counter_set]
         for each in counters:
-            left, wanted = self._counters[each.counter_set, each.name]
+            left, wanted = self.counters[each.counter_set, each.name]
             left.add(each.left)
             wanted.add(each.wanted)
         self._by_node.add(frozenset((each.counter_set, each.name) for each in counters))
-
-    def held_by(self, cluster: Cluster, *, examined: int) -> list[JSONObject]:
-        """Describe the claims that have devices, the largest first, with their nodes unless these are all examined."""
-        largest = sorted(self.held.items(), key=lambda each: -len(each[1][0]))
-        return [
-            {**holder(cluster, name, len(devices)), "nodes": [] if len(nodes) == examined else list(nodes)}
-            for name, (devices, nodes) in largest
-        ]
-
-    def counters(self) -> list[JSONObject]:
-        """Return the counters that are short, with what is left in pools, and what devices consume."""
-        return [
-            {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
-            for (counter_set, name), (left, consumed) in self._counters.items()
-        ]
 
     @property
     def lacking(self) -> str:
         """The counters that are short, in one line; empty if there are none."""
         by_set: dict[str, dict[tuple[str, str], list[str]]] = {}
-        for (counter_set, name), (left, consumed) in self._counters.items():
+        for (counter_set, name), (left, consumed) in self.counters.items():
             by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
         lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
-        texts = [f"{counter_set} {lacks} {_of_set(alike)}" for counter_set, alike in list(by_set.items())[:_SETS_MAX]]
+        said = []
+        for counter_set, alike in list(by_set.items())[:_SETS_MAX]:
+            texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
+            texts += [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
+            *first, last = texts
+            said.append(f"{counter_set} {lacks} {', '.join(first)}{' and ' if first else ''}{last}")
         more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
-        return "; ".join([*texts, *more])
+        return "; ".join([*said, *more])
 
 
 class _Look(NamedTuple):
@@ -275,7 +263,11 @@ class Explainer:
 
     def unnamed(self, needs: Needs) -> Group:
         """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
-        missing = absent(nodes_named(needs.demand.spec) or (), self._cluster.index)
+        names = [*(nodes_named(needs.demand.spec) or ())]
+        missing = f"its node affinity requires {shortened(names)}, which do not exist"
+        if len(names) == 1:
+            hint = did_you_mean(names[0], self._cluster.index)
+            missing = f"its node affinity requires {names[0]}, which does not exist{hint and f': {hint}'}"
         return Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
     def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
@@ -283,8 +275,16 @@ class Explainer:
         alike: dict[Hashable, list[_Look]] = {}
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
-                look = _Look(node, verdict, verdict.refusal, self._funnels(node, verdict, round_))
-                alike.setdefault(self._key(look, round_.needs), []).append(look)
+                funnels, needs = self._funnels(node, verdict, round_), round_.needs
+                key: Hashable = (
+                    verdict.unavailable,
+                    taints(verdict.refusal, self._cluster.nodes[node], needs.demand),
+                    tuple((request, *each.items()) for request, each in verdict.taken.items()),
+                )
+                if funnels is not None:
+                    key = tuple(each.key for each in funnels), _conflict(funnels, needs)
+                look = _Look(node, verdict, verdict.refusal, funnels)
+                alike.setdefault((verdict.refusal.reasons, key), []).append(look)
         found = [self._group(looks, round_.needs) for looks in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
@@ -310,15 +310,6 @@ class Explainer:
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _key(self, look: _Look, needs: Needs) -> Hashable:
-        """Return a key that is the same for nodes that refuse a pod for the same reasons."""
-        reasons = look.refusal.reasons
-        if look.funnels is not None:
-            return reasons, tuple(each.key for each in look.funnels), _conflict(look.funnels, needs)
-        taken = [(request, *each.items()) for request, each in look.verdict.taken.items()]
-        tainted = taints(look.refusal, self._cluster.nodes[look.node], needs.demand)
-        return reasons, look.verdict.unavailable, tainted, *taken
-
     def _group(self, looks: Sequence[_Look], needs: Needs) -> Group:
         node, verdict, refusal, funnels = looks[0]
         names = tuple(self._cluster.names[each.node] for each in looks)
@@ -332,8 +323,9 @@ class Explainer:
             return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
         requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
-        details += filter(None, [_conflict(funnels, needs)])
-        return Group(names, refusal.reasons, requests, resolvable, tuple(details), by_devices=verdict.by_devices)
+        conflict = _conflict(funnels, needs)
+        details += filter(None, [": ".join(filter(None, conflict))])
+        return Group(names, refusal.reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
     def _details(self, nodes: Sequence[int], verdict: Verdict, refusal: Refusal, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
@@ -363,11 +355,14 @@ class Explainer:
                     found.add(each, reasons)
                     found.blames.update(self._obstacles(funnel, reasons))
                     rivals = each.rivals() if compete or each.together is not None else ()
-                    for reason in (*reasons, *rivals):
-                        for name in reason.holders:
-                            devices, on = found.held[name]
-                            devices |= self._held(name, reason)
-                            on[self._cluster.names[look.node]] = None
+                    for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
+                        devices, on = found.held[name]
+                        on[self._cluster.names[look.node]] = None
+                        if reason.why != COUNTERS:
+                            devices.add(reason.device.id)
+                        else:  # those that draw on the same counters
+                            of_claim = map(device_of, results_of(self._cluster.claim(name)))
+                            devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
@@ -376,6 +371,12 @@ class Explainer:
             because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
+        settings, wishes = self._cluster.settings, []
+        for expression in self._selectors(funnel):
+            parts = parts_of(expression, settings.release, settings.gates)
+            wishes.append(parts.wanted() if parts else expression)
+        wish = " and ".join(wishes)
+        examined = min(len(looks), _LOOKED_AT_MAX)
         return {
             "claim": funnel.claim,
             "request": funnel.request,
@@ -385,28 +386,25 @@ class Explainer:
             "constrained": constrained,
             "constraint": constraint(funnel),
             "together": together and together.devices,
-            "selecting": self._wish(self._selectors(funnel)),
+            "selecting": wish if len(wish) <= _WISH_MAX else "",
             "because": because,
             "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
-            "counters": found.counters(),
+            "counters": [
+                {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
+                for (counter_set, name), (left, consumed) in found.counters.items()
+            ],
             "taints": [
                 {"taints": [each._asdict() for each in sorted(several)], "devices": devices}
                 for several, devices in found.tainted.items()
             ],
             "lacking": {"name": blame.name, "values": values} if blame.name else None,
             "unused": list(found.unused.values()),
-            "allExamined": len(looks) <= _LOOKED_AT_MAX,
-            "heldBy": found.held_by(self._cluster, examined=min(len(looks), _LOOKED_AT_MAX)),
+            "allExamined": len(looks) == examined,
+            "heldBy": [
+                {**holder(self._cluster, name, len(devices)), "nodes": [] if len(on) == examined else list(on)}
+                for name, (devices, on) in sorted(found.held.items(), key=lambda each: -len(each[1][0]))
+            ],
         }
-
-    def _wish(self, expressions: Sequence[str]) -> str:
-        """Describe the selection of a request, if the description is short."""
-        wishes = []
-        for expression in expressions:
-            parts = parts_of(expression, self._cluster.settings.release, self._cluster.settings.gates)
-            wishes.append(parts.wanted() if parts else expression)
-        wish = " and ".join(wishes)
-        return wish if len(wish) <= _WISH_MAX else ""
 
     def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
         """Return the expressions of a request or its class; none for extended resources, whose claim is not stored."""
@@ -438,36 +436,22 @@ class Explainer:
             yield Blame(funnel.together.text)
 
     def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
-        """Describe the obstacle to the use of a device."""
-        if reason.why in {SELECTOR, CLASS}:
-            return self._met(reason, self._selectors(funnel, of_class=reason.why == CLASS))
+        """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
         if reason.why == TAINT:
             return Blame(TAINT)  # one for all taints
-        if not reason.lacks:
-            return Blame(reason.text)
-        lack = reason.lacks[0]
-        # One for all counters that are short, whichever devices consume them.
-        return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
-
-    def _met(self, reason: Reason, expressions: Sequence[str]) -> Blame:
-        """Describe the value of a device that a selector did not accept; the allocator's own words if it is unknown."""
-        settings = self._cluster.settings
-        try:
-            bindings = self._cluster.allocator.selectors.values.of(reason.device.content)
-        except EvaluationError:  # an attribute of a type that the release does not know
-            return Blame(reason.text)
-        for expression in expressions:
-            parts = parts_of(expression, settings.release, settings.gates)
-            if parts is not None and (blamed := parts.blame(bindings)).text:
-                return blamed
+        if reason.lacks:
+            lack = reason.lacks[0]
+            # One for all counters that are short, whichever devices consume them.
+            return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+        settings, values = self._cluster.settings, self._cluster.allocator.selectors.values
+        if reason.why in {SELECTOR, CLASS}:
+            with suppress(EvaluationError):  # an attribute of a type that the release does not know
+                bindings = values.of(reason.device.content)
+                for expression in self._selectors(funnel, of_class=reason.why == CLASS):
+                    parts = parts_of(expression, settings.release, settings.gates)
+                    if parts is not None and (blamed := parts.blame(bindings)).text:
+                        return blamed
         return Blame(reason.text)
-
-    def _held(self, name: str, reason: Reason) -> set[DeviceID]:
-        """Return the devices of a claim that rule out a device: itself, or those that draw on the same counters."""
-        if reason.why != COUNTERS:
-            return {reason.device.id}
-        devices = map(device_of, results_of(self._cluster.claim(name)))
-        return {each for each in devices if each[:2] == reason.device.slice.id}
 
 
 _LOOKED_AT_MAX: Final = 64
@@ -492,21 +476,16 @@ def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:
         return Blame(""), []
     same = max(alike.values(), key=Counter.total)
     ((first, _),) = same.most_common(1)
-    values = sorted({each.met for each in same}, key=_in_order)
+
+    def in_order(value: str) -> tuple[bool, Any, str]:
+        number = readable_quantity(value)
+        return number is None, value if number is None else number, value
+
+    values = sorted({each.met for each in same}, key=in_order)
     if not first.wanted or len(values) == 1:
         return first, values
-    return Blame.of(first.name, _in_short(values), first.wanted), values
-
-
-def _in_order(value: str) -> tuple[bool, Any, str]:
-    number = readable_quantity(value)
-    return number is None, value if number is None else number, value
-
-
-def _in_short(values: Sequence[str]) -> str:
-    if len(values) > _VALUES_MAX:
-        return f"{values[0]} … {values[-1]} ({len(values)} values)"
-    return either(values)
+    short = f"{values[0]} … {values[-1]} ({len(values)} values)" if len(values) > _VALUES_MAX else either(values)
+    return Blame.of(first.name, short, first.wanted), values
 
 
 def _compete(funnels: Sequence[Funnel]) -> bool:
@@ -515,10 +494,10 @@ def _compete(funnels: Sequence[Funnel]) -> bool:
     return all((each.ask.claim, each.ask.place) in met for each in funnels)
 
 
-def _conflict(funnels: Sequence[Funnel], needs: Needs) -> str:
-    """Return why requests that could each be met alone cannot be met together; empty if one cannot be met."""
+def _conflict(funnels: Sequence[Funnel], needs: Needs) -> Conflict:
+    """Return why requests that could each be met alone cannot be met together; nothing if one cannot be met."""
     if len(funnels) < 2 or not _compete(funnels):  # noqa: PLR2004 - it takes two
-        return ""
+        return Conflict()
     names = Counter(each.request for each in funnels)
 
     def title(funnel: Funnel) -> str:
@@ -540,13 +519,6 @@ _SETS_MAX: Final = 3
 """The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
 """The number of amounts of a set that are named, and of counters with the same amounts."""
-
-
-def _of_set(alike: dict[tuple[str, str], list[str]]) -> str:
-    texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
-    more = [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
-    *first, last = [*texts, *more]
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _amounts(names: list[str], left: str, consumed: str) -> str:
@@ -592,15 +564,6 @@ def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iter
     for each in items(terms[0], "matchExpressions") if len(terms) == 1 else ():
         wanted = f"node affinity {requirement(each)}"
         yield from _unselected({"matchExpressions": [each]}, text(each, "key"), wanted, nodes)
-
-
-def absent(names: Collection[str], known: Iterable[str]) -> str:
-    """Describe the nodes that a pod's node affinity names, none of which exists."""
-    if len(names) != 1:
-        return f"its node affinity requires {shortened([*names])}, which do not exist"
-    (name,) = names
-    hint = did_you_mean(name, known)
-    return f"its node affinity requires {name}, which does not exist{hint and f': {hint}'}"
 
 
 def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeState]) -> Iterator[str]:
@@ -652,11 +615,11 @@ RequestKey = tuple[str, str]
 """A claim, and one of its requests or alternatives."""
 
 _PHRASES_MAX: Final = 3
-_INSUFFICIENT: Final = re.compile(r"^Insufficient (.+)$")
-_NODES: Final = "node(s)"
+_LACK: Final = ("lack", "lacks")
+_CANNOT: Final = ("cannot", "cannot")
+"""What several nodes do, and what a single one does."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
-_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 
 
 class Shortfall(NamedTuple):
@@ -706,71 +669,75 @@ def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
     return found
 
 
-def cause(groups: Sequence[JSONObject], error: str) -> str:
+def cause(groups: Sequence[Group]) -> str:
     """State why no node takes a pod.
 
     Args:
         groups: The nodes that refuse it, those with the same reasons together, the closest first.
     """
-    if error:
-        return _ERROR + error
-    by_devices = [each for each in groups if each["byDevices"]]
-    merged = _merged([each for each in groups if not each["byDevices"]])
-    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged]
+    by_devices = [each for each in groups if each.by_devices]
+    merged: dict[Hashable, Group] = {}
+    for each in groups:
+        if not each.by_devices:  # whatever devices they lack besides
+            key = each.reasons, each.details, bool(each.requests)
+            nodes = merged[key].nodes if key in merged else ()
+            merged[key] = each._replace(nodes=(*nodes, *each.nodes))
+    others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged.values()]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
     left = len(phrases) - _PHRASES_MAX
     return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
 
 
-def _merged(groups: Sequence[JSONObject]) -> list[JSONObject]:
-    """Merge groups with the same reasons and details, whatever devices they lack besides."""
-    found: dict[tuple[object, ...], JSONObject] = {}
-    for each in groups:
-        key = (*each["reasons"], "", *each["details"], bool(each["requests"]))
-        before = found[key]["count"] if key in found else 0
-        found[key] = {**each, "count": before + each["count"]}
-    return list(found.values())
+def _of_nodes(group: Group, *, is_all: bool) -> str:
+    """State why nodes refuse a pod, its devices aside."""
+    count = len(group.nodes)
+    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
+    if group.reasons == (UNAVAILABLE,) and group.details:
+        return "; ".join(group.details)
+    texts = [each.about(nodes, count) if isinstance(each, Message) else f"{nodes}: {each}" for each in group.reasons]
+    details = f": {'; '.join(group.details)}" if group.details else ""
+    return f"{', '.join(texts)}{details}{', and too few devices' if group.requests else ''}"
 
 
-def _of_devices(groups: Sequence[JSONObject], *, is_all: bool) -> list[str]:
+def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
     """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
-    lacks = [unmet(group["requests"]) for group in groups]
+    lacks = [unmet(group.requests) for group in groups]
     common = set.intersection(*map(set, lacks))
     if common:
-        keys = [key for each in groups[0]["requests"] if (key := key_of(each)) in common]
+        keys = [key for each in groups[0].requests if (key := key_of(each)) in common]
         alternatives = [key for key in keys if whole(key) == whole(keys[0])][:_PHRASES_MAX]
         texts = [_of_request(key, groups, lacks) for key in alternatives]
         if is_all:
             return [f"no node has {', nor '.join(texts)}"]
-        return [f"{_which_lack(sum(each['count'] for each in groups))} {', and '.join(texts)}"]
-    counts: Counter[tuple[Callable[[int], str], str]] = Counter()
+        count = sum(len(each.nodes) for each in groups)
+        return [f"{_counted(count)} {_LACK[count == 1]} {', and '.join(texts)}"]
+    counts: Counter[tuple[tuple[str, str], str]] = Counter()
     for group, short in zip(groups, lacks, strict=True):
-        counts[_of_group(group, short)] += group["count"]
-    return [f"{who(count)} {what}" for (who, what), count in counts.items()]
+        counts[_of_group(group, short)] += len(group.nodes)
+    return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
-def _of_request(key: RequestKey, groups: Sequence[JSONObject], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
+def _of_request(key: RequestKey, groups: Sequence[Group], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
     """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
-    asked = [next(each for each in group["requests"] if key_of(each) == key) for group in groups]
+    asked = [next(each for each in group.requests if key_of(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))
-    counts = [group["count"] for group in groups]
+    counts = [len(group.nodes) for group in groups]
     because = asked[furthest]["because"]
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
     return _lacking(asked[furthest], lacks[furthest][key], where)
 
 
-def _of_group(group: JSONObject, lacks: Mapping[RequestKey, Shortfall]) -> tuple[Callable[[int], str], str]:
-    """Return how a sentence about a group begins, and what its nodes lack for the first request that is not met."""
-    for request in group["requests"]:
+def _of_group(group: Group, lacks: Mapping[RequestKey, Shortfall]) -> tuple[tuple[str, str], str]:
+    """Return the verbs of a sentence about a group, and what its nodes lack for the first request that is not met."""
+    for request in group.requests:
         if short := lacks.get(key_of(request)):
-            return _which_lack, _lacking(request, short)
-    brief = [each.partition(": ")[0] for each in group["details"]]  # without the devices of each request
-    alone = combined(group["requests"])
-    what = f"{group['requests'][0]['for']}: {alone}" if alone else "all requests together"
-    return _which_cannot, ": ".join([f"meet {what}", *brief[:1]])
+            return _LACK, _lacking(request, short)
+    alone = combined(group.requests)
+    what = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
+    return _CANNOT, ": ".join(filter(None, [f"meet {what}", group.conflict]))
 
 
 def key_of(request: JSONObject) -> RequestKey:
@@ -813,33 +780,6 @@ def _lacking(request: JSONObject, short: Shortfall, where: str = "") -> str:
     most = f"at most {short.left}" if short.left else ""
     details = ", ".join(filter(None, (most, why)))
     return f"{article}{what} for {request['for']}" + (f": {details}" if details else "")
-
-
-def _of_nodes(group: JSONObject, *, is_all: bool) -> str:
-    """State why nodes refuse a pod, its devices aside."""
-    count = group["count"]
-    nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
-    if group["reasons"] == [UNAVAILABLE] and group["details"]:
-        return "; ".join(group["details"])
-    texts = [_of_reason(each, nodes) for each in group["reasons"]]
-    details = f": {'; '.join(group['details'])}" if group["details"] else ""
-    return f"{', '.join(texts)}{details}{', and too few devices' if group['requests'] else ''}"
-
-
-def _of_reason(reason: str, nodes: str) -> str:
-    if short := _INSUFFICIENT.match(reason):
-        return f"{nodes} {'has' if nodes.startswith('1 ') else 'have'} too little {short[1]}"
-    if nodes.startswith("1 "):
-        reason = reason.replace(f"{_NODES} were ", f"{_NODES} was ")
-    return reason.replace(_NODES, nodes, 1) if _NODES in reason else f"{nodes}: {reason}"
-
-
-def _which_lack(count: int) -> str:
-    return f"{_counted(count)} {'lacks' if count == 1 else 'lack'}"
-
-
-def _which_cannot(count: int) -> str:
-    return f"{_counted(count)} cannot"
 
 
 def _counted(count: int) -> str:

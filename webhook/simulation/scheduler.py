@@ -11,8 +11,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation import Attempt, Failure, Result
 from webhook.allocation.selecting import NO_FAULT, Fault
@@ -114,6 +115,7 @@ class Round:
             else:
                 self._pending.append(each)
         self._extended = frozenset(name for name in needs.demand.requests if cluster.extended.provides(name))
+        self._is_delegated = partial(cluster.extended.is_delegated, requests=needs.demand.requests)
 
     def delegated(self, node: int) -> frozenset[str]:
         """Return the extended resources that devices must provide on a node."""
@@ -121,9 +123,6 @@ class Round:
             return self._extended
         allocatable = self.cluster.nodes[node].allocatable
         return self.cluster.extended.requested(self._extended, allocatable, with_claims=bool(self.needs.claims))
-
-    def _is_delegated(self, name: str, allocatable: Mapping[str, int]) -> bool:
-        return self.cluster.extended.is_delegated(name, allocatable, self.needs.demand.requests)
 
     def on(self, node: int) -> _Asked:
         """Return the claims of the pod that need devices on a node."""
@@ -154,14 +153,21 @@ class Round:
     def filter_devices(self, node: int) -> Verdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
-        unavailable = self._unavailable(state.node)
+        waits, now = self.cluster.waits, self.cluster.now
+        unavailable = tuple(
+            index
+            for index, selector, claim in self._allocated
+            if (selector and not selects(selector, state.node)) or (waits and is_unavailable(claim, now))
+        )
         result = self.result_on(node)
         if result is not None and result.timed_out:
             said = isinstance(result, Failure) and result.error
             error = said or Fault(_TIMED_OUT.format(state.name))
             return Verdict(Refusal((error,)), error=error, by_devices=True)
         if isinstance(result, Failure):
-            return _failure(result)
+            reason: str = result.error or "cannot allocate all claims"
+            error = result.error if result.error and result.scope == "abort" else NO_FAULT
+            return Verdict(Refusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
         if unavailable:
             return Verdict(Refusal((UNAVAILABLE,)), unavailable=unavailable)
         if shortage := self._shortage(node, result):
@@ -169,15 +175,6 @@ class Round:
         if result is None:
             return Verdict()
         return Verdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
-
-    def _unavailable(self, node: JSONObject) -> tuple[int, ...]:
-        """Return the claims whose devices the node cannot use, or that have failed."""
-        return tuple(
-            index
-            for index, selector, claim in self._allocated
-            if (selector and not selects(selector, node))
-            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
-        )
 
     def taken(self, result: Result | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""
@@ -205,13 +202,6 @@ class Round:
             if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
         ]
         return Verdict(Refusal.for_lack(*missing), taken=taken) if missing else None
-
-
-def _failure(failure: Failure) -> Verdict:
-    error, reason = failure.error or NO_FAULT, failure.error or "cannot allocate all claims"
-    ends_all = failure.scope == "abort"
-    uncertain = _uncertainty(failure)
-    return Verdict(Refusal((reason,)), error if ends_all else NO_FAULT, by_devices=True, uncertain=uncertain)
 
 
 def _uncertainty(result: Result | Failure) -> str:
@@ -423,7 +413,7 @@ class Scheduler:
     def _waiting(self, placement: Placement, claims: Iterable[JSONObject], node: str) -> Placement:
         """Return the placement of a pod that waits for devices of claims."""
         awaited = self._awaited(claims)
-        return placement._replace(reason=binding.waiting(awaited, node), awaited=awaited)
+        return placement._replace(reason=binding.Waiting.to_be_bound(awaited, node), awaited=awaited)
 
     def _with_prospect(self, placement: Placement, held: Sequence[binding.Awaited]) -> Placement:
         """Say what becomes of a waiting pod whose claims held devices that were not ready.
@@ -441,9 +431,10 @@ class Scheduler:
             return placement._replace(notes=(*placement.notes, f"{said}: {back}, with another device"))
         only = "it is the only one" if len(again) == 1 else "they are the only ones"
         is_only = self._suits_no_other(placement, places)
-        if not troubled:
+        if not troubled and isinstance(placement.reason, binding.Waiting):
             more = f"; {only}, so it gets {', '.join(again)} again" if is_only else ""
-            return placement._replace(reason=f"{placement.reason}; {binding.LATE}: {back}{more}")
+            waiting = binding.Waiting.of(f"{placement.reason.what}; {binding.LATE}: {back}{more}")
+            return placement._replace(reason=waiting)
         because = f"{only}, so it gets" if is_only else "it gets"
         reason = f"{said}: {back}; {because} {', '.join(again)} again"
         placement = placement._replace(reason=reason, awaited=tuple(troubled))
@@ -513,7 +504,13 @@ class Scheduler:
             return early, False
         verdicts, round_ = self.filter(pod, uses)
         left = round_.needs.leftover
-        if left is not None and self._is_being_bound(pod, left):
+        if (
+            left is not None
+            and cluster.waits
+            and _consumer(pod).has(left)
+            and binding.waits(left)
+            and not binding.is_unavailable(left, cluster.now)
+        ):  # it only waits for the devices of its claim for extended resources
             selector = mapping(allocation_of(left), "nodeSelector")
             home = next((each.name for each in cluster.nodes if not selector or selects(selector, each.node)), "")
             return self._waiting(Placement(pod, None, None, (*claims, left), candidates=(home,)), [left], home), False
@@ -551,12 +548,6 @@ class Scheduler:
             condition = _unavailable(reason, nodes, nodes, NOTHING_TO_DEALLOCATE, pod)
             return Placement(pod, None, condition, claims, reason=reason)
         return None
-
-    def _is_being_bound(self, pod: JSONObject, claim: JSONObject) -> bool:
-        """Tell whether a pod only waits for the devices of its claim for extended resources."""
-        if not self.cluster.waits or not _consumer(pod).has(claim):
-            return False
-        return binding.waits(claim) and not binding.is_unavailable(claim, self.cluster.now)
 
     def _unusable(self, claims: Sequence[JSONObject]) -> Iterator[str]:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
@@ -785,7 +776,10 @@ def fit(
     """
     nodes: Counter[str] = Counter()
     for number in range(MOST):
-        copy = _copy(pod, number)
+        metadata: JSONObject = {**pod["metadata"], "name": f"{name_of(pod)}-{number}"}
+        metadata.pop("uid", None)
+        spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+        copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
         scheduler.cluster.copies.add((namespace_of(copy), name_of(copy)))
         try:
             placement = scheduler.schedule(copy)
@@ -808,10 +802,3 @@ def shared(pod: JSONObject) -> str:
         return ""
     claims = ", ".join(f"{namespace_of(pod)}/{name}" for name in names)
     return f"all these pods share claim {claims}: with a ResourceClaimTemplate, each has its own"
-
-
-def _copy(pod: JSONObject, number: int) -> JSONObject:
-    metadata: dict[str, Any] = {**pod["metadata"], "name": f"{name_of(pod)}-{number}"}
-    metadata.pop("uid", None)
-    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
-    return {**pod, "metadata": metadata, "spec": spec, "status": {}}

@@ -31,6 +31,7 @@ from webhook.report.model import Report
 from webhook.spelling import did_you_mean
 from webhook.suppression import baseline
 from webhook.suppression.baseline import Known
+from webhook.usage import UsageError
 
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""
@@ -39,18 +40,6 @@ _MAX: Final = 300
 """The most characters of a name: policies' names have at most 253."""
 _LONGEST: Final = 100
 """The most characters of a name that is shown, and for which suggestions are made."""
-
-
-class UnknownRuleError(ValueError):
-    """A rule does not exist.
-
-    Args:
-        hint: A suggestion of the intended one.
-    """
-
-    def __init__(self, name: str, hint: str) -> None:
-        self.name, self.hint = name[:_LONGEST], hint
-        super().__init__(f"unknown rule {self.name}; {hint}")
 
 
 def names_in(text: str) -> list[str]:
@@ -68,22 +57,12 @@ def is_known(name: str) -> bool:
     return name.startswith(POLICY) or (has_match if _MAGIC.intersection(name) else is_rule)(name)
 
 
-def suggestion(name: str) -> str:
-    """Suggest the intended rule for an unknown name."""
+def unknown(name: str) -> tuple[str, str]:
+    """Say that a name is unknown, and suggest the intended rule."""
     from webhook.explain.names import rule_names  # needed for mistakes only
 
-    return did_you_mean(name, rule_names() if len(name) <= _LONGEST else (), "`draguard explain` lists the rules")
-
-
-def check(names: Iterable[str]) -> None:
-    """Check names.
-
-    Raises:
-        UnknownRuleError: One of them matches no rule.
-    """
-    for name in names:
-        if not is_known(name):
-            raise UnknownRuleError(name, suggestion(name))
+    known = rule_names() if len(name) <= _LONGEST else ()
+    return f"unknown rule {name[:_LONGEST]}", did_you_mean(name, known, "`draguard explain` lists the rules")
 
 
 def called(finding: Finding) -> list[str]:
@@ -165,13 +144,13 @@ def levels(texts: Iterable[str]) -> dict[str, str]:
     """Read texts such as ``unknown-field=warn``, or ``warn`` for all other rules.
 
     Raises:
-        ValueError: A text is malformed.
+        UsageError: A text is malformed.
     """
     stated = {}
     for each in chain.from_iterable(map(names_in, texts)):
         name, _, word = each.rpartition("=")
         if word not in LEVELS or ("=" in each and not name):
-            raise ValueError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error")
+            raise UsageError(f"{each!r}: give RULE=off, RULE=note, RULE=warn or RULE=error", "--level")
         stated[name] = LEVELS[word]
     return stated
 
@@ -380,7 +359,7 @@ class Statements:
         known = [name for name in dict.fromkeys(statement.rules) if is_known(name)]
         for name in statement.rules:
             if name not in known:
-                hint = suggestion(name) if len(self.findings) < _MOST_HINTS else ""
+                hint = unknown(name)[1] if len(self.findings) < _MOST_HINTS else ""
                 self._malformed(where, f"names the unknown rule {name[:_MOST_RULES]}", hint)
         if not known:
             return
@@ -590,7 +569,12 @@ class Suppressions:
         if not gone:
             return
         files = {baseline.relative_file(file, known.directory) for file in report.files}
-        fixed = {each: count for each, count in gone.items() if self.is_whole or self._is_read(each, files)}
+        objects = self._objects
+        fixed = {
+            each: count
+            for each, count in gone.items()
+            if self.is_whole or ((each.kind, each.namespace, each.name) in objects if each.name else each.file in files)
+        }
         report.fixed += [baseline.entry(each, count) for each, count in sorted(fixed.items())]
         if fixed:
             total = sum(fixed.values())
@@ -599,11 +583,6 @@ class Suppressions:
             lines = [f"  {_line(each)}" for each in sorted(fixed)]
             report.remarks += lines[:_SHOWN]
             report.remarks += [f"  and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-
-    def _is_read(self, fingerprint: Fingerprint, files: set[str]) -> bool:
-        if fingerprint.name:
-            return (fingerprint.kind, fingerprint.namespace, fingerprint.name) in self._objects
-        return fingerprint.file in files
 
 
 def _line(fingerprint: Fingerprint) -> str:

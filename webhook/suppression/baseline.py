@@ -16,6 +16,7 @@ from typing import Any, Final
 from webhook.documents import STDIN_NAME
 from webhook.documents.files import open_named
 from webhook.findings import Finding, Fingerprint, Suppression
+from webhook.usage import UsageError
 
 VERSION: Final = 1
 """The version of the format."""
@@ -28,10 +29,7 @@ BASELINE: Final = "baseline"
 REVISION: Final = "revision"
 """The kind of suppression of findings of an earlier revision."""
 _FIELDS: Final = Fingerprint._fields
-
-
-class BaselineError(ValueError):
-    """A baseline cannot be used; the message says why."""
+_EXAMPLE: Final = '{"rule": "unknown-field", "kind": "ResourceClaim", "name": "gpu", "path": "spec.x", "count": 1}'
 
 
 class Known:
@@ -91,46 +89,39 @@ def read(file: str) -> Known:
     """Read a baseline.
 
     Raises:
-        BaselineError: It cannot be read, or is not a baseline.
+        UsageError: It cannot be read, or is not a baseline.
     """
     try:
         with open(file, "rb", opener=open_named) as opened:
             data = opened.read(MAX_BYTES + 1)
     except OSError as error:
         hint = f": `--write-baseline {file}` makes it" if isinstance(error, FileNotFoundError) else ""
-        raise BaselineError(f"{file}: {(error.strerror or str(error)).lower()}{hint}") from error
+        raise UsageError(f"{file}: {(error.strerror or str(error)).lower()}{hint}", "--baseline") from error
     if len(data) > MAX_BYTES:
-        raise BaselineError(f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB")
+        raise UsageError(f"{file}: larger than {MAX_BYTES // (1024 * 1024)} MiB", "--baseline")
     import json  # needed only with a baseline
 
     try:
         loaded = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{file}: not JSON: {error}") from error
+        raise UsageError(f"{file}: not JSON: {error}", "--baseline") from error
     counts = Counter[Fingerprint]()
-    for index, each in enumerate(_entries(loaded, file)):
-        count = each.get("count", 1) if isinstance(each, dict) else None
-        texts = [text for name in _FIELDS if isinstance(text := each.get(name, ""), str)] if count else []
-        if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or not 1 <= count <= _MOST:
-            raise BaselineError(f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}")
-        counts[Fingerprint(*texts)] += count
-    return Known(BASELINE, file, counts, directory_of(file))
-
-
-_EXAMPLE: Final = '{"rule": "unknown-field", "kind": "ResourceClaim", "name": "gpu", "path": "spec.x", "count": 1}'
-
-
-def _entries(loaded: Any, file: str) -> list[Any]:
     version = loaded.get("version") if isinstance(loaded, dict) else None
     if version != VERSION:
         found = "it has none" if version is None else f"it has {version!r}"
-        raise BaselineError(
-            f"{file}: not a baseline of version {VERSION}: {found}; `--write-baseline {file}` writes it anew"
-        )
-    entries = loaded.get("findings")
-    if not isinstance(entries, list):
-        raise BaselineError(f"{file}: findings must be a list")
-    return entries
+        message = f"{file}: not a baseline of version {VERSION}: {found}; `--write-baseline {file}` writes it anew"
+        raise UsageError(message, "--baseline")
+    if not isinstance(entries := loaded.get("findings"), list):
+        raise UsageError(f"{file}: findings must be a list", "--baseline")
+    for index, each in enumerate(entries):
+        count = each.get("count", 1) if isinstance(each, dict) else None
+        texts = [text for name in _FIELDS if isinstance(text := each.get(name, ""), str)] if count else []
+        if len(texts) < len(_FIELDS) or not texts[0] or type(count) is not int or not 1 <= count <= _MOST:
+            raise UsageError(
+                f"{file}: findings[{index}] is not an entry of a baseline, such as {_EXAMPLE}", "--baseline"
+            )
+        counts[Fingerprint(*texts)] += count
+    return Known(BASELINE, file, counts, directory_of(file))
 
 
 def entry(fingerprint: Fingerprint, count: int) -> dict[str, Any]:

@@ -81,31 +81,20 @@ def validate(
                     audit.failure(index, decision)
         for key, value in result.annotations:
             audit.annotate(policy, key, value)
-    return _verdict(session, decisions, refusals, warnings, audit)
-
-
-def _verdict(
-    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
-) -> Verdict:
-    common: dict[str, Any] = {
-        "cost": session.meter.cost,
-        "warnings": tuple(dict.fromkeys(warnings)),
-        "audit_annotations": audit.published(),
-        "decisions": tuple(decisions),
-        "object": session.request.object,
-        "notes": tuple(session.notes),
-    }
-    if not refusals:
-        return Verdict(allowed=True, **common)
-    first = refusals[0]
-    return Verdict(
-        allowed=False,
-        code=code_of(first.reason),
-        reason=first.reason,
-        message=forbidden(session.request, first.refusal),
-        causes=(first.refusal,),
-        **common,
+    verdict = Verdict(
+        allowed=True,
+        cost=session.meter.cost,
+        warnings=tuple(dict.fromkeys(warnings)),
+        audit_annotations=audit.published(),
+        decisions=tuple(decisions),
+        object=session.request.object,
+        notes=tuple(session.notes),
     )
+    if not refusals:
+        return verdict
+    reason, refusal = refusals[0].reason, refusals[0].refusal
+    message = forbidden(session.request, refusal)
+    return verdict._replace(allowed=False, code=code_of(reason), reason=reason, message=message, causes=(refusal,))
 
 
 def _evaluate(session: Session, invocation: Invocation) -> _Result:
