@@ -31,20 +31,8 @@ from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fi
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
-from webhook.cel.types.base import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Type,
-    list_of,
-    parameter,
-)
+from webhook.cel.types import base as types
+from webhook.cel.types.base import BOOL, DYN, INT, STRING, Type, list_of, parameter
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
 
 if TYPE_CHECKING:
@@ -54,22 +42,21 @@ if TYPE_CHECKING:
 _MAX_RANGE: Final = 1_000_000
 """The longest `lists.range`, whose numbers take ten times the memory; in Kubernetes it costs more than is allowed."""
 _LIST: Final = list_of(parameter("T"))
-_COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_COMPARABLE: Final = (INT, types.UINT, types.DOUBLE, BOOL, types.DURATION, types.TIMESTAMP, STRING, types.BYTES)
 _ADDERS: Final = frozenset({int, UInt, float, str, bytes, Duration, Timestamp})
 _TWO_63: Final = 2**63
 _INPUT: Final = "@__sortBy_input__"
 
 
 def _slice(values: list[Value], start: int, end: int) -> list[Value]:
-    if start < 0 or end < 0:
-        msg = f"cannot slice({start}, {end}), negative indexes not supported"
-    elif start > end:
-        msg = f"cannot slice({start}, {end}), start index must be less than or equal to end index"
-    elif len(values) < end:
-        msg = f"cannot slice({start}, {end}), list is length {len(values)}"
-    else:
+    if 0 <= start <= end <= len(values):
         return values[start:end]
-    raise EvaluationError(msg)
+    why = f"list is length {len(values)}"
+    if start > end:
+        why = "start index must be less than or equal to end index"
+    if start < 0 or end < 0:
+        why = "negative indexes not supported"
+    raise EvaluationError(f"cannot slice({start}, {end}), {why}")
 
 
 def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
@@ -185,7 +172,7 @@ def _estimate_flatten(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> Ca
 
 
 def _estimate_comparing(element: Type, position: int = 0) -> Estimate:
-    factor = 2.0 + (costs.STRING_FACTOR if element in {STRING, BYTES} else 0)
+    factor = 2.0 + (costs.STRING_FACTOR if element in {STRING, types.BYTES} else 0)
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         size = size_of(arguments[position])

@@ -334,21 +334,20 @@ _JOINED: Final = 32
 """The number of texts joined for a unit of work."""
 
 
-def _out_of_range(position: int) -> EvaluationError:
-    return EvaluationError(f"index out of range: {position}")
+def _expect(is_in_range: bool, position: int) -> None:  # noqa: FBT001 - the condition itself
+    if not is_in_range:
+        raise EvaluationError(f"index out of range: {position}")
 
 
 def _char_at(text: str, position: int) -> str:
-    if not 0 <= position <= len(text):
-        raise _out_of_range(position)
+    _expect(0 <= position <= len(text), position)
     return text[position : position + 1]
 
 
 def _index_of(text: str, part: str, offset: int = 0) -> int:
     if not part:
         return offset
-    if offset < 0:
-        raise _out_of_range(offset)
+    _expect(offset >= 0, offset)
     return text.find(part, offset)
 
 
@@ -357,8 +356,7 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
         return text.rfind(part)
     if not part:
         return offset
-    if offset < 0:
-        raise _out_of_range(offset)
+    _expect(offset >= 0, offset)
     return -1 if offset >= len(text) else text.rfind(part, 0, offset + len(part))
 
 
@@ -381,15 +379,10 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
-    if end is None:
-        if not 0 <= start <= len(text):
-            raise _out_of_range(start)
-        return text[start:]
-    if start > end:
+    if end is not None and start > end:
         raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
-    for position in (start, end):
-        if not 0 <= position <= len(text):
-            raise _out_of_range(position)
+    for position in (start, len(text) if end is None else end):
+        _expect(0 <= position <= len(text), position)
     return text[start:end]
 
 

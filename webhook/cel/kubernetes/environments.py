@@ -31,8 +31,6 @@ from webhook.release import Release
 
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
-
-
 _ESCAPE: Final = Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, lambda key: key.translate(_ESCAPES))
 _JSON_PATCH_KEYS: Final = Library("kubernetes.jsonpatch", functions=(Function("jsonpatch.escapeKey", _ESCAPE),))
 

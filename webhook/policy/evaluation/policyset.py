@@ -74,16 +74,14 @@ def match(
         return None
     if not _namespace_matches(criteria, request, namespace_labels):
         return None
-    selector = criteria.objects
-    if not selector.is_empty and not any(
-        obj is not None and selector.matches(labels_of(obj)) for obj in (request.object, request.old_object)
-    ):
+    objects = (each for each in (request.object, request.old_object) if each is not None)
+    if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
         return None
     if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
         return None
-    if not criteria.rules:
-        return Matched(request.resource, request.kind)
-    return _first(criteria.rules, request, kinds, is_exact=criteria.is_exact)
+    if criteria.rules:
+        return _first(criteria.rules, request, kinds, is_exact=criteria.is_exact)
+    return Matched(request.resource, request.kind)
 
 
 def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
@@ -164,16 +162,13 @@ def collect_params(
     kind, ref = policy.param_kind, binding.param_ref
     if kind is None or ref is None:
         return [None]
-    if objects.is_namespaced(kind):
-        where = ref.namespace or namespace
-        if not where:
-            raise ConfigurationError(
-                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-            )
-    elif ref.namespace:
+    where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
+    if is_namespaced and not where:
+        raise ConfigurationError(
+            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        )
+    if ref.namespace and not is_namespaced:
         raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-    else:
-        where = ""
     found: list[JSONObject | None] = [*_found(kind, ref, where, objects)]
     if not found and ref.denies_missing:
         raise ConfigurationError(
@@ -191,15 +186,13 @@ def _found(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -
 
 def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
     """Name the object that a binding refers to, and the namespaces that have one of this name."""
+    wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
     if ref.selector is not None:
         wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
-    else:
-        wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
     if not namespace:
         return wanted
-    others = sorted(
-        {text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in _found(kind, ref, "", objects)}
-    )
+    elsewhere = _found(kind, ref, "", objects)
+    others = sorted({text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in elsewhere})
     there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
     return f"{wanted} in the namespace {quoted(namespace)}{there}"
 
@@ -306,7 +299,7 @@ class Plans:
         return found
 
     def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
-        if is_exempt(request):
+        if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
             return
         objects = self._objects
         pair = request.resource.group, request.resource.resource

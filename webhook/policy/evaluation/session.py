@@ -382,8 +382,6 @@ class Session:
         return self._converted("object", self.request.object, kind)
 
     def _converted(self, name: str, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
-        if obj is None:
-            return None
         key = name, kind
         if key not in self._objects:
             self._objects[key] = convert(obj, kind)
