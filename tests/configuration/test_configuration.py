@@ -228,14 +228,14 @@ class TestMistakes:
             ("kubernetesVersion: []", "1:1: unknown key 'kubernetesVersion'; did you mean kubernetesVersions?"),
             ("feature-gates: {}", "1:1: unknown key 'feature-gates'; did you mean featureGates?"),
             ("zzz: 1", "1:1: unknown key 'zzz'; the keys are kubernetesVersions, featureGates, "),
-            ("strict: maybe", "1:1: strict: must be true or false, not a text"),
+            ("strict: maybe", "1:1: strict: must be true or false, not a string"),
             (
                 "\nkubernetesVersions: [1.30]",
-                "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: write it ",
+                "2:22: kubernetesVersions[0]: must be a string, not a number; YAML takes it for a number: write it ",
             ),
             (
                 "kubernetesVersions: [latest]",
-                "1:22: kubernetesVersions[0]: 'latest' is not allowed here: give a text, such as 1.34",
+                "1:22: kubernetesVersions[0]: 'latest' is not allowed here: give a string, such as 1.34",
             ),
             (
                 "kubernetesVersions: 1.34",
@@ -250,7 +250,7 @@ class TestMistakes:
                 "kubernetesVersions: ['1.30']\nfeatureGates:\n  DRAPartitionableDevices: true",
                 "3: featureGates: Kubernetes 1.30 has no feature gate DRAPartitionableDevices; added in 1.33",
             ),
-            ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a text, not a number; "),
+            ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a string, not a number; "),
             (
                 "levels: {unknown-field: of}",
                 '1:10: levels.unknown-field: "of" is not one of off, note, warn, error, audit, warning, ',
@@ -269,7 +269,7 @@ class TestMistakes:
                 "ignores: [{paths: [../a], rules: [required], reason: c}]",
                 "1:12: ignores[0].paths: ../a: a pattern cannot lead out of its directory",
             ),
-            ("exclude: ['']", "1:11: exclude[0]: '' is not allowed here: give a text, such as examples/**"),
+            ("exclude: ['']", "1:11: exclude[0]: '' is not allowed here: give a string, such as examples/**"),
             ("exclude: ['[z-a]']", "1:1: exclude: [z-a]: invalid character class range"),
             ("policies: [../policies]", "1:12: policies[0]: ../policies leads out of "),
             ("policies: [/etc/passwd]", "1:12: policies[0]: /etc/passwd leads out of "),

@@ -48,7 +48,7 @@ def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: s
         ("a: {b: @c}", "YAML takes what begins with @ for something else: put all of it between ' and '"),
         ("\u2013--", "three hyphens separate documents: write ---"),
         ("--", "three hyphens separate documents: write ---"),
-        ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
+        ("x: y: z", 'quote a string that holds ": ", and check the indentation'),
         ("\tdevices: {}", "help: indent with spaces, not tabs\n"),
         ('a:\n- b\n\t- name: "{a"', "help: indent with spaces, not tabs\n"),
         ("a: [b, c", "a ], a comma or a quotation mark is missing before this: the [ of `a: [b, c` is still open\n"),
