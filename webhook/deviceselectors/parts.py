@@ -33,11 +33,11 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     Shared,
+    step_of,
     within,
 )
+from webhook.cel.syntax.ast import reads as paths
 from webhook.cel.syntax.lexer import tokenize
-from webhook.cel.syntax.reads import reads as paths
-from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
