@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard, findings
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
@@ -505,30 +505,7 @@ def advice(obj: dict[str, Any], kubernetes: str = "1.36") -> tuple[str, object]:
     return problem.hint, problem.fix and problem.fix.value
 
 
-@each_row(
-    ("toleration", "hint"),
-    [
-        (
-            {"key": "a", "operator": "Exists", "value": "b"},
-            "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
-        ),
-        (
-            {"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5},
-            "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
-        ),
-        (
-            {"effect": "NoSchedule"},
-            "add the key of the taint, or write operator: Exists without a value for all taints",
-        ),
-        (
-            {"key": "a=b:NoSchedule"},
-            "each part is a field of its own: key: a, operator: Equal, value: b, effect: NoSchedule",
-        ),
-        ({"key": "a=1"}, 'each part is a field of its own: key: a, operator: Equal, value: "1"'),
-        ({"key": "a:NoSchedule"}, "each part is a field of its own: key: a, operator: Exists, effect: NoSchedule"),
-        ({"key": "not a key"}, ""),
-    ],
-)
+@each_row_beside("toleration", "hint")
 def test_a_toleration_is_fixed_by_its_fields(toleration: dict[str, Any], hint: str) -> None:
     assert advice(pod(tolerations=[toleration])) == (hint, None)
 
