@@ -4,30 +4,9 @@ from tests.command import draguard, findings
 from tests.rows import each_row, each_row_beside
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
-BELOW = "write it on the line below `expression: |`, indented"
 
 
-@each_row(
-    ("written", "help_"),
-    [
-        ('"a" == device.driver', f'what begins with " for a text that ends at the next ": {BELOW}'),
-        ("'device.driver == 'a''", f"what begins with ' for a text that ends at the next ': {BELOW}"),
-        ('"device.driver == "a""', f'what begins with " for a text that ends at the next ": {BELOW}'),
-        ('["a"].exists(x, x == device.driver)', f"what begins with [ for a list: {BELOW}"),
-        ('{"a": 1}[device.driver] == 1', f"what begins with {{ for a map: {BELOW}"),
-        ('device.driver == "a" ? true : false', f'YAML takes ": " for the end of a key: {BELOW}'),
-        ('device.driver == "a: b"', f'YAML takes ": " for the end of a key: {BELOW}'),
-        ("`device`.driver", f"what begins with ` for something else: {BELOW}"),
-        ("* 2", f"what begins with * for an alias: {BELOW}"),
-        ('device.driver == "a #b"', f"YAML takes what follows # for a comment: {BELOW}"),
-        ('| device.driver == "a"', "a text begins on the line below | or >, indented"),
-        ("- device.driver", "a list begins on the line below its key"),
-        ('|\n      device.driver == "a"', "give the key a colon, and indent what goes on from the line before"),
-        (r'"device.driver.matches(\"a\.b\")"', "in double quotes a backslash is written twice; or use single quotes"),
-        ('!(device.driver == "a")', "quote the expression: YAML takes a leading ! for a tag"),
-        ("!device.allowMultipleAllocations", "quote the expression: YAML takes a leading ! for a tag"),
-    ],
-)
+@each_row_beside("written", "help_")
 def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: str) -> None:
     done = draguard("validate", "-", stdin=f"{CLASS}      expression: {written}\n".encode())
     assert done.code == 1
