@@ -520,7 +520,7 @@ class TestRules:
             ([1], r"rules\[0\]: must be a map"),
             ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
             ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
-            ([{"rule": 1}], r"rules\[0\]\.rule: must be a text"),
+            ([{"rule": 1}], r"rules\[0\]\.rule: must be a string"),
             ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
             ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
             ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
