@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, ProgramError
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CompileError, CostLimitExceededError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cel.kubernetes.environments import environment
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
 from webhook.cel.types.values import Optional
 from webhook.issues import Issue
@@ -179,6 +181,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
         ("[dyn(ip('1.2.3.4'))] == [1]", True),
         ("[[dyn(ip('1.2.3.4'))]] != [[1]]", False),
         ("{'a': dyn(ip('1.2.3.4'))} == {'a': 1}", True),
+        ("{'a': ip('1.2.3.4')} == {'b': ip('1.2.3.4')}", False),
         ("[optional.of(dyn(ip('1.2.3.4')))] == [optional.of(1)]", True),
         ("optional.of(dyn(ip('1.2.3.4'))) == optional.of(1)", NO_OVERLOAD),
         ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False),

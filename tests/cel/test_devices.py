@@ -2,7 +2,7 @@ import pytest
 
 from tests.rows import each_row, each_row_beside
 from webhook.api.dra.selectors import cel_selector
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.devices import (
     CONSUMABLE_CAPACITY,
     LIST_ATTRIBUTES,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import NEWEST, outcome
 from tests.rows import each_row, each_row_beside
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import net, semver
 from webhook.cel.kubernetes import url as gourl
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User

@@ -15,8 +15,7 @@ from tests.reviews import recorded
 from tests.rows import each_row_beside
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
-from webhook.policy.evaluation.plan import match
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load

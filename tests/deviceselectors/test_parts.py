@@ -10,7 +10,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.devices import Selector, compile_selector
 from webhook.cel.kubernetes.quantity import parse
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.reads import reads as paths
+from webhook.cel.syntax.ast import reads as paths
 from webhook.deviceselectors import witnesses
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
 from webhook.deviceselectors.parts import Parts, _kept, parts_of

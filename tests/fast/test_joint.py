@@ -8,8 +8,10 @@ from tests.cel import EXTENSIONS
 from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
 from tests.rows import each_row, each_row_beside
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
-from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Meter, Program
+from webhook.cel.environment import Environment, Program
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import with_variables
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN, struct
 from webhook.fast.joint import Joint, JointGenerator
 

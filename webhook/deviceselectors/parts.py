@@ -25,9 +25,9 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     Shared,
+    step_of,
     within,
 )
-from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property

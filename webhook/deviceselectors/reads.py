@@ -15,8 +15,8 @@ from typing import Final
 
 from webhook.cel.errors import Issues
 from webhook.cel.syntax.ast import Call, Expression, Ident, Literal, Select, within
+from webhook.cel.syntax.ast import reads as paths
 from webhook.cel.syntax.lexer import tokenize
-from webhook.cel.syntax.reads import reads as paths
 from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Read, field_of, holder_of, parts_of, read_of
 from webhook.objects import JSONObject, text
 from webhook.problem import Advice, Fix

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select
-from webhook.cel.syntax.reads import reads
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, read_of
 from webhook.formats import parse_quantity

@@ -15,7 +15,7 @@ from webhook.problem import Fix, Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel import Environment
+    from webhook.cel.environment import Environment
     from webhook.structural.rules import Rule
 
     Steps = tuple[str | int, ...]
@@ -225,7 +225,7 @@ def _environment() -> Environment:
     from webhook.api.dra.deviceclass import DeviceClass
     from webhook.api.dra.devicerequest import ExactDeviceRequest, Named
     from webhook.api.dra.resourceclaim import ResourceClaimSpec
-    from webhook.cel import Library, StructType
+    from webhook.cel.checker.declarations import Library, StructType
     from webhook.cel.kubernetes.environments import environment
     from webhook.cel.types import base as types
     from webhook.policy.tools.typecheck import EVALUATED, Declaration

@@ -16,8 +16,7 @@ from webhook.engine.offline import evaluate
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
-from webhook.policy.evaluation.plan import Hook, match
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of

@@ -12,7 +12,8 @@ from webhook.cel.types.base import Type
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from webhook.cel import CompileError, Environment
+    from webhook.cel.environment import Environment
+    from webhook.cel.errors import CompileError
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
 _INSTEAD: Final = {
