@@ -66,7 +66,7 @@ _VALUES: Mapping[str, Callable[[], Values]] = {
 }
 
 
-_HELP = Option("-h --help", about="show this help message and exit")
+_HELP = Option("-h --help", "show this help message and exit")
 
 Called = tuple[tuple[str, ...], Command]
 """A command, and the words that call it behind the program's name."""
