@@ -153,7 +153,6 @@ class _Version(argparse.Action):
 
 _SYNONYMS: Final = dict.fromkeys(("check", "lint", "verify"), "validate")
 """The names of a command in other tools."""
-_REQUIRED: Final = "the following arguments are required: "
 _HABITS: Final = {
     "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
     "verbose": "--output junit lists every object that was judged",
@@ -223,7 +222,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and an error, and exit; of a command or name that is missing, list those that there are."""
-        if message.startswith(_REQUIRED):
+        if message.startswith("the following arguments are required: "):
             choices = next((each.choices for each in self._actions if each.required and each.choices), ())
             message += f" (choose from {', '.join(map(str, choices))})" if choices else ""
         super().error(message)

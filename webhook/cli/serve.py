@@ -74,10 +74,7 @@ def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:
 
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server connects from outside
-LOCAL = "localhost"
 _LONGEST_DELAY = 3600
-_CERTIFICATE = "certs/tls.crt"
-_KEY = "certs/tls.key"
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +108,7 @@ def _serve(arguments: Namespace) -> int:
     def review(body: bytes, call: admission.Call) -> admission.Answer:
         return admission.answer(body, call, answering.value)
 
-    host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
+    host = arguments.host or ("localhost" if arguments.dev else ALL_ADDRESSES)
     server.open_many_files()
     try:
         with ExitStack() as stack:
@@ -245,7 +242,7 @@ def _clients(arguments: Namespace) -> server.Clients | None:
 
 
 def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
-    certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
+    certificate, key = Path(arguments.tls_cert or "certs/tls.crt"), Path(arguments.tls_key or "certs/tls.key")
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
     found = server.Certificate(certificate, key, clients=clients)

@@ -23,7 +23,6 @@ from webhook.problem import value_at
 _MOST_ROUNDS: Final = 12
 """Each round makes edits that do not overlap; moved parts are edited in the next."""
 _TYPE: Final = ("apiVersion", "kind")
-_SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
 
 
 def with_objects(
@@ -203,7 +202,7 @@ class _Round:
             raise UnableError
         if isinstance(value, str) and before[0] == "'" and value.isprintable():
             return "'" + value.replace("'", "''") + "'"
-        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or _SPECIAL_IN_FLOW & set(value))):
+        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or frozenset(",[]{}?:#") & set(value))):
             return json.dumps(value, ensure_ascii=False)
         text = block_text(tree, value, 0)
         if "\n" in text:

@@ -568,7 +568,6 @@ def _kind(api_version: str, kind: str) -> str:
     return kind if api_version == "v1" else f"{kind} of {api_version}"
 
 
-_NOT_SAID: Final = "-"
 _PRODUCT: Final = "Kubernetes"
 _CLAUSE: Final = "; "
 """What separates the clauses of a hint."""
@@ -637,7 +636,7 @@ def _split(clause: str, release: str) -> tuple[str, str]:
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
     """Return the level of a finding in each release, ``-`` where it is not found."""
     by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
-    return [finding.problem.level if column in by else _NOT_SAID for column in columns]
+    return [finding.problem.level if column in by else "-" for column in columns]
 
 
 def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:

@@ -58,10 +58,6 @@ CHOSEN: Final = (*_WORKLOADS, *CLAIMS)
 """The kinds of objects that can be asked about as pods are."""
 SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod", *CHOSEN)
 """The kinds of objects that can be changed."""
-_FIXED: Final = ("Pod", "Job")
-"""The kinds of objects whose pod spec or template is immutable."""
-_PLAIN: Final = ("Pod", *CLAIMS)
-"""The kinds of objects that can be created anew from their manifests."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
 _STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
 """What manifests keep of an object's metadata, and of its status."""
@@ -284,7 +280,7 @@ class Snapshot:
 
     def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], name: str) -> Change:
         """Return a change of an object, with the commands that make it."""
-        if text(before, "kind") in _FIXED or self._refused(after, before):
+        if text(before, "kind") in ("Pod", "Job") or self._refused(after, before):
             return Change("", "", f"{name} is created anew", self._anew(before, after))
         namespace = text(before, "metadata", "namespace")
         where = f"{text(before, 'kind').lower()} {quote(name_of(before))}{f' -n {quote(namespace)}' * bool(namespace)}"
@@ -307,7 +303,7 @@ class Snapshot:
     def _anew(self, before: JSONObject, after: JSONObject) -> str:
         """Return the commands that delete an object and create it anew; empty if its controller does that."""
         kind, metadata = text(before, "kind"), mapping(before, "metadata")
-        if kind not in _PLAIN or items(metadata, "ownerReferences"):
+        if kind not in ("Pod", *CLAIMS) or items(metadata, "ownerReferences"):
             return ""
         name, namespace = name_of(before), namespace_of(before)
         kept = {key: value for key, value in mapping(after, "metadata").items() if key != "uid"}
