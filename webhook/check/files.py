@@ -626,11 +626,7 @@ def _old_state(
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        UsageError: Two options exclude each other, or one needs another.
-    """
+    """Refuse options that do not go together."""
     message = ""
     inputs = {"the manifests": paths, "their --old state": arguments.old, "the objects of --cluster": arguments.cluster}
     if arguments.subresource and not (arguments.old or arguments.against):

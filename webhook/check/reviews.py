@@ -57,11 +57,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
 
 
 def _check_policies(named: Collection[str], known: Collection[str]) -> None:
-    """Check the names of policies that have a mode of their own.
-
-    Raises:
-        UsageError: A policy does not exist.
-    """
+    """Check the names of policies that have a mode of their own."""
     for name in named:
         if name not in known:
             raise UsageError(f"policy {name} not found in --policies{_suggestion(name, known)}", "--enforce")

@@ -47,11 +47,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _form(arguments: Namespace) -> str:
-    """Return the form of the settings that the command line requests; variables mean that of reports.
-
-    Raises:
-        UsageError: There is no such form of settings.
-    """
+    """Return the form of the settings that the command line requests; variables mean that of reports."""
     if arguments.settings.sources.get("output") != COMMAND_LINE:
         return "text"
     *others, output = arguments.output

@@ -118,11 +118,7 @@ def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
 
 
 def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
-    """Check that what devices are chosen by is there.
-
-    Raises:
-        UsageError: It is not.
-    """
+    """Check that what devices are chosen by is there."""
     known: dict[str, tuple[str | None, set[str]]] = {
         "--class": (arguments.device_class, set(map(name_of, cluster.all("DeviceClass")))),
         "--node": (arguments.node, {*map(name_of, cluster.all("Node")), *(row.node for row in rows)} - {EVERYWHERE}),

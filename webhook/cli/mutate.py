@@ -101,11 +101,7 @@ def _put_out(
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
-    """Refuse to change what is not a file.
-
-    Raises:
-        UsageError: An input is rendered, or is standard input.
-    """
+    """Refuse to change what is not a file."""
     option = "--write" if arguments.write else "--diff"
     if (arguments.write or arguments.diff) and (rendered := next(filter(is_rendered, paths), "")):
         raise UsageError(

@@ -440,11 +440,7 @@ def setter(arguments: argparse.Namespace, option: str) -> str:
 
 
 def _expect_known(command: Command) -> None:
-    """Refuse a variable that no command knows, and whose name is a typo of one that the command knows.
-
-    Raises:
-        UsageError: There is such a variable.
-    """
+    """Refuse a variable that no command knows, and whose name is a typo of one that the command knows."""
     unknown = {name for name in os.environ if name.startswith(PREFIX)}
     if not unknown:
         return

@@ -79,11 +79,7 @@ def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cl
 
 
 def _check_together(arguments: Namespace) -> None:
-    """Refuse options that do not fit together.
-
-    Raises:
-        UsageError: They do not.
-    """
+    """Refuse options that do not fit together."""
     message = option = ""
     if arguments.every:
         if arguments.every < _SHORTEST:

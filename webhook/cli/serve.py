@@ -168,11 +168,7 @@ def _serve(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> None:
-    """Refuse limits with which nothing could be served, and options that would be silently ignored.
-
-    Raises:
-        UsageError: A limit is too small, two options exclude each other, or one needs another.
-    """
+    """Refuse limits with which nothing could be served, and options that would be silently ignored."""
     has_files, is_managed = arguments.tls_cert or arguments.tls_key, arguments.manage_certificate
     body, connections = arguments.body_limit, arguments.connections_per_address
     complaints = {

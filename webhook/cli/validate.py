@@ -40,11 +40,7 @@ _LONGEST: Final = 200
 
 
 def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
-    """Judge manifests, fix them, and report the remaining findings, or print the changes.
-
-    Raises:
-        UsageError: The options do not fit together, or a file cannot be written.
-    """
+    """Judge manifests, fix them, and report the remaining findings, or print the changes."""
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
     stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else None
@@ -147,11 +143,7 @@ def _fixed(
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:
-    """Refuse input that cannot be fixed.
-
-    Raises:
-        UsageError: An option or a path does not fit ``--fix``.
-    """
+    """Refuse input that cannot be fixed."""
     option = "--diff" if arguments.diff else "--fix"
     message = about = ""
     if arguments.fix and arguments.diff:

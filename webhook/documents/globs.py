@@ -61,11 +61,7 @@ class Globs:
 
 
 def _compiled(patterns: Sequence[str]) -> Any:
-    """Compile patterns with RE2, which takes linear time for any pattern.
-
-    Raises:
-        PatternError: One of them is malformed, or they are too many.
-    """
+    """Compile patterns with RE2, which takes linear time for any pattern."""
     import re2  # type: ignore[import-untyped]  # few have patterns
 
     if sum(map(len, patterns)) > _MOST:
