@@ -130,15 +130,12 @@ class Command:
 
     def __init__(self, about: str, *of: Option | Group | Either, actions: Mapping[str, Command] | None = None) -> None:
         self.about, self.of, self.actions = about, of, actions or {}
-
-    @property
-    def description(self) -> str:
+        self.description = f"{about[0].upper()}{about[1:]}."
         """Its help as a sentence."""
-        return f"{self.about[0].upper()}{self.about[1:]}."
-
-    def options(self) -> list[Option]:
-        """Return its arguments."""
-        return [*_options(self.of)]
+        self.options = [*_options(of)]
+        """Its arguments."""
+        self.reads_variables = CONFIGURED in of or FROM_VARIABLES in of
+        """Whether variables set its options."""
 
     def alternatives(self) -> list[Either]:
         """Return the options of which one may be given."""
@@ -975,15 +972,10 @@ COMMANDS: Final = {
 """The commands, in the order of the help."""
 
 
-def reads_variables(command: Command) -> bool:
-    """Tell whether variables set the options of a command."""
-    return CONFIGURED in command.of or FROM_VARIABLES in command.of
-
-
 def variables() -> set[str]:
     """Return the variables that set an option of any command."""
     commands = (each for command in COMMANDS.values() for each in (command, *command.actions.values()))
-    return {option.variable for each in commands if reads_variables(each) for option in each.options()} - {""}
+    return {option.variable for each in commands if each.reads_variables for option in each.options} - {""}
 
 
 PROGRAM: Final = Command(
