@@ -15,8 +15,7 @@ from webhook.documents.dump import dump
 from webhook.documents.jsontext import decoded
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
-from webhook.edit.edits import Edit, OverlapError, apply
-from webhook.edit.tree import Tree, UnableError, dedented, shifted, tree_of
+from webhook.edit.tree import Edit, OverlapError, Tree, UnableError, apply, dedented, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 

@@ -20,7 +20,7 @@ from webhook.report.model import Report
 from webhook.report.text import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, noted, relative
 
 if TYPE_CHECKING:
-    from webhook.edit.edits import Edit
+    from webhook.edit.tree import Edit
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
