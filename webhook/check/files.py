@@ -14,12 +14,12 @@ from typing import BinaryIO, Final
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
 from webhook.check.cluster import read_cluster, served_by
-from webhook.check.judge import OTHERS, Judge, Judgement
+from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
 from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
-from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
+from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source

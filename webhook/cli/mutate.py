@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
-from webhook.check.target import Namespaces, kubernetes
+from webhook.check.judge import Namespaces
+from webhook.check.target import kubernetes
 from webhook.cli.console import (
     check_changeable,
     code_of,
