@@ -556,7 +556,7 @@ def judged(
         unlooked.join(
             judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
         )
-    report = merged(reports, versions)
+    report = merged(reports, versions) if versions[1:] else first
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
         suppressed.leave_out(
@@ -591,7 +591,8 @@ def _found_before(
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
         judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
-    return [each for each in merged(reports, versions).findings if each.file in reports[0].files]
+    report = merged(reports, versions) if versions[1:] else reports[0]
+    return [each for each in report.findings if each.file in report.files]
 
 
 def _old_state(

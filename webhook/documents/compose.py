@@ -436,8 +436,10 @@ class _Nodes:
         closing = self._map(node) if is_map else self._list(node)
         if node.style:
             node.end = closing.end_mark.index + self._offset
-        elif node.inner:
-            node.end = max(node.inner[-1].end, node.entries[-1].end if node.entries else 0)
+        elif node.entries:
+            node.end = node.entries[-1].end
+        elif node.items:
+            node.end = node.items[-1].end
         return node
 
     def _scalar(self, node: Node, event: Any) -> None:

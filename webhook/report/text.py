@@ -440,7 +440,7 @@ def summary(report: Report) -> str:
     left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
-    levels = Counter(each.problem.level for each in report.findings)
+    levels = Counter([each.problem.level for each in report.findings])
     found = [counted(levels[each], each) for each in (ERROR, WARNING, NOTE) if levels[each]]
     if report.files:
         text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
@@ -573,12 +573,9 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
 
     Args:
         reports: A report for each release.
-        versions: The releases, as given; may be empty for one report.
+        versions: The releases, as given.
     """
-    first = reports[0]
-    if len(reports) == 1:
-        return first
-    columns = [f"1.{release_of(each)}" for each in versions if each]
+    first, columns = reports[0], [f"1.{release_of(each)}" for each in versions if each]
     rows: dict[Finding, dict[str, Finding]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
