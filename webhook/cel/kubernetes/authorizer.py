@@ -95,7 +95,7 @@ def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
     return PathCheck(authorizer, path)
 
 
-def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
+def _account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
     # All releases agree on well-formed names, only the messages differ.
     if dns_subdomain(name, 0):
         raise EvaluationError("Invalid service account name")
@@ -127,9 +127,7 @@ LIBRARY: Final = Library(
     functions=(
         member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
         member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
-        member(
-            "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
-        ),
+        member("serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _account),
         member("resource", "groupcheck_resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
         _narrowing("subresource", "resourcecheck_subresource", "subresource"),
         _narrowing("namespace", "resourcecheck_namespace", "namespace"),

@@ -34,6 +34,7 @@ from webhook.cel.types.values import (
 MAX_ELEMENTS: Final = 1 << 22
 """The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
 _NUMBERS: Final = frozenset({int, UInt, float})
+COMPARABLE: Final = frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),
     "_-_": frozenset({int, UInt, float, Duration, Timestamp}),
@@ -42,15 +43,12 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_%_": frozenset({int, UInt}),
     "-_": frozenset({bool}),
     "size": frozenset({str, bytes, list, dict}),
-    **dict.fromkeys(
-        ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
-    ),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), COMPARABLE),
 }
 RECEIVERS: Final = frozenset({str, Duration, Timestamp})
 """The types to which cel-go delegates calls without an overload (traits.ReceiverType in common/types/types.go)."""
 CONTAINERS: Final = frozenset({list, dict})
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
-COMPARABLE: Final = _OPERANDS["_<_"]
 
 
 def no_such_overload(name: str = "") -> EvaluationError:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import generated_name
@@ -195,9 +196,8 @@ def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
         mounts = any(_has_token(each) for each in items(stored, "volumes"))
     if mounts:
         spec = _with_token(spec)
-    secrets = stored.get("imagePullSecrets") or [
-        {"name": text(each, "name")} for each in items(account, "imagePullSecrets")
-    ]
+    of_account = [{"name": text(each, "name")} for each in items(account, "imagePullSecrets")]
+    secrets = stored.get("imagePullSecrets") or of_account
     if secrets and not spec.get("imagePullSecrets"):
         spec = spec | {"imagePullSecrets": secrets}
     return pod | {"spec": spec}
@@ -272,12 +272,10 @@ def _priority_class(name: str, cluster: ClusterObjects) -> tuple[str, int, str] 
         if found is None and given:
             raise RefusedError(f"no PriorityClass with name {name} was found")
     else:
-        found = min((each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=_value)
+        found = min(
+            (each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=itemgetter(0)
+        )
     return found and (found[1], found[0], text(found[2], "preemptionPolicy") or _PREEMPTS)
-
-
-def _value(found: tuple[int, str, JSONObject]) -> int:
-    return found[0]
 
 
 def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:

@@ -66,13 +66,11 @@ def is_exempt(request: Request) -> bool:
     return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
 
 
-def match(
-    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
-) -> Matched | None:
+def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: NamespaceLabels) -> Matched | None:
     """Return the version in which a policy or binding matches a request; None if it does not match."""
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
         return None
-    if not _namespace_matches(criteria, request, namespace_labels):
+    if not _namespace_matches(criteria, request, labels):
         return None
     objects = (each for each in (request.object, request.old_object) if each is not None)
     if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
@@ -84,7 +82,7 @@ def match(
     return Matched(request.resource, request.kind)
 
 
-def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
+def _namespace_matches(criteria: MatchResources, request: Request, labels: NamespaceLabels) -> bool:
     if criteria.namespaces.is_empty:
         return True
     is_namespace = request.resource.resource == "namespaces"
@@ -92,7 +90,7 @@ def _namespace_matches(criteria: MatchResources, request: Request, namespace_lab
         return True  # cluster-scoped objects are never exempt by a namespace's labels
     if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
         return criteria.namespaces.matches(labels_of(request.object))
-    return criteria.namespaces.matches(namespace_labels(request.namespace))
+    return criteria.namespaces.matches(labels(request.namespace))
 
 
 def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
