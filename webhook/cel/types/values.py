@@ -49,7 +49,23 @@ class UInt(int):
         return f"{int(self)}u"
 
 
-class Timestamp:
+class _Nanos:
+    """A number of nanoseconds."""
+
+    __slots__ = ("nanos",)
+
+    nanos: int
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are of one class, and equal."""
+        return type(other) is type(self) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        """Equal times hash alike, and so do equal spans."""
+        return hash((type(self), self.nanos))
+
+
+class Timestamp(_Nanos):
     """A point in time, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
     Args:
@@ -59,7 +75,7 @@ class Timestamp:
         EvaluationError: The time is outside of these years.
     """
 
-    __slots__ = ("nanos", "offset")
+    __slots__ = ("offset",)
 
     def __init__(self, nanos: int, offset: int = 0) -> None:
         if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
@@ -67,36 +83,20 @@ class Timestamp:
         self.nanos = nanos
         self.offset = offset
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same point in time."""
-        return isinstance(other, Timestamp) and self.nanos == other.nanos
 
-    def __hash__(self) -> int:
-        """Equal times hash alike."""
-        return hash(("timestamp", self.nanos))
-
-
-class Duration:
+class Duration(_Nanos):
     """A span of time in nanoseconds, within 64 bits: about 292 years.
 
     Raises:
         EvaluationError: The span is longer.
     """
 
-    __slots__ = ("nanos",)
+    __slots__ = ()
 
     def __init__(self, nanos: int) -> None:
         if not INT_MIN <= nanos <= INT_MAX:
             raise EvaluationError("duration overflow")
         self.nanos = nanos
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both spans are equal."""
-        return isinstance(other, Duration) and self.nanos == other.nanos
-
-    def __hash__(self) -> int:
-        """Equal spans hash alike."""
-        return hash(("duration", self.nanos))
 
 
 class Optional(Record):

@@ -97,7 +97,7 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
     for rule in rules:
         if _rule_matches(rule, request, request.resource):
             return Matched(request.resource, request.kind)
-    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    equivalents = () if is_exact else kinds.equivalents.get(request.resource, ())
     for rule in rules if equivalents else ():
         for resource in equivalents:
             if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
