@@ -162,7 +162,7 @@ class Comparison:
             self._check_sooner(1 + count // _PER_UNIT)
         for one, other in pairs:
             if type(one) in CONTAINERS:
-                self._parts += 1
+                self._parts += self._meter is not None  # else the work alone limits it
                 if not (self.equal(one, other) if self._parts <= _FEW else self._are_shared_equal(one, other)):
                     return False
             elif other is ABSENT or not equal(one, other, otherwise=True):
