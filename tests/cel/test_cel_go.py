@@ -214,28 +214,7 @@ def test_an_optional_that_a_choice_or_variable_holds_is_made_anew(text: str, val
     assert unwrapped(outcome(text)[0]) == value
 
 
-@each_row(
-    ("text", "cost"),
-    [
-        # interpreter/runtimecost.go: a call that ends early is free; see also interpreter/optimizations.go.
-        ("string(int(s)).find('a')", 3),
-        ("s.charAt(-1).matches('^a.*$')", 2),
-        ("s.charAt(-1).matches(s)", 4),
-        ("s.charAt(-1).format([])", 2),
-        ("i in [3, 4]", 1),
-        ("uint(i) in [3u, 4u]", 2),
-        ("i in [i]", 13),
-        ("has(object.?deep.er)", 2),
-        ("has(object.?deep.n)", 1),
-        ("has(object.?zz.er)", 0),
-        # common/decls/decls.go, Bindings: a call whose overload is chosen at run time takes any number of arguments.
-        ("object.zz.isGreaterThan(object.a)", 2),
-        ("object.zz.indexOf('a') == 1", 3),
-        ("object.a.indexOf(object.zz) == 1", 6),
-        ("object.zz + object.a", 5),
-        ("object.zz.startsWith(object.a)", 5),
-    ],
-)
+@each_row_beside("text", "cost")
 def test_what_evaluations_cost(text: str, cost: int) -> None:
     assert outcome(text)[1] == cost
 

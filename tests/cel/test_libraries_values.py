@@ -191,9 +191,6 @@ def test_no_text_makes_the_parsers_raise_anything_else(text: str) -> None:
             assert str(error)  # noqa: PT017  # both outcomes are right
 
 
-NO_URL = "error: URL parse error during conversion from string: parse "
-
-
 @each_row_beside("expression", "expected")
 def test_urls_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected

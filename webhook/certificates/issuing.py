@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from webhook.records import NamedTuple
+from webhook.usage import UsageError
 
 CLOCK_SKEW = timedelta(minutes=5)
 """How far a certificate's validity is backdated, for verifiers whose clocks are slow."""
@@ -32,7 +33,7 @@ _DNS_NAME = re.compile(
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
-class CertificateError(Exception):
+class CertificateError(UsageError):
     """Certificates cannot be made or read; the message explains the cause, the place and the remedy."""
 
 

@@ -15,13 +15,13 @@ from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
-from webhook.check.judge import Refusals, refusing
+from webhook.check.judge import refusing
 from webhook.check.progress import counting
 from webhook.check.target import feature_gates, kubernetes
 from webhook.documents import Document, Unreadable
 from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
-from webhook.findings import GRAVE, guarded, own_failure, unread
+from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
@@ -56,17 +56,16 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
     Raises:
         UsageError: The name matches no pod or more than one, or no cluster is given.
     """
-    names = [path for path in arguments.paths if _may_be_name(path)]
+    names = []
+    for path in arguments.paths:
+        _, (*namespace, name) = split_kind(path)
+        is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
+        if not (is_file or len(namespace) > 1 or dns_subdomain(name, NEWEST)):
+            names.append(path)
     if names and not arguments.cluster:
-        raise UsageError(f"{names[0]}: no such file; a pod is named together with its cluster: --cluster")
+        raise UsageError(f"{names[0]}: no such file; to ask about a pod in a cluster, give --cluster or --live")
     arguments.paths = [path for path in arguments.paths if path not in names]
     return [pod_of(each, inventory, arguments.namespace) for each in names]
-
-
-def _may_be_name(path: str) -> bool:
-    _, (*namespace, name) = split_kind(path)
-    is_file = os.path.lexists(path) or path.endswith(SUFFIXES)
-    return not (is_file or len(namespace) > 1 or dns_subdomain(name, NEWEST))
 
 
 def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no such file, and ") -> JSONObject:
@@ -89,17 +88,13 @@ def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no
     if len(found) != 1:
         of = f"namespace {namespace}" if namespace else "the cluster"
         what = f"several pods of {of} have this name" if found else f"{absent}{of} has no pod {name}"
-        raise UsageError(f"{given}: {what}: {_hint(same or _probable(namespace, name, known), known)}")
+        by_name = {each.partition("/")[2]: each for each in known}
+        near = nearest(f"{namespace}/{name}", known) if namespace else by_name.get(nearest(name, by_name), "")
+        meant = same or _made("", name, known) or ([near] if near else [])
+        there = f"the cluster has {listed(known)}" if known else "the cluster has no pods"
+        raise UsageError(f"{given}: {what}: {f'did you mean {listed(meant)}?' if meant else there}")
     namespace, _, name = found[0].partition("/")
     return inventory.find("Pod", name, namespace) or {}
-
-
-def _probable(namespace: str, name: str, known: Sequence[str]) -> list[str]:
-    """Return the pods that a name probably means: those that a workload of this name has made, or a similar one."""
-    made = _made("", name, known)
-    by_name = {each.partition("/")[2]: each for each in known}
-    near = nearest(f"{namespace}/{name}", known) if namespace else by_name.get(nearest(name, by_name), "")
-    return made or ([near] if near else [])
 
 
 def _made(namespace: str, name: str, known: Iterable[str]) -> list[str]:
@@ -109,12 +104,6 @@ def _made(namespace: str, name: str, known: Iterable[str]) -> list[str]:
         for each in known
         if each.rpartition("/")[2].startswith(f"{name}-") and each.startswith(f"{namespace}/" if namespace else "")
     ]
-
-
-def _hint(meant: Sequence[str], known: Sequence[str]) -> str:
-    if meant:
-        return f"did you mean {listed(meant)}?"
-    return f"the cluster has {listed(known)}" if known else "the cluster has no pods"
 
 
 class _Given:
@@ -147,16 +136,48 @@ class _Given:
         """The claims that the cluster does not have yet."""
         return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
 
+    def read(
+        self,
+        documents: Iterable[Document | Unreadable],
+        refused: Callable[[Document], list[Finding]],
+        report: Report,
+        namespace: str,
+    ) -> None:
+        """Take manifests.
+
+        Those that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
+        the cluster's objects are as it has stored them.
+        """
+        for document in documents:
+            if isinstance(document, Unreadable):
+                report.findings.append(unread(document))
+            elif isinstance(document.data, dict):
+                with guarded(document, report.findings):
+                    if findings := refused(document):
+                        report.findings += findings
+                        continue
+                    obj = in_namespace(document.data, namespace)
+                    try:
+                        self.add(stored(obj, kubernetes=self._release, feature_gates=self._gates))
+                    except MalformedError as error:
+                        report.findings.append(malformed(error, document, DETAILS))
+
     def add(self, obj: JSONObject) -> None:
         """Take an object; one of the same kind and name is an update.
 
         Raises:
             MalformedError: It cannot be decoded.
         """
-        who = _named(obj)
+        served = find(obj.get("apiVersion"), obj.get("kind"))
+        has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
+        who = f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
         key = (group_of(obj), text(obj, "kind"), namespace_of(obj), name_of(obj))
         if name_of(obj) and (old := self._objects.get(key)) is not None:
-            if refusal := self._refusal(obj, old):
+            refusal = ""
+            if obj != old and text(obj, "apiVersion") == text(old, "apiVersion"):
+                found = review(obj, old, kubernetes=self._release, feature_gates=self._gates).problems
+                refusal = next((f"{each.field}: {each.message}" for each in found if each.level == ERROR), "")
+            if refusal:
                 self.notes.append(
                     f"{who} is given twice, and the first is simulated: the API server refuses the second, {refusal}"
                 )
@@ -170,13 +191,6 @@ class _Given:
             if (pod := sample(each)) is not None:
                 Inventory().take(pod)  # so that findings are located in its template
 
-    def _refusal(self, obj: JSONObject, old: JSONObject) -> str:
-        """Return why the API server refuses an update; empty if it does not."""
-        if obj == old or text(obj, "apiVersion") != text(old, "apiVersion"):
-            return ""
-        found = review(obj, old, kubernetes=self._release, feature_gates=self._gates).problems
-        return next((f"{each.field}: {each.message}" for each in found if each.level == ERROR), "")
-
     def _makers(self, obj: JSONObject, who: str) -> list[JSONObject]:
         """Return the pods and workloads of an object, or add it to the cluster."""
         if is_workload(obj):
@@ -187,28 +201,16 @@ class _Given:
             self.notes += (f"{who}: {each}" for each in notes)
             names = name_of(obj), namespace_of(obj)
             is_new = text(obj, "kind") == CLAIMS[0] and self._inventory.find(CLAIMS[0], *names) is None
-            self._inventory.take(self._with_status(obj))
+            kind, known = text(obj, "kind"), self._inventory
+            if kind in KINDS and "status" not in obj:  # an update does not change it
+                old = known.find(kind, *names) or known.find(kind, names[0]) or {}
+                obj = {**obj, "status": old["status"]} if "status" in old else obj
+            known.take(obj)
             if is_new and not text(obj, "metadata", "uid"):
                 self._created[names[::-1]] = None
         if made and is_suspended(obj):
             self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
         return made
-
-    def _with_status(self, obj: JSONObject) -> JSONObject:
-        """Return an object with the status that it has in the cluster, which an update does not change."""
-        kind = text(obj, "kind")
-        if kind not in KINDS or "status" in obj:
-            return obj
-        name = name_of(obj)
-        old = self._inventory.find(kind, name, namespace_of(obj)) or self._inventory.find(kind, name)
-        return {**obj, "status": old["status"]} if old and "status" in old else obj
-
-
-def _named(obj: JSONObject) -> str:
-    """Return an object's kind and name, with the namespace that is stated, or that its kind has."""
-    served = find(obj.get("apiVersion"), obj.get("kind"))
-    has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
-    return f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
 
 
 _PODS_MAX: Final = 150_000
@@ -306,16 +308,18 @@ def prepare(
     namespace, stated, gates = arguments.namespace or DEFAULT_NAMESPACE, str(settings), dict(settings.stated) or None
     refused = refusing(documents, inventory, stated, gates, namespace)
 
-    def as_stored(obj: JSONObject) -> JSONObject:
-        return stored(in_namespace(obj, namespace), kubernetes=stated, feature_gates=gates)
-
     data = (each.data for each in documents if not isinstance(each, Unreadable) and isinstance(each.data, dict))
     given = _Given(inventory, Templates(in_namespace(each, namespace) for each in data), stated, gates)
-    _read(documents, as_stored, refused, given, report)
+    given.read(documents, refused, report, namespace)
     if report.errors:
         return None
-    if arguments.fit:
-        _check_fit(given.workloads, words.fit)
+    for each in given.workloads if arguments.fit else ():
+        if text(each, "kind") == "DaemonSet":
+            name = f"DaemonSet {full_name_of(each)}"
+            raise UsageError(
+                f"{words.fit} counts copies of one pod, and {name} has one pod on each node: "
+                f"leave {words.fit} out to see them"
+            )
     what_if(arguments, inventory, namespace)
     pods = _pods(given, inventory, arguments, named, words.give)
     if not pods.reported and arguments.fit:
@@ -326,34 +330,6 @@ def prepare(
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     scheduler.cluster.create(given.created)
     return Prepared(scheduler, pods, given.notes)
-
-
-def _read(
-    documents: Iterable[Document | Unreadable],
-    as_stored: Callable[[JSONObject], JSONObject],
-    refused: Refusals,
-    given: _Given,
-    report: Report,
-) -> None:
-    """Read the manifests: take pods and workloads, and add all other objects to the cluster.
-
-    Manifests that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
-    the cluster's objects are as it has stored them.
-    """
-    for document in documents:
-        if isinstance(document, Unreadable):
-            report.findings.append(unread(document))
-            continue
-        if not isinstance(document.data, dict):
-            continue
-        with guarded(document, report.findings):
-            if findings := refused(document):
-                report.findings += findings
-                continue
-            try:
-                given.add(as_stored(document.data))
-            except MalformedError as error:
-                report.findings.append(malformed(error, document, DETAILS))
 
 
 def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
@@ -452,21 +428,6 @@ def answer_all(
     return found
 
 
-def _check_fit(workloads: Iterable[JSONObject], counts: str) -> None:
-    """Refuse to count pods of a workload that has one on each node.
-
-    Raises:
-        UsageError: A workload is a DaemonSet.
-    """
-    for each in workloads:
-        if text(each, "kind") == "DaemonSet":
-            name = f"DaemonSet {full_name_of(each)}"
-            raise UsageError(
-                f"{counts} counts copies of one pod, and {name} has one pod on each node: "
-                f"leave {counts} out to see them"
-            )
-
-
 def fitted(
     scheduler: Scheduler,
     pods: Sequence[JSONObject],
@@ -493,21 +454,13 @@ def fitted(
             answers.append(Answers.brief(placement))
 
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
-        found = fit(scheduler, pods[0], progress, take)
-        last = _explained(scheduler, found.last, limit, page, pods[0]) if found.last else None
-    if last is not None:
-        last["why"]["notes"] += filter(None, [shared(pods[0])])
+        found, last = fit(scheduler, pods[0], progress, take), None
+        if found.last is not None:
+            last = Answers.unfinished(found.last.pod, f"not explained: {limit.passed}")
+            with suppress(DeadlineExceededError):
+                tell = Annotated(scheduler)
+                last = tell.of(found.last)
+                if page is not None:  # a change is one of the pod that is copied
+                    page.add(last, found.last._replace(pod=pods[0]), tell)
+            last["why"]["notes"] += filter(None, [shared(pods[0])])
     return full_name_of(pods[0]), found, last
-
-
-def _explained(
-    scheduler: Scheduler, placement: Placement, limit: Limit, page: Page | None, pod: JSONObject
-) -> JSONObject:
-    """Return the result of the first copy that does not fit, with the reasons for which there is time."""
-    answer = Answers.unfinished(placement.pod, f"not explained: {limit.passed}")
-    with suppress(DeadlineExceededError):
-        tell = Annotated(scheduler)
-        answer = tell.of(placement)
-        if page is not None:
-            page.add(answer, placement._replace(pod=pod), tell)  # a change is one of the pod that is copied
-    return answer

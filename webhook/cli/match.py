@@ -82,19 +82,16 @@ def run(arguments: Namespace) -> int:
         for line in as_text(wrong):
             print(line, file=sys.stderr)
         return UNREAD
-    if names := _unknown_nodes(slices, inventory):
+    named = {text(each, "spec", "nodeName") for each in slices} - {""}
+    if names := sorted(named - {name for _, name in inventory.names("Node")}) if inventory.knows("Node") else []:
         show_lines([f"note: slices name {shortened(names)}, not among the nodes"], sys.stderr)
-    for each in _published_twice(slices):
-        show_lines([each], sys.stderr)
+    show_lines(_published_twice(slices), sys.stderr)
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(catalog, variant)
-    return _match(arguments, [*_expressions(arguments), *_requests(given, inventory)], fleet, not_used)
-
-
-def _unknown_nodes(slices: Iterable[JSONObject], inventory: Inventory) -> list[str]:
-    """Return the nodes that slices name, and that are not among the known ones."""
-    named = {text(each, "spec", "nodeName") for each in slices} - {""}
-    return sorted(named - {name for _, name in inventory.names("Node")}) if inventory.knows("Node") else []
+    about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
+    own = (Query((), [{"cel": {"expression": expression}}]) for expression in arguments.expression)
+    query = [Question({**about, "name": each}, one) for each, one in zip(arguments.expression, own, strict=True)]
+    return _match(arguments, [*query, *_requests(given, inventory)], fleet, not_used)
 
 
 def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
@@ -194,12 +191,6 @@ def _objects(
         if known is not None:
             found.append((document.source, known))
     return found
-
-
-def _expressions(arguments: Namespace) -> Iterator[Question]:
-    for expression in arguments.expression:
-        about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
-        yield Question({**about, "name": expression}, Query((), [{"cel": {"expression": expression}}]))
 
 
 def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> Iterator[Question]:

@@ -368,7 +368,7 @@ def _wrong_type(schema: Schema, value: Any) -> str:
         return ""
     expected: tuple[type, ...]
     if schema.get("x-kubernetes-int-or-string"):
-        expected, wanted = (int, str), "a whole number or a text"
+        expected, wanted = (int, str), "a whole number or a string"
     elif schema.get("type") == QUANTITY:
         if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
             return ""

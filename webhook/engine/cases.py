@@ -86,7 +86,7 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
             raise SuiteError(where / "allowed", "must be true or false")
     with errors.collected():
         if not isinstance(expected.get("message", ""), str):
-            raise SuiteError(where / "message", "must be a text")
+            raise SuiteError(where / "message", "must be a string")
     with errors.collected():
         if "reason" in expected and expected["reason"] not in REASONS:
             raise SuiteError(where / "reason", f"must be one of {', '.join(REASONS)}")

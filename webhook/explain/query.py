@@ -334,8 +334,8 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
             raise
     parts = parts or _of_rules(answer, kubernetes)
     if not parts:
-        what = "neither a name nor an answer of a component that is known, and names no field of a kind"
-        raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
+        what = "is no name, no message of a known component, and no field of a kind"
+        raise UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
     return "\n\n".join(parts)
 
 

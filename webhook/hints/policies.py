@@ -86,7 +86,7 @@ def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
         if each == types.BOOL:
             return "it must say true or false: compare the value with something, or ask whether it is there by has(…)"
         if each == types.STRING:
-            return "string(…) makes a text of a number, a boolean or a time"
+            return "string(…) makes a string of a number, a boolean or a time"
         if each == types.list_of(found):
             return "put it in brackets: […]"
     return ""

@@ -311,7 +311,7 @@ _NO_ISSUE: Final = Issue("")
 def _unquoted(expression: str) -> Advice | None:
     """Suggest quotes for an amount; None if none lacks them."""
     amount = BARE_AMOUNT.search(expression)
-    return _with_fix(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
+    return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression) if amount else None
 
 
 def _with_fix(hint: str, expression: str) -> Advice:

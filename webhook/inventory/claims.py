@@ -81,15 +81,14 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         inventory: The claims and templates; generated claims are added.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
-    namespace = namespace_of(pod)
-    me = Consumer(POD, name_of(pod), uid_of(pod))
+    namespace, pod_name = namespace_of(pod), name_of(pod)
     group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        owner, consumer = pod, me
+        owner, consumer = pod, Consumer(POD, pod_name, uid_of(pod))
         if group is not None and [text(entry, field) for field in fields] in of_group:
             owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
         name, is_owned = _named(entry, owner, inventory)
@@ -102,8 +101,9 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else "")
         if at(claim, "metadata", "deletionTimestamp"):
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
-        if is_owned and (why := _foreign(pod, claim, groups=groups)):
-            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
+        if is_owned and not _is_own(pod, claim, group_name):
+            why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{pod_name} ({why})")
         found.append(Use(text(entry, "name"), claim, consumer))
     return found
 
@@ -207,21 +207,15 @@ def owner_reference(owner: JSONObject) -> JSONObject:
     }
 
 
-def _foreign(pod: JSONObject, claim: JSONObject, *, groups: bool) -> str:
-    """Return why a claim made from a template is not for a pod; empty if the pod or its PodGroup owns it."""
-    group = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
+def _is_own(pod: JSONObject, claim: JSONObject, group: str) -> bool:
+    """Tell whether a claim made from a template is for a pod: the pod or its PodGroup owns it."""
     controller = controller_of(claim)
     uid, name = text(controller, "uid"), text(controller, "name")
     # A pod does not know the uid of its PodGroup.
-    is_group = text(controller, "kind") == "PodGroup" and text(controller, "apiVersion").startswith(_GROUPS)
+    is_group = text(controller, "kind") == "PodGroup" and text(controller, "apiVersion").startswith(f"{_SCHEDULING}/")
     if group and name == group and is_group:
-        return ""
-    if controller and (uid == uid_of(pod) if uid else name == name_of(pod)):
-        return ""
-    return f"neither Pod nor PodGroup {group} is the owner" if group else "Pod is not owner"
-
-
-_GROUPS = "scheduling.k8s.io/"
+        return True
+    return bool(controller) and (uid == uid_of(pod) if uid else name == name_of(pod))
 
 
 def allocation_of(claim: JSONObject | None) -> Any:
@@ -292,25 +286,23 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     Args:
         inventory: Has their classes; None if these do not matter.
     """
-    for name, path, content in _requested(claim):
-        named = text(content, "deviceClassName")
-        yield Request(name, path, content, inventory.find("DeviceClass", named) if inventory else None)
+    path = devices_path(claim or {})
+    for index, each in enumerate(items(claim, *path, "requests")):
+        name, here = text(each, "name"), tuple[str | int, ...]((*path, "requests", index))
+        exactly = mapping(each, "exactly")
+        found: list[tuple[str, tuple[str | int, ...], JSONObject]] = []
+        if exactly:
+            found.append((name, (*here, "exactly"), exactly))
+        for place, alternative in enumerate(items(each, "firstAvailable")):
+            found.append((f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative))
+        for full_name, steps, content in found:
+            class_ = inventory.find("DeviceClass", text(content, "deviceClassName")) if inventory else None
+            yield Request(full_name, steps, content, class_)
 
 
 def devices_of(claim: JSONObject) -> list[str]:
     """Return the devices that a claim is allocated, as driver/pool/device."""
     return ["/".join(device_of(each)) for each in results_of(claim)]
-
-
-def _requested(claim: JSONObject | None) -> Iterator[tuple[str, tuple[str | int, ...], JSONObject]]:
-    path = devices_path(claim or {})
-    for index, each in enumerate(items(claim, *path, "requests")):
-        name = text(each, "name")
-        here: tuple[str | int, ...] = (*path, "requests", index)
-        if exactly := mapping(each, "exactly"):
-            yield name, (*here, "exactly"), exactly
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            yield f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative
 
 
 def shape_of(claim: JSONObject) -> str:

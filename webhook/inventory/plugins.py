@@ -135,7 +135,9 @@ def _written(workload: JSONObject) -> str:
     spec = mapping(workload, "spec", "template", "spec")
     parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
     for each in (*items(spec, "containers"), *items(spec, "initContainers")):
-        parts += [text(each, "name"), _without_host(text(each, "image")), *texts(each, "args"), *texts(each, "command")]
+        host, slash, path = text(each, "image").partition("/")
+        image = path if slash and "." in host else text(each, "image")  # without the registry
+        parts += [text(each, "name"), image, *texts(each, "args"), *texts(each, "command")]
         parts += [text(env, "value") for env in items(each, "env")]
     return "\n".join([*(each for each in parts if isinstance(each, str)), *_own(workload)]).lower()
 
@@ -148,9 +150,3 @@ def _likeness(written: str, driver: str) -> int:
     squeezed = "".join(_WORDS.findall(driver.lower()))
     distinct = sum(len(each) for each in words - _COMMON if each in written) or (len(squeezed) * (squeezed in written))
     return distinct * _DISTINCT + sum(len(each) for each in words & _SORTS if each in written)
-
-
-def _without_host(image: str) -> str:
-    """Return an image without its registry."""
-    host, slash, path = image.partition("/")
-    return path if slash and "." in host else image

@@ -51,7 +51,8 @@ class Quotas:
         """
         if (namespace_of(claim), name_of(claim)) in self._charged or not self._inventory.knows(QUOTA):
             return ""
-        return self._exceeded(namespace_of(claim), self._usage(claim, extended=extended))
+        usage = self._usage(claim, extended=extended)
+        return next((why for _, why in self._refusals(namespace_of(claim), usage)), "")
 
     def refusal_of_pod(self, pod: JSONObject, *, is_alone: bool = False) -> str:
         """Return the API server's reason for refusing a new pod; empty if it accepts the pod.
@@ -61,42 +62,38 @@ class Quotas:
         """
         if not self._inventory.knows(QUOTA):
             return ""
-        return self._exceeded(namespace_of(pod), _usage_of_pod(pod), pod, is_alone=is_alone)
-
-    def _exceeded(
-        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool = False
-    ) -> str:
-        """Return the reason for refusing an object that a quota leaves too little for.
-
-        Args:
-            pod: The object, if it is a pod; only pods are in scopes.
-            is_alone: Whether nothing else uses any of the quota.
-        """
-        return next((why for _, why in self._refusals(namespace, wanted, pod, is_alone=is_alone)), "")
+        refusals = self._refusals(namespace_of(pod), _usage_of_pod(pod), pod, is_alone=is_alone)
+        return next((why for _, why in refusals), "")
 
     def too_small(self, claim: JSONObject, *, extended: bool) -> Iterator[tuple[JSONObject, str]]:
         """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason."""
         return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
 
     def _refusals(
-        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool
+        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool = False
     ) -> Iterator[tuple[JSONObject, str]]:
-        """Yield the quotas that leave too little for an object, each with the reason; arguments as of `_exceeded`."""
+        """Yield the quotas that leave too little for an object, each with the reason.
+
+        Args:
+            pod: The object, if it is a pod; only pods are in scopes.
+            is_alone: Whether nothing else uses any of the quota.
+        """
         more = self._more.get(namespace, Counter())
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
-            if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in _scopes(quota)):
+            scopes: list[JSONObject] = [
+                *({"scopeName": each, "operator": "Exists"} for each in texts(quota, "spec", "scopes")),
+                *items(quota, "spec", "scopeSelector", "matchExpressions"),
+            ]
+            if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in scopes):
                 continue
             hard = mapping(quota, "status", "hard") or mapping(quota, "spec", "hard")
             limit, used = _amounts(hard), _amounts(mapping(quota, "status", "used"))
             used = {key: 0 if is_alone else used.get(key, 0) + more[key] for key in limit}
             over = sorted(key for key in wanted.keys() & limit.keys() if used[key] + wanted[key] > limit[key])
             if over:
-                parts = (
-                    ("requested", {key: _written(key, wanted[key]) for key in over}),
-                    ("used", {key: _written(key, used[key]) for key in over}),
-                    ("limited", {key: hard[key] for key in over}),
-                )
-                said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts)
+                requested, taken = ({key: _written(key, of[key]) for key in over} for of in (wanted, used))
+                parts = {"requested": requested, "used": taken, "limited": hard}
+                said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts.items())
                 yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
     def charge_pod(self, pod: JSONObject) -> None:
@@ -126,18 +123,14 @@ class Quotas:
                 count = _ALL if text(each, "allocationMode") == "All" else number(each, "count") or 1
                 name = text(each, "deviceClassName")
                 most[name] = max(most.get(name, 0), count)
-            for name, count in most.items():
-                total.update(dict.fromkeys(self._keys(name, extended=extended), count))
+            for class_name, count in most.items():
+                keys = [f"{class_name}{QUOTA_SUFFIX}"]
+                if extended:
+                    device_class = self._inventory.find("DeviceClass", class_name)
+                    resource = text(device_class, "spec", "extendedResourceName")
+                    keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]
+                total.update(dict.fromkeys(keys, count))
         return total
-
-    def _keys(self, class_name: str, *, extended: bool) -> Iterator[str]:
-        """Return the keys of quotas that limit the devices of a class."""
-        yield f"{class_name}{QUOTA_SUFFIX}"
-        if extended:
-            yield f"{IMPLICIT_KEY}{class_name}"
-            device_class = self._inventory.find("DeviceClass", class_name) or {}
-            if name := text(device_class, "spec", "extendedResourceName"):
-                yield f"{_REQUESTS}{name}"
 
 
 def class_in(key: str) -> str:
@@ -157,13 +150,6 @@ def _usage_of_pod(pod: JSONObject) -> Counter[str]:
             total[_REQUESTS + name] = amount
     total.update({_LIMITS + name: amount for name, amount in limits(pod).items() if name in NATIVE})
     return total
-
-
-def _scopes(quota: JSONObject) -> Iterator[JSONObject]:
-    """Return the requirements of a quota's scopes."""
-    spec = mapping(quota, "spec")
-    yield from ({"scopeName": each, "operator": "Exists"} for each in texts(spec, "scopes"))
-    yield from items(spec, "scopeSelector", "matchExpressions")
 
 
 def _is_in(scope: JSONObject, pod: JSONObject) -> bool:

@@ -7,7 +7,7 @@ the scheduler makes for extended resources, ``plugins/dynamicresources/extendedd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -141,42 +141,30 @@ class ExtendedResources:
     def __init__(self, classes: Iterable[JSONObject], release: Release = DEFAULT, *, is_on: bool = True) -> None:
         self._is_on = is_on
         self._is_first = release < _CACHED_SINCE
-        self._classes: dict[str, str] = {}
+        self.classes: dict[str, str] = {}
+        """The class that provides each resource."""
         if not is_on:
             return
         if self._is_first:
             for each in classes:
-                name = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
-                self._classes[name] = name_of(each)
+                resource = text(each, "spec", "extendedResourceName") or IMPLICIT_PREFIX + name_of(each)
+                self.classes[resource] = name_of(each)
             return
         ages: dict[str, str] = {}
-        for each in sorted(classes, key=lambda each: (_age(each), name_of(each))):
-            if name := text(each, "spec", "extendedResourceName"):
+        aged = ((text(each, "metadata", "creationTimestamp"), name_of(each), each) for each in classes)
+        for age, name, each in sorted(aged, key=lambda found: found[:2]):
+            if resource := text(each, "spec", "extendedResourceName"):
                 # The newest class has the name; of two of the same age, the first by name, and the other one does not
                 # even get its implicit name (extendedresourcecache.go, updateResourceName2class).
-                if ages.get(name) == _age(each):
+                if ages.get(resource) == age:
                     continue
-                ages[name] = _age(each)
-                self._classes[name] = name_of(each)
-            self._classes[IMPLICIT_PREFIX + name_of(each)] = name_of(each)
-
-    @property
-    def classes(self) -> Mapping[str, str]:
-        """The class that provides each resource."""
-        return self._classes
-
-    @property
-    def names(self) -> Collection[str]:
-        """The resources that classes provide."""
-        return self._classes.keys()
-
-    def class_of(self, resource: str) -> str:
-        """Return the class that provides a resource; empty if none does."""
-        return self._classes.get(resource, "")
+                ages[resource] = age
+                self.classes[resource] = name
+            self.classes[IMPLICIT_PREFIX + name] = name
 
     def has(self, resource: str) -> bool:
         """Tell whether a class provides a resource."""
-        return resource in self._classes
+        return resource in self.classes
 
     def provides(self, resource: str) -> bool:
         """Tell whether a claim is made for a resource of a pod that the node does not have."""
@@ -207,6 +195,25 @@ class ExtendedResources:
 
     def claim_for(self, pod: JSONObject, resources: Collection[str]) -> JSONObject:
         """Make the claim for a pod's extended resources that devices provide, as it is before it is created."""
+        first = items(pod, "spec", "initContainers")
+        containers = [*first, *items(pod, "spec", "containers")]
+        found: list[JSONObject] = []
+        for resource in sorted(resources):
+            lasting: list[JSONObject | None] = [None] * len(containers)
+            passing: list[int] = []
+            for index, container in enumerate(containers):
+                if not self._is_first and index < len(first) and text(container, "restartPolicy") != "Always":
+                    passing.append(index)
+                else:
+                    lasting[index] = self._request(index, container, resource, 0)
+            largest: JSONObject | None = None
+            for index in passing:
+                # Init containers that end may share devices with later containers.
+                reused = sum(each["exactly"]["count"] for each in lasting[index:] if each)
+                own = self._request(index, containers[index], resource, reused)
+                if own and (largest is None or own["exactly"]["count"] > largest["exactly"]["count"]):
+                    largest = own
+            found += [each for each in (largest, *lasting) if each]
         return {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "ResourceClaim",
@@ -217,47 +224,16 @@ class ExtendedResources:
                 "annotations": {ANNOTATION: "true"},
                 "ownerReferences": [owner_reference(pod)],
             },
-            "spec": {"devices": {"requests": self._requests(pod, sorted(resources))}},
+            "spec": {"devices": {"requests": sorted(found, key=lambda each: str(each["name"]))}},
         }
 
-    def _requests(self, pod: JSONObject, resources: Sequence[str]) -> list[JSONObject]:
-        spec = mapping(pod, "spec")
-        first = items(spec, "initContainers")
-        containers = [*first, *items(spec, "containers")]
-        found: list[JSONObject] = []
-        for resource in resources:
-            device_class = self._classes[resource]
-            lasting: list[JSONObject | None] = [None] * len(containers)
-            passing: list[int] = []
-            for index, container in enumerate(containers):
-                if not self._is_first and index < len(first) and text(container, "restartPolicy") != "Always":
-                    passing.append(index)
-                else:
-                    lasting[index] = _request(index, container, resource, device_class, 0)
-            largest: JSONObject | None = None
-            for index in passing:
-                # Init containers that end may share devices with later containers.
-                reused = sum(each["exactly"]["count"] for each in lasting[index:] if each)
-                own = _request(index, containers[index], resource, device_class, reused)
-                if own and (largest is None or own["exactly"]["count"] > largest["exactly"]["count"]):
-                    largest = own
-            found += [each for each in (largest, *lasting) if each]
-        return sorted(found, key=lambda each: str(each["name"]))
-
-
-def _age(device_class: JSONObject) -> str:
-    return text(device_class, "metadata", "creationTimestamp")
-
-
-def _request(index: int, container: JSONObject, resource: str, device_class: str, reused: int) -> JSONObject | None:
-    quantities = container_requests(container)
-    wanted = amounts(quantities).get(resource, 0)
-    if wanted <= reused:
-        return None
-    return {
-        "name": f"container-{index}-request-{sorted(quantities).index(resource)}",
-        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": wanted - reused},
-    }
+    def _request(self, index: int, container: JSONObject, resource: str, reused: int) -> JSONObject | None:
+        quantities = container_requests(container)
+        count = amounts(quantities).get(resource, 0) - reused
+        if count <= 0:
+            return None
+        asks = {"deviceClassName": self.classes[resource], "allocationMode": "ExactCount", "count": count}
+        return {"name": f"container-{index}-request-{sorted(quantities).index(resource)}", "exactly": asks}
 
 
 def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:

@@ -278,7 +278,7 @@ _METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT
 _A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 _COMPARED: Final = {
     "version": f"a version is compared as in {_A_VERSION}",
-    "string": "a text is compared as in .startsWith() or .contains()",
+    "string": "a string is compared as in .startsWith() or .contains()",
     "int": "a number is compared by ==, < or >",
     "bool": "true and false are conditions themselves",
 }

@@ -296,7 +296,7 @@ def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
         return None
     item, written = parts.written(value), parts.written(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
-    hint = f"compare the whole value, as in {written} == {item}, or a part of a text: {written}.contains({item})"
+    hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 

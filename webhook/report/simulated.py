@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Final
 
+from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject, items
@@ -14,7 +15,7 @@ from webhook.report.text import colored, counted
 from webhook.simulation import Settings
 from webhook.simulation.answers import Answers, Overlay
 from webhook.simulation.binding import Waiting
-from webhook.simulation.rejections import combined, key_of, stages_of, unmet, used_by, wanted_of
+from webhook.simulation.rejections import combined, key_of, shortfall_of, stages_of, unmet, used_by, wanted_of
 from webhook.simulation.scheduler import SCHEDULER_ERROR, Fit, Placement
 
 if TYPE_CHECKING:
@@ -90,9 +91,8 @@ class Text:
     def _placed(self, answer: JSONObject) -> Iterator[str]:
         before = "already scheduled on " if _ran_before(answer) else ""
         others = answer["candidateCount"] - 1
-        alike = "" if others < 1 else " (or 1 other node that suits it as well)"
-        if others > 1:
-            alike = f" (or one of {others} other nodes that suit it as well)"
+        several = f"one of {others} other nodes that suit" if others > 1 else "1 other node that suits"
+        alike = f" (or {several} it as well)" if others > 0 else ""
         yield f"{_name(answer)}: {before}{self._in('good', answer['node'])}{alike}"
         yield from _devices(answer)
         yield from self._notes(answer)
@@ -220,24 +220,23 @@ def _group(group: JSONObject) -> Iterator[str]:
 
 def _funnel(request: JSONObject) -> str:
     """Describe the remaining devices of a node after each step, up to the one that leaves too few."""
-    wanted = wanted_of(request)
+    wanted, short = wanted_of(request), shortfall_of(request)
+    last = short.step if short else len(STEPS)
     parts: list[str] = []
     before = None
-    for key, label in stages_of(request):
+    for key, label in islice(stages_of(request), last + 1):
         number = request[key]
         if number != before or key in {"seen", "ofClass"} or (key == "selected" and request["selecting"]):
             parts.append(f"{number} {label}" if label else counted(number, "device"))
         before = number
-        if number < wanted and (key != "seen" or not number):
-            return f"{', '.join(parts)}{_because(request, key)}{_wanted(wanted)}"
-    constrained = request["constrained"]
-    if constrained is not None and constrained < wanted:
-        because = f": {request['because']}" if request["because"] else ""
-        return f"{', '.join(parts)}, {constrained} with {request['constraint']}{because}{_wanted(wanted)}"
-    if request["together"] is not None:
-        together = f"{request['together']} together{_because(request, 'together')}"
-        return f"{', '.join(parts)}, {together}{_wanted(wanted)}"
-    return f"{', '.join(parts)}{_wanted(wanted)}"
+    because = ""
+    if short:
+        step = STEPS[short.step]
+        if step in {"constrained", "together"}:
+            together = f"with {request['constraint']}" if step == "constrained" else "together"
+            parts.append(f"{short.left} {together}")
+        because = _because(request, step)
+    return f"{', '.join(parts)}{because}{f'; {wanted} are wanted' if wanted > 1 else ''}"
 
 
 def _unused(pools: Sequence[JSONObject]) -> str:
@@ -251,33 +250,22 @@ def _unused(pools: Sequence[JSONObject]) -> str:
     return f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
 
 
-def _wanted(wanted: int) -> str:
-    return f"; {wanted} are wanted" if wanted > 1 else ""
-
-
 def _because(request: JSONObject, key: str) -> str:
-    if key == "seen":
-        return "" if request["unused"] else f": {request['because']}"
-    held = _held(request) if key in {"free", "enough", "together"} else ""
+    if key == "seen" and request["unused"]:
+        return ""
+    held = ""
+    if holders := request["heldBy"] if key in {"free", "enough", "together"} else ():
+        named = []
+        for each in holders[:_HOLDERS_MAX]:
+            where = f" on {shortened(each['nodes'])}" if each["nodes"] else ""
+            named.append(f"claim {each['claim']}{where}{used_by(each)}")
+        if others := holders[_HOLDERS_MAX:]:
+            least = "" if request["allExamined"] else "at least "
+            named.append(f"and {least}{counted(len(others), 'other claim')}")
+        held = f"held by {', '.join(named)}"
     because = "" if held and key == "free" else request["because"]
     reasons = ", ".join(filter(None, (because, held)))
-    return f": {reasons}" if reasons else ""
-
-
-def _held(request: JSONObject) -> str:
-    holders = request["heldBy"]
-    if not holders:
-        return ""
-    named = [_holder(each) for each in holders[:_HOLDERS_MAX]]
-    if others := holders[_HOLDERS_MAX:]:
-        least = "" if request["allExamined"] else "at least "
-        named.append(f"and {least}{counted(len(others), 'other claim')}")
-    return f"held by {', '.join(named)}"
-
-
-def _holder(holder: JSONObject) -> str:
-    where = f" on {shortened(holder['nodes'])}" if holder["nodes"] else ""
-    return f"claim {holder['claim']}{where}{used_by(holder)}"
+    return f": {reasons}" if reasons or key == "seen" else ""
 
 
 class Page:

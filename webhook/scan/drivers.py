@@ -110,9 +110,7 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
             drivers = " and ".join(plugin.drivers)
             where = listed(f"{each.node} ({each.why})" for each in absent)
             message = f"driver {drivers} is not running on {len(absent)} of the nodes that it should serve: {where}"
-            hint = (
-                f"{command(cluster, 'describe', plugin.workload)} tells why pods are missing; else look into their logs"
-            )
+            hint = f"{command(cluster, 'describe', plugin.workload)} shows why pods are missing; else see their logs"
             yield Found(plugin.workload, message, hint)
 
 

@@ -114,7 +114,9 @@ class Lacks:
         class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
         resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
-        return _Asked(key, groups, self._sources.get(name), (class_name or extended.class_of(resource), resource))
+        return _Asked(
+            key, groups, self._sources.get(name), (class_name or extended.classes.get(resource, ""), resource)
+        )
 
     def causes(self) -> Iterator[Cause]:
         """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""

@@ -390,7 +390,7 @@ class _Pending:
                 and not any(each.allocatable.get(name) for each in nodes)
             ):
                 like = [each for each in self.scene.inventory.all("DeviceClass") if _vendor(name) in name_of(each)]
-                hint = did_you_mean(name, [each for each in extended.names if "/" in each])
+                hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
                 hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
                 yield Cause(
                     f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "

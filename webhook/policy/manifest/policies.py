@@ -195,7 +195,7 @@ class AuditAnnotation(Struct):
     """What is noted of a request in the audit log."""
 
     key = Text("The annotation's name; the policy's name is put before it.")
-    valueExpression = Text("A CEL expression for its value: a text, or null for none.")
+    valueExpression = Text("A CEL expression for its value: a string, or null for none.")
 
 
 class ValidatingAdmissionPolicySpec(PolicySpec):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -19,7 +20,6 @@ from webhook.deviceselectors.reads import guarded, reads
 from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text, texts
-from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
 from webhook.simulation.changes import Change, in_claim, same, these
 from webhook.simulation.cluster import Cluster, Taint
@@ -56,7 +56,7 @@ def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Gro
             if compared[_compared(constraint)] > 1:
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
-            yield Change(what, 2, f"{index} {what}", in_claim(index, _without_constraint(constraint)))
+            yield Change(what, 2, f"{index} {what}", in_claim(index, partial(_unconstrained, constraint)))
         for name, _, asks, _ in requests_of(claim):
             alike = [
                 each
@@ -168,31 +168,37 @@ class _Request:
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
-            what = f"with the selector of {self._title} guarded: {better}"
-            yield self._change(what, 0, expression, _with_selector(selector, better))
-        for each in respelt(parts, self._values):
-            what = f"with {each.text} in the selector of {self._title}"
-            yield self._change(what, 0, expression, _with_selector(selector, each.expression))
-        what = f"without the selector {parts.wanted()} of {self._title}"
+            yield self._reselect(f"with the selector of {self._title} guarded: {better}", 0, selector, better)
+        for what, better in respelt(parts, self._values):
+            yield self._reselect(f"with {what} in the selector of {self._title}", 0, selector, better)
         lower = (each for name, values in self._lacking.items() for each in lowered(parts, name, values))
         less = [
-            self._change(f"with {each.text} in {self._title}", 1, expression, _with_selector(selector, each.expression))
-            for each in (*lower, *others(parts, self._values))
+            self._reselect(f"with {what} in {self._title}", 1, selector, better)
+            for what, better in (*lower, *others(parts, self._values))
         ]
-        without = self._change(
-            what,
-            2,
-            expression,
-            _setting(selectors=[each for each in items(self._asks, "selectors") if each != selector]),
-        )
+        kept = [each for each in items(self._asks, "selectors") if each != selector]
+        what = f"without the selector {parts.wanted()} of {self._title}"
+        without = self._change(what, 2, expression, _setting(selectors=kept))
         yield without._replace(closer=these(less), selects_less=True)
+
+    def _reselect(self, what: str, size: int, selector: JSONObject, better: str) -> Change:
+        """Change the expression of a selector."""
+
+        def edit(asks: JSONObject) -> None:
+            changed = {"cel": {"expression": better}}
+            asks["selectors"] = [changed if each == selector else each for each in items(asks, "selectors")]
+
+        return self._change(what, size, text(selector, "cel", "expression"), edit)
 
     def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
         """Correct a name that a selector reads, but no device publishes."""
         expression = text(selector, "cel", "expression")
-        if meant and meant != written and (better := _renamed(expression, written, meant, offset)):
+        start = offset + (expression[offset : offset + 1] in {'"', "'"})
+        end = start + len(written)
+        if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
+            better = f"{expression[:start]}{meant}{expression[end:]}"
             what = f"with {meant} in place of {written} in the selector of {self._title}"
-            yield self._change(what, 0, expression, _with_selector(selector, better))
+            yield self._reselect(what, 0, selector, better)
 
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
@@ -209,11 +215,17 @@ class _Request:
     def _of_capacity(self) -> Iterator[Change]:
         """Lower a requested capacity to the amounts that devices have left, or correct its name; or drop it."""
         asked = mapping(self._asks, "capacity", "requests")
-        yield from self._of_shares(asked)
+        for name, values in self._lacking_capacity.items():
+            for each in _largest(values) if name not in asked else ():  # the whole, or the default, is too much
+                what = f"with capacity.requests {name}: {each} in {self._title}"
+                yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
         devices = (device for each in self._cluster.allocator.catalog.slices if asked for device in each.devices)
         known = {name for device in devices for name in device.content.capacity}
         for name, wanted in asked.items():
-            if name not in known and (meant := _meant(name, known - set(asked))):
+            alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
+            alike = [each for each in alike if each not in asked]  # they differ in the domain
+            meant = alike[0] if alike else nearest(name, known - set(asked))
+            if name not in known and meant:
                 better = {meant if each == name else each: value for each, value in asked.items()}
                 what = f"with {meant} in place of {name} in {self._title}"
                 yield self._change(what, 0, "capacity", _setting(capacity={"requests": better}))
@@ -234,14 +246,6 @@ class _Request:
     def _with_amount(self, asked: JSONObject, name: str, amount: str) -> Change:
         what = f"with {name} {amount} in place of {asked[name]} in {self._title}"
         return self._change(what, 2, "capacity", _setting(capacity={"requests": {**asked, name: amount}}))
-
-    def _of_shares(self, asked: JSONObject) -> Iterator[Change]:
-        """Ask for a share of a capacity of which the whole, or the default of its policy, is too much."""
-        for name, values in self._lacking_capacity.items():
-            if name not in asked:
-                for each in _largest(values):
-                    what = f"with capacity.requests {name}: {each} in {self._title}"
-                    yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
 
     def _of_count(self) -> Iterator[Change]:
         """Lower the count to one, or as little as possible; if it is large, to what nodes have left, or by halves."""
@@ -281,12 +285,6 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
 
-def _meant(name: str, known: set[str]) -> str:
-    """Return the capacity that a name probably means: one of the same name, but for the domain, or a similar one."""
-    alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
-    return alike[0] if alike else nearest(name, known)
-
-
 def _largest(values: Iterable[str], below: Quantity | None = None) -> list[str]:
     """Return the largest of some amounts, or of those below another one."""
     known = {each for value in values if (each := readable_quantity(value)) and (below is None or each < below)}
@@ -307,44 +305,23 @@ def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
     return found
 
 
-def _renamed(expression: str, written: str, meant: str, offset: int) -> str:
-    """Replace a name at an offset of an expression; empty if the name is spelled otherwise there."""
-    start = offset + (expression[offset : offset + 1] in {'"', "'"})
-    end = start + len(written)
-    return f"{expression[:start]}{meant}{expression[end:]}" if expression[start:end] == written else ""
-
-
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:
     return lambda asks: asks.update(fields)
 
 
-def _with_selector(selector: JSONObject, expression: str) -> Callable[[JSONObject], object]:
-    better = {"cel": {"expression": expression}}
-    return lambda asks: asks.update(
-        selectors=[better if each == selector else each for each in items(asks, "selectors")]
-    )
-
-
-def _without_constraint(constraint: JSONObject) -> Callable[[JSONObject], object]:
-    def change(claim: JSONObject) -> None:
-        devices = claim["spec"]["devices"]
-        devices["constraints"] = [each for each in items(devices, "constraints") if each != constraint]
-
-    return change
+def _unconstrained(constraint: JSONObject, claim: JSONObject) -> None:
+    claim["spec"]["devices"]["constraints"] = [each for each in _constraints(claim) if each != constraint]
 
 
 _AT_LEAST: Final = frozenset({">", ">="})
 _AT_MOST: Final = frozenset({"<", "<="})
 
 
-class Threshold(NamedTuple):
-    """A selector with another threshold."""
-
-    text: str
-    expression: str
+Other = tuple[str, str]
+"""What differs in another selector, and its expression."""
 
 
-def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshold]:
+def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Other]:
     """Return a selector with lower thresholds, or higher ones where it sets an upper limit; the nearest first.
 
     Args:
@@ -365,8 +342,7 @@ def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Threshol
         fine = [each for each in known if (known[each] < wanted if at_least else wanted < known[each])]
         for value in sorted(fine, key=known.__getitem__, reverse=at_least):
             written = json.dumps(value) if call else value
-            changed = _replaced(parts.text, literal.offset, written)
-            yield Threshold(f"{name} {found.operator} {value}", changed)
+            yield f"{name} {found.operator} {value}", _replaced(parts.text, literal.offset, written)
 
 
 def _version(text: str) -> semver.Semver | None:
@@ -377,19 +353,22 @@ def _version(text: str) -> semver.Semver | None:
         return None
 
 
-def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Other]:
     """Return a selector with a value that devices have, in place of one that is spelled otherwise.
 
     Args:
         values: Returns the values that devices have of an attribute.
     """
     for read, constant in _equalities(parts):
-        meant = _threshold_meant(constant.value, values(read))
-        if meant is not None:
-            yield _with_value(parts, read, constant, meant)
+        known = values(read)
+        if not any(constant.value == value and type(constant.value) is type(value) for value in known):
+            spelled = {str(json.loads(json.dumps(value))).lower(): value for value in known}
+            meant = spelled.get(nearest(str(constant.value).lower(), spelled))
+            if meant is not None:
+                yield _with_value(parts, read, constant, meant)
 
 
-def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Threshold]:
+def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Other]:
     """Return a selector with each other value that devices have, in place of one that it wants."""
     for read, constant in _equalities(parts):
         known = values(read)
@@ -408,17 +387,9 @@ def _equalities(parts: Parts) -> Iterator[tuple[Read, Literal]]:
                     yield read, constant
 
 
-def _with_value(parts: Parts, read: Read, constant: Literal, value: object) -> Threshold:
+def _with_value(parts: Parts, read: Read, constant: Literal, value: object) -> Other:
     written = json.dumps(value)
-    return Threshold(f"{read.name} = {written}", _replaced(parts.text, constant.offset, written))
-
-
-def _threshold_meant(constant: object, values: Collection[object]) -> object:
-    """Return the value that a constant probably stands for; None if it is one of the values, or unclear."""
-    if any(constant == value and type(constant) is type(value) for value in values):
-        return None
-    spelled = {str(json.loads(json.dumps(value))).lower(): value for value in values}
-    return spelled.get(nearest(str(constant).lower(), spelled))
+    return f"{read.name} = {written}", _replaced(parts.text, constant.offset, written)
 
 
 def _replaced(expression: str, offset: int, written: str) -> str:

@@ -55,14 +55,19 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Faul
             yield _change(cluster, what, about, partial(cluster.variant, settings))
     if pools := completed(cluster):
         slices = [each for several in pools.values() for each in several]
-        yield _change(cluster, f"once {_named(pools)} complete", "pools", partial(_with, cluster, slices))
-    for device_class, driver in _respelt(cluster, needs, groups):
-        what = f"if DeviceClass {name_of(device_class)} selects driver {driver}"
+        names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
+        more, count = (
+            ", …" if len(pools) > _POOLS_MAX else "",
+            sum(len(items(each, "spec", "devices")) for each in slices),
+        )
+        what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names}{more})"
+        devices = f" with {count} devices" if count > 1 else ""
+        what = f"once {what}{devices} {'is' if len(pools) == 1 else 'are'} complete"
+        yield _change(cluster, what, "pools", partial(_with, cluster, slices))
+    for device_class, what in _of_classes(cluster, needs, groups, error):
         yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
-    for device_class, expression in _guarded(cluster, needs, error):
-        what = f"with the selector of DeviceClass {name_of(device_class)} guarded: {expression}"
-        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
-    for rule in _rules(cluster, groups)[:_RULES_MAX]:
+    taints = frozenset().union(*taints_of(each for group in groups for each in group.requests))
+    for rule in () if cluster.settings.taint_rules_ignored else cluster.rules_of(taints)[:_RULES_MAX]:
         what = f"once DeviceTaintRule {name_of(rule)} is deleted"
         yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
 
@@ -95,51 +100,34 @@ def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str
             yield f"on Kubernetes {settings}", RELEASE, settings
 
 
-def _named(pools: dict[PoolId, list[JSONObject]]) -> str:
-    names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
-    more = ", …" if len(pools) > _POOLS_MAX else ""
-    count = sum(len(items(each, "spec", "devices")) for slices in pools.values() for each in slices)
-    what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names}{more})"
-    verb = "is" if len(pools) == 1 else "are"
-    return f"{what} with {count} devices {verb}" if count > 1 else f"{what} {verb}"
+def _of_classes(
+    cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault
+) -> Iterator[tuple[JSONObject, str]]:
+    """Return better classes of a pod's claims, and what is better.
 
-
-def _respelt(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[tuple[JSONObject, str]]:
-    """Return the classes without devices whose driver is nearly that of published devices, with that driver."""
-    counts = [each["ofClass"] for group in groups for each in group.requests]
-    if not counts or any(counts):
-        return
+    If no node has devices of any, one selects the driver of published devices whose name is nearly that which it has.
+    A selector that fails on devices without an attribute is guarded.
+    """
     inventory, settings = cluster.inventory, cluster.settings
+    counts = [each["ofClass"] for group in groups for each in group.requests]
+    is_empty = bool(counts) and not any(counts)
+    if not is_empty and not error.missing:
+        return
     published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
-    for changed in _classes(cluster, needs):
-        for each in items(changed, "spec", "selectors"):
-            parts = parts_of(text(each, "cel", "expression"), settings.release, settings.gates)
-            for written in drivers(parts.all) - published if parts else ():
-                if meant := nearest(written, published):
-                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
-                    yield changed, meant
-
-
-def _guarded(cluster: Cluster, needs: Needs, error: Fault) -> Iterator[tuple[JSONObject, str]]:
-    """Return the classes with a selector that fails on devices without an attribute, with that selector guarded."""
-    settings = cluster.settings
-    for changed in _classes(cluster, needs) if error.missing else ():
+    for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
+        changed = deepcopy(inventory.find("DeviceClass", name) or {})
         for each in items(changed, "spec", "selectors"):
             expression = text(each, "cel", "expression")
             parts = parts_of(expression, settings.release, settings.gates)
-            read = reads(parts.root) if parts else ()
-            missing = {one[:3] for one in read if one.name == error.missing}
-            better = guarded(expression, missing, settings.release, settings.gates)
+            for written in drivers(parts.all) - published if parts and is_empty else ():
+                if meant := nearest(written, published):
+                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
+                    yield changed, f"if DeviceClass {name} selects driver {meant}"
+            missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
+            better = guarded(expression, missing, settings.release, settings.gates) if missing else expression
             if better != expression:
                 each["cel"]["expression"] = better
-                yield changed, better
-
-
-def _classes(cluster: Cluster, needs: Needs) -> Iterator[JSONObject]:
-    """Return copies of the classes that a pod's claims name."""
-    for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
-        if found := cluster.inventory.find("DeviceClass", name):
-            yield deepcopy(found)
+                yield changed, f"with the selector of DeviceClass {name} guarded: {better}"
 
 
 def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
@@ -153,13 +141,6 @@ def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
     finally:
         for each in before:
             inventory.put(each)
-
-
-def _rules(cluster: Cluster, groups: Sequence[Group]) -> list[JSONObject]:
-    """Return the DeviceTaintRules that set one of the taints which keep devices out."""
-    if cluster.settings.taint_rules_ignored:
-        return []
-    return cluster.rules_of(frozenset().union(*taints_of(each for group in groups for each in group.requests)))
 
 
 def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:

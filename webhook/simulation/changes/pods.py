@@ -64,9 +64,16 @@ def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[s
         without = {key: value for key, value in spec.items() if key != "nodeSelector"}
         yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
     terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
-    kept = [{"matchFields": each["matchFields"]} for each in terms if _is_for_nodes(each, known)]
-    if len(kept) < len(terms) or any(items(each, "matchExpressions") for each in terms):
-        yield Change("without the pod's node affinity", 2, "affinity", demanding(spec=_with_terms(spec, kept)))
+    # A term may be for certain nodes, such as that of a DaemonSet's pod; it stays if at least one of them exists.
+    named = [(each, nodes_named_by(each)) for each in terms if items(each, "matchFields")]
+    exists = [each for each, names in named if names is None or any(name in known for name in names)]
+    if len(exists) < len(terms) or any(items(each, "matchExpressions") for each in terms):
+        affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
+        if exists:
+            kept = [{"matchFields": each["matchFields"]} for each in exists]
+            affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": kept}}
+        changed = demanding(spec={**spec, "affinity": affinity})
+        yield Change("without the pod's node affinity", 2, "affinity", changed)
 
 
 def _respelt(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tuple[str, str, JSONObject]]:
@@ -80,20 +87,6 @@ def _respelt(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tup
         if all(meant):
             better = {each: other for each, other in selector.items() if each != key} | dict([meant])
             yield f"{key}: {value}", ": ".join(map(str, meant)), better
-
-
-def _is_for_nodes(term: JSONObject, known: Container[str]) -> bool:
-    """Tell whether a term is for certain nodes, such as that of a DaemonSet's pod, at least one of which exists."""
-    names = nodes_named_by(term)
-    return bool(items(term, "matchFields")) and (names is None or any(each in known for each in names))
-
-
-def _with_terms(spec: JSONObject, terms: Sequence[JSONObject]) -> JSONObject:
-    """Replace the node affinity of a pod by terms; remove it if there are none."""
-    affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
-    if terms:
-        affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": list(terms)}}
-    return {**spec, "affinity": affinity}
 
 
 def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
@@ -123,16 +116,13 @@ def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | No
         return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
 
     def closer(fitting: Collection[int]) -> Iterable[Change]:
-        amounts = {_round(name, left[each] or 0) for each in fitting}
+        amounts = {left[each] or 0 for each in fitting}
+        if name in NATIVE and name != CPU:  # to numbers of bytes that people write
+            amounts = {each - each % _MEBI if each > _MEBI else each for each in amounts}
         return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:_AMOUNTS_MAX])
 
     rest = {key: value for key, value in demand.requests.items() if key != name}
     yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)
-
-
-def _round(name: str, amount: int) -> int:
-    """Round a large amount of bytes down to a number that people write."""
-    return amount - amount % _MEBI if name in NATIVE and name != CPU and amount > _MEBI else amount
 
 
 # -- extended resources that devices provide
@@ -141,10 +131,10 @@ def _round(name: str, amount: int) -> int:
 def _renamed(cluster: Cluster, needs: Needs) -> Iterator[Change]:
     """Correct the names of resources that neither classes nor nodes provide."""
     wanted = [name for name in needs.demand.requests if is_extended(name) and not cluster.extended.has(name)]
-    known = {*cluster.extended.names, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
+    known = {*cluster.extended.classes, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
     for name in wanted:
         if name not in known and (meant := nearest(name, known)):
-            edit = _in_containers(name, "", partial(_with_name, name, meant))
+            edit = _in_containers(name, "", partial(_renaming, name, meant))
             yield Change(f"with {meant} in place of {name}", 0, name, edit)
 
 
@@ -162,18 +152,18 @@ def _counted(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterato
                         f"with {name} {count} in place of {wanted}{where}",
                         2,
                         f"{name} of {container}",
-                        _in_containers(name, container, partial(_with_count, name, count)),
+                        _in_containers(name, container, partial(_setting, name, count)),
                     )
                     for count in (1, *sorted({n for n in (*had, wanted - 1) if 1 < n < wanted}, reverse=True))
                 ]
                 yield least._replace(closer=these(closer))
 
 
-def _with_name(name: str, meant: str, stated: JSONObject) -> JSONObject:
+def _renaming(name: str, meant: str, stated: JSONObject) -> JSONObject:
     return {meant if key == name else key: each for key, each in stated.items()}
 
 
-def _with_count(name: str, count: int, stated: JSONObject) -> JSONObject:
+def _setting(name: str, count: int, stated: JSONObject) -> JSONObject:
     return {**stated, name: str(count)}
 
 
