@@ -187,32 +187,14 @@ _NAMESPACE_SINCE: Final = 28
 """The first release with `namespaceObject`; unlike a library, it may be used at once."""
 
 
-class _AnyField(Mapping[str, Type]):
-    """All possible field names, each of any type."""
+class _OpenFields(Mapping[str, Type]):
+    """The known fields of a struct type; all other names are fields, too, of one type."""
 
-    def __getitem__(self, _: str) -> Type:
-        return DYN
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-def any_object(name: str) -> StructType:
-    """Declare a type that can be constructed with any fields, as can all types below its name."""
-    return StructType(struct(name), _AnyField(), family=True)
-
-
-class _PatchFields(_AnyField):
-    """The fields of a JSONPatch; others exist, too, but have no type (apiserver/pkg/cel/mutation/jsonpatch.go)."""
-
-    _known: Final[Mapping[str, Type]] = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
-    _untyped: Final = Type(Kind.BOOL, "")
+    def __init__(self, known: Mapping[str, Type], others: Type) -> None:
+        self._known, self._others = known, others
 
     def __getitem__(self, name: str) -> Type:
-        return self._known.get(name, self._untyped)
+        return self._known.get(name, self._others)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
@@ -221,8 +203,15 @@ class _PatchFields(_AnyField):
         return len(self._known)
 
 
+def any_object(name: str) -> StructType:
+    """Declare a type that can be constructed with any fields, as can all types below its name."""
+    return StructType(struct(name), _OpenFields({}, DYN), family=True)
+
+
 _OBJECT: Final = any_object("Object")
-_JSON_PATCH: Final = StructType(struct("JSONPatch"), _PatchFields())
+# Other fields of a JSONPatch have no type (apiserver/pkg/cel/mutation/jsonpatch.go).
+_PATCH_FIELDS: Final = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, Type(Kind.BOOL, ""))
+_JSON_PATCH: Final = StructType(struct("JSONPatch"), _PATCH_FIELDS)
 _PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
 
 
