@@ -10,7 +10,7 @@ from tests.rows import each_row, each_row_beside
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
 from webhook.policy.change.defaults import stated
-from webhook.policy.evaluation.clusterobjects import decoded
+from webhook.policy.evaluation.policyset import decoded
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 

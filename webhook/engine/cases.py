@@ -11,8 +11,7 @@ from webhook.objects import JSONObject, text
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
-from webhook.policy.evaluation.clusterobjects import undecodable
-from webhook.policy.evaluation.policyset import PolicySet, match
+from webhook.policy.evaluation.policyset import PolicySet, match, undecodable
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
 from webhook.policy.manifest.model import EVERYTHING, Given

@@ -23,7 +23,7 @@ from webhook.policy.manifest.kinds import Kind
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.policyset import PolicySet
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
@@ -100,7 +100,7 @@ class _Asked(NamedTuple):
     namespace: str
     stored: JSONObject | None
     is_new: bool
-    cluster: ClusterObjects
+    cluster: PolicySet
 
     def find(self, kind: Kind, name: str) -> JSONObject | None:
         """Return an object by its name; None if it was not given."""
@@ -111,7 +111,7 @@ class _Asked(NamedTuple):
 Plugin = Callable[["JSONObject", _Asked], "JSONObject"]
 
 
-def admitted(request: Request, cluster: ClusterObjects) -> Request:
+def admitted(request: Request, cluster: PolicySet) -> Request:
     """Return a request as the plugins complete it; what an update does not state stays as it was.
 
     Args:
@@ -254,7 +254,7 @@ def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
     return pod | {"spec": {"priority": priority, "preemptionPolicy": preempts} | spec | named}
 
 
-def _priority_class(name: str, cluster: ClusterObjects) -> tuple[str, int, str] | None:
+def _priority_class(name: str, cluster: PolicySet) -> tuple[str, int, str] | None:
     """Return the name, priority and preemption policy of a pod's class; None if the class was not given.
 
     Args:
@@ -413,7 +413,7 @@ COMPLETED: Final = _PLUGINS.keys()
 """The kinds that plugins complete."""
 
 
-def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
+def expect_admissible(request: Request, cluster: PolicySet) -> None:
     """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
@@ -435,7 +435,7 @@ def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
         _expect_overhead(mapping(request.object, "spec"), cluster)
 
 
-def _expect_overhead(spec: JSONObject, cluster: ClusterObjects) -> None:
+def _expect_overhead(spec: JSONObject, cluster: PolicySet) -> None:
     """Make sure that a pod has the overhead of its RuntimeClass, if that was given."""
     name = text(spec, "runtimeClassName")
     runtime = next((each for named, each in cluster.find(_RUNTIME_CLASS, "") if named == name), None)
