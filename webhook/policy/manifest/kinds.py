@@ -296,13 +296,9 @@ class Kinds:
         """The groups of the known kinds."""
         return list(dict.fromkeys(group for group, _ in self._known))
 
-    def names(self, group: str) -> list[str]:
+    def served(self, group: str) -> list[Known]:
         """List the kinds of a group that the release serves."""
-        return [each.kind for each in self._known.values() if each.group == group and self._served(each)]
-
-    def resources(self, group: str) -> list[str]:
-        """List the resources of a group that the release serves."""
-        return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
+        return [each for each in self._known.values() if each.group == group and self._served(each)]
 
     def of_group(self, group: str) -> list[Known]:
         """List the known kinds of a group, in any release."""
