@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
@@ -12,14 +13,6 @@ from webhook.cel.types.values import only_receiver
 from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
-
-
-class Authorize(Protocol):
-    """Decides checks, which include the user and the verb."""
-
-    def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
-        """Decides one check."""
-
 
 _PREFIX: Final = "kubernetes.authorization."
 AUTHORIZER: Final = struct(f"{_PREFIX}Authorizer")
@@ -75,10 +68,14 @@ class ResourceCheck(NamedTuple):
 
 @only_receiver
 class AuthorizerValue(NamedTuple):
-    """The value of `authorizer`, which checks what a user may do."""
+    """The value of `authorizer`, which checks what a user may do.
+
+    Args:
+        authorize: Decides checks, which include the user and the verb.
+    """
 
     user: User
-    authorize: Authorize
+    authorize: Callable[[PathCheck | ResourceCheck], Decision]
     cel_type: Type = AUTHORIZER
 
 

@@ -180,8 +180,6 @@ _NAMESPACE_VARIABLE: Final = Library(
     variables={"namespaceObject": _NAMESPACE.type},
     structs=(_NAMESPACE, _METADATA, _SPEC, _STATUS, _CONDITION),
 )
-_AUTHORIZER: Final = Library("authorizer", variables=authorizing.VARIABLES)
-_PARAMS: Final = Library("params", variables={"params": DYN})
 _AUTHORIZER_SINCE: Final = 27
 _NAMESPACE_SINCE: Final = 28
 """The first release with `namespaceObject`; unlike a library, it may be used at once."""
@@ -208,11 +206,11 @@ def any_object(name: str) -> StructType:
     return StructType(struct(name), _OpenFields({}, DYN), family=True)
 
 
-_OBJECT: Final = any_object("Object")
 # Other fields of a JSONPatch have no type (apiserver/pkg/cel/mutation/jsonpatch.go).
 _PATCH_FIELDS: Final = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, Type(Kind.BOOL, ""))
-_JSON_PATCH: Final = StructType(struct("JSONPatch"), _PATCH_FIELDS)
-_PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
+_PATCH_TYPES: Final = Library(
+    "patch types", structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS))
+)
 
 
 @lru_cache(maxsize=64)
@@ -231,13 +229,12 @@ def admission_environment(
     added = [_REQUEST_VARIABLES]
     if release >= _NAMESPACE_SINCE:
         added.append(_NAMESPACE_VARIABLE)
-    if params:
-        added.append(_PARAMS)
+    variables = {"params": DYN} if params else {}
     if authorizer and release >= _AUTHORIZER_SINCE:
-        added.append(_AUTHORIZER)
+        variables |= authorizing.VARIABLES
     if patch_types:
         added += [_PATCH_TYPES, _JSON_PATCH_KEYS]
-    return environment(release, stored=stored).extend(*added)
+    return environment(release, stored=stored).extend(*added, variables=variables)
 
 
 def with_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
