@@ -133,11 +133,6 @@ class Matched(NamedTuple):
     kind: Kind
 
 
-def is_exempt(request: Request) -> bool:
-    """Tell whether no policy applies to the request's resource: policies never judge policies."""
-    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
-
-
 def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: NamespaceLabels) -> Matched | None:
     """Return the version in which a policy or binding matches a request; None if it does not match."""
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
