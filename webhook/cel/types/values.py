@@ -8,7 +8,7 @@ costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
@@ -16,18 +16,10 @@ from webhook.cel.types.base import Type
 from webhook.records import Record
 
 Value: TypeAlias = Any
-
 """A value of CEL."""
 
 
-class _Typed(Protocol):
-    cel_type: ClassVar[Type]
-
-
-OwnClass = TypeVar("OwnClass", bound=type[_Typed])
-
-ReceiverClass = TypeVar("ReceiverClass", bound=type)
-
+_Class = TypeVar("_Class", bound=type[Any])
 
 ABSENT: Final = object()
 """The value of a field that an object does not have."""
@@ -215,7 +207,7 @@ def python_type(type_: Type) -> type | None:
     return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
 
 
-def only_class(cls: OwnClass) -> OwnClass:
+def only_class(cls: _Class) -> _Class:
     """Declares that all values of a library's type are of this very class, which makes calls with them faster.
 
     `==` between them and other values is an error, unless their `cel_takes` accepts the other value.
@@ -224,7 +216,7 @@ def only_class(cls: OwnClass) -> OwnClass:
     return cls
 
 
-def only_receiver(cls: ReceiverClass) -> ReceiverClass:
+def only_receiver(cls: _Class) -> _Class:
     """Declares that values of a class can only be called on: `==` between them and any value is an error.
 
     Follows receiverOnlyObjectVal in the apiserver's pkg/cel/library/authz.go.

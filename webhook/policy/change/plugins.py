@@ -409,10 +409,6 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
 """The plugins that complete objects of a kind, in the order of AllOrderedPlugins."""
 
 
-COMPLETED: Final = _PLUGINS.keys()
-"""The kinds that plugins complete."""
-
-
 def expect_admissible(request: Request, cluster: PolicySet) -> None:
     """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
