@@ -345,7 +345,13 @@ def _rendered_at(
         problem = Problem(WARNING, NOT_COMPARED, "NotCompared", Path(), message, _HINT)
         file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
         report.findings.append(Finding(problem, file, 1, 1, ""))
-    return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
+    for at, each in enumerate(found):
+        source = prefix_of(path) + each.source.removeprefix(f"{normpath(join(top, inside))}/")
+        if isinstance(each, Document):
+            each.file.name = source
+        else:
+            found[at] = each._replace(source=source)
+    return found
 
 
 def _directories(revision: Revision, inside: str) -> Iterator[str]:
@@ -366,14 +372,3 @@ def _directories(revision: Revision, inside: str) -> Iterator[str]:
                 if path not in seen and not revision.has(path):
                     seen.add(path)
                     pending.append(path)
-
-
-def _renamed(documents: Sequence[Document | Unreadable], was: str, name: str) -> Iterator[Document | Unreadable]:
-    """Name the sources of documents like those of another directory."""
-    for each in documents:
-        source = f"{name}{each.source.removeprefix(was)}"
-        if isinstance(each, Document):
-            each.file.name = source
-            yield each
-        else:
-            yield each._replace(source=source)
