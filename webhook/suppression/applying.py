@@ -74,17 +74,6 @@ def names(name: str, finding: Finding) -> bool:
     return any(each == name or fnmatchcase(each, name) for each in called(finding))
 
 
-def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:
-    """Tell whether any of some names matches the rule of a finding.
-
-    Args:
-        used: Receives the names that do.
-    """
-    matching = [name for name in rules if names(name, finding)]
-    used.update(matching)
-    return bool(matching)
-
-
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""
 LEVELS: Final = {
@@ -225,7 +214,9 @@ class Statement(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding in its scope; None if it is about another rule."""
-        return Suppression(self.kind, self.reason) if any_names(self.rules, finding, self.used) else None
+        matching = [name for name in self.rules if names(name, finding)]
+        self.used.update(matching)
+        return Suppression(self.kind, self.reason) if matching else None
 
     def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
@@ -528,12 +519,8 @@ class Suppressions:
 
     def _report_fixed(self, known: Known, report: Report) -> None:
         """List the findings of a baseline that are gone though their objects were read."""
-        if known.kind != baseline.BASELINE:
-            return
-        gone = known.gone()
-        if not gone:
-            return
-        files = {baseline.relative_file(file, known.directory) for file in report.files}
+        gone = known.gone() if known.kind == baseline.BASELINE else {}
+        files = {baseline.relative_file(file, known.directory) for file in report.files if gone}
         objects = self._objects
         fixed = {
             each: count
