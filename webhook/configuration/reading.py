@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from webhook.configuration.options import IN_FILE, Option, Settings
+from webhook.configuration.options import IN_FILE, Settings
 from webhook.configuration.shapes import Key as KeyShape
 from webhook.configuration.shapes import Record
 from webhook.documents import STDIN, Document, Unreadable, parse
@@ -19,13 +19,14 @@ from webhook.regular import read_up_to
 from webhook.suppression.applying import LEVELS, OFF, PATH, Statement, is_known, unknown
 from webhook.usage import UsageError
 
-
-def _named(option: Option) -> str:
-    return f" ({max(option.names, key=len)})" if option.names else ""
-
-
 CONFIGURATION: Final = Record(
-    {each.key: KeyShape(each.value.shape, f"{each.value.doc}{_named(each)}.") for each in IN_FILE if each.value}
+    {
+        each.key: KeyShape(
+            each.value.shape, each.value.doc + (f" ({max(each.names, key=len)})." if each.names else ".")
+        )
+        for each in IN_FILE
+        if each.value
+    }
 )
 """All keys."""
 _ADDING: Final = frozenset({"exclude", "levels", "ignores"})
