@@ -390,14 +390,12 @@ class TestObjectsGivenTwice:
         assert "ResourceClaim team-y/c is given twice, and the first is simulated" in notes
 
     def test_workloads_of_one_name_have_pods_of_their_own(self) -> None:
-        template = (
-            "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
-        )
+        pods = "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
         deployment = (
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, "
-            f"spec: {{selector: {{matchLabels: {{a: b}}}}, {template % 'Always'}}}}}"
+            f"spec: {{selector: {{matchLabels: {{a: b}}}}, {pods % 'Always'}}}}}"
         )
-        job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{template % 'Never'}}}}}"
+        job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{pods % 'Never'}}}}}"
         assert self.simulated(deployment, job)[0] == ["w-XXXXX", "w-XXXXX-2"]
 
     def test_a_pod_in_the_place_of_a_workloads_is_refused(self) -> None:
