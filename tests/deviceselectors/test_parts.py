@@ -13,8 +13,7 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.ast import reads as paths
 from webhook.deviceselectors import witnesses
 from webhook.deviceselectors.fleet import EVERYWHERE, shortened
-from webhook.deviceselectors.parts import Parts, _kept, parts_of
-from webhook.deviceselectors.reads import depends_on_device, drivers, guarded, reads
+from webhook.deviceselectors.parts import Parts, _kept, depends_on_device, drivers, guarded, parts_of, reads
 from webhook.deviceselectors.witnesses import always_holds, conflict_of
 from webhook.release import Release
 

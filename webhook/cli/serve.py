@@ -20,10 +20,9 @@ from webhook.cli.console import print_error
 from webhook.cli.console import tell as note
 from webhook.cli.manage_certificate import managing
 from webhook.documents import find
-from webhook.logs import configure
+from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.reloading import Reloaded, UnusableError
-from webhook.reviewlog import SHARE, DecisionLog
 from webhook.usage import UsageError
 
 _STANDARD_INPUT = "-"

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
 """The variables of rules."""
-_OF_CONFIG: Final = frozenset({"config", "parameters", "requests"})
-_OF_REQUEST: Final = frozenset({"request", "configs", "class"})
 _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
 """What rules about a DeviceClass by itself read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -181,8 +179,8 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
     is_class = not subject.claim.value
     if is_class and not rule.reads <= _OF_CLASS:
         return
-    of_config = not rule.reads.isdisjoint(_OF_CONFIG)
-    of_request = not is_class and not rule.reads.isdisjoint(_OF_REQUEST)
+    of_config = not rule.reads.isdisjoint({"config", "parameters", "requests"})
+    of_request = not is_class and not rule.reads.isdisjoint({"request", "configs", "class"})
     plain = {"claim": subject.claim.value, "users": subject.users or []}
     if is_class:
         plain["class"] = next(iter(subject.classes.values()))

@@ -23,7 +23,6 @@ _INSTEAD: Final = {
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
-_SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -32,22 +31,19 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
-            if meant := _INSTEAD.get(name) or _called_otherwise(name, environment):
-                return meant
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _another(name, known)
+            return _INSTEAD.get(name) or _called_otherwise(name, environment) or _another(name, known)
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
-            parts = parts_with(name, owner, environment)
-            nearer = _another(name, _fields(owner, environment))
+            parts, nearer = parts_with(name, owner, environment), _another(name, _fields(owner, environment))
             return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
             sides = signature.arguments
             if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
-                return _SAME_TYPE
+                return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:

@@ -15,7 +15,7 @@ from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show, tell
 from webhook.documents import Selection, Unreadable
-from webhook.engine.misspelt import misspelt
+from webhook.engine.manifests import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.objects import JSONObject

@@ -17,8 +17,7 @@ from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import SUFFIXES, Trees
-from webhook.engine.cases import SuiteError, SuiteErrors
-from webhook.engine.suites import SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, SuiteErrors, SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given

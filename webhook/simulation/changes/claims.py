@@ -15,8 +15,7 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import guarded, reads
+from webhook.deviceselectors.parts import Parts, Read, guarded, label, ordering, parts_of, read_of, reads
 from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text, texts

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import PoolId
 from webhook.allocation.selecting import Fault
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers, guarded, reads
+from webhook.deviceselectors.parts import drivers, guarded, parts_of, reads
 from webhook.inventory.claims import requests_of
 from webhook.objects import JSONObject, items, name_of, text
 from webhook.simulation.changes import Change
