@@ -182,10 +182,8 @@ def test_changes_are_shown_stated() -> None:
 
 
 def ever_changed(obj: dict[str, Any], *patches: str) -> Any:
-    everywhere = {
-        "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
-    }
-    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=everywhere))).object
+    anything = {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]}
+    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=anything))).object
 
 
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}

@@ -30,11 +30,11 @@ def refuses(
     *,
     release: int = 36,
     match: dict[str, Any] | None = None,
-    **constraints: Any,
+    **limits: Any,
 ) -> bool:
-    constraints = {"resourceRules": [rule]} | constraints
+    limits = {"resourceRules": [rule]} | limits
     manifests = [
-        policy(matchConstraints=constraints, validations=REFUSE),
+        policy(matchConstraints=limits, validations=REFUSE),
         binding(matchResources=match or {}),
         NAMESPACE,
     ]
