@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import Final
@@ -43,50 +43,34 @@ class _Together(NamedTuple):
     text: str
 
 
-class _Drawers:
-    """Devices of which each shares a counter with another one, directly or through others.
+def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
+    """Return how many devices their counters suffice for, and what they lack; None if each counter suffices.
 
     Args:
+        devices: The amounts that each consumes, by counter.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
-
-    def __init__(self, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> None:
-        self.number = len(devices)
+    groups: list[tuple[int, int, dict[Key, list[int]], dict[Key, int]]] = []
+    for several in connected({index: each.keys() for index, each in enumerate(devices) if each}):
         amounts: defaultdict[Key, list[int]] = defaultdict(list)
-        for each in devices:
-            for counter, amount in each.items():
-                amounts[counter].append(amount)
-        self._least = {counter: [*accumulate(sorted(several))] for counter, several in amounts.items()}
-        """For each counter, the least that one device, two devices and so on consume together."""
-        self._left = {
-            counter: least[-1] if (left := free(counter)) is None else left for counter, least in self._least.items()
-        }
-
-    @property
-    def fits(self) -> int:
-        """The number of devices that the counters suffice for, each counter alone."""
-        return min(
-            self.number - len(least) + sum(total <= self._left[counter] for total in least)
-            for counter, least in self._least.items()
-        )
-
-    def lacks(self, wanted: int) -> Iterable[str]:
-        """Describe the counters that do not suffice for some of the devices."""
-        wanted = min(wanted, self.number)
-        for counter, least in self._least.items():
-            drawing = wanted - (self.number - len(least))  # the others do without the counter
-            if drawing > 0 and (needed := least[drawing - 1]) > (left := self._left[counter]):
+        for counter, amount in (each for index in several for each in devices[index].items()):
+            amounts[counter].append(amount)
+        # For each counter, the least that one device, two devices and so on consume together.
+        least = {counter: [*accumulate(sorted(each))] for counter, each in amounts.items()}
+        left = {counter: each[-1] if (known := free(counter)) is None else known for counter, each in least.items()}
+        number = len(several)
+        enough = min(number - len(each) + sum(n <= left[counter] for n in each) for counter, each in least.items())
+        groups.append((number, enough, least, left))
+    fits = sum(not each for each in devices) + sum(enough for _, enough, *_ in groups)
+    lacks = []
+    for number, enough, least, left in groups:
+        of_group = min(wanted - fits + enough, number)
+        for counter, each in least.items():
+            drawing = of_group - (number - len(each))  # the others do without the counter
+            if drawing > 0 and (needed := each[drawing - 1]) > left[counter]:
                 _, counter_set, name = counter
-                amounts = f"{quantity_text(left)} is left, {wanted} devices consume {quantity_text(needed)} at least"
-                yield f"counter {name} of {counter_set}: {amounts}"
-
-
-def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
-    """Return how many devices their counters suffice for, and what they lack; None if each counter suffices."""
-    groups = connected({index: each.keys() for index, each in enumerate(devices) if each})
-    drawers = [_Drawers([devices[index] for index in several], free) for several in groups]
-    fits = sum(not each for each in devices) + sum(each.fits for each in drawers)
-    lacks = [text for each in drawers for text in each.lacks(wanted - fits + each.fits)]
+                consumed = f"{of_group} devices consume {quantity_text(needed)} at least"
+                lacks.append(f"counter {name} of {counter_set}: {quantity_text(left[counter])} is left, {consumed}")
     if not lacks:
         return None
     more = [f"and {len(lacks) - _COUNTERS_MAX} more counters"] if len(lacks) > _COUNTERS_MAX else []
