@@ -186,5 +186,5 @@ def test_pods_are_counted_as_their_controllers_do(
 )
 def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
     group, kind = of.split()
-    (note,) = stand_ins(workload(group, kind, spec), Templates()).notes
+    (note,) = stand_ins(workload(group, kind, spec), Templates())[1]
     assert expected in note

@@ -179,21 +179,6 @@ class Overlay(NamedTuple):
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
-class _Explained(NamedTuple):
-    """The explanation of a pod, for others with the same needs.
-
-    Args:
-        log: How long the log of the cluster was.
-        claims: The pod's claims, as namespace/name.
-        why: How nodes refuse it, and what would help.
-    """
-
-    log: int
-    claims: tuple[str, ...]
-    why: JSONObject
-    advice: Advice
-
-
 class Answers:
     """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
@@ -202,7 +187,8 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._known: dict[Verdicts, _Explained] = {}
+        self._known: dict[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]] = {}
+        """The explanation of pods, for others of the same needs: the length of the log, the claims, and what is said."""
         self._advice = _NOTHING
         """That of the last pod."""
 
@@ -222,7 +208,7 @@ class Answers:
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
         if verdicts in self._known:  # the changes that were tried have left the cluster as it was, with a longer log
-            self._known[verdicts] = self._known[verdicts]._replace(log=len(self._cluster.log))
+            self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
         return Overlay(placement.pod, depths, helps)
 
     @staticmethod
@@ -254,9 +240,9 @@ class Answers:
     def _explained(self, verdicts: Verdicts, needs: Needs) -> tuple[JSONObject, Advice]:
         """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
-        known = self._known.get(verdicts)
-        if known is not None and known.log == len(self._cluster.log):
-            return _renamed(known.why, dict(zip(known.claims, names, strict=True))), known.advice
+        log, claims, why, advice = self._known.get(verdicts, (-1, (), {}, _NOTHING))
+        if log == len(self._cluster.log):
+            return _renamed(why, dict(zip(claims, names, strict=True))), advice
         round_ = Round(self._cluster, needs)
         groups = (
             self._explainer.groups(verdicts.by_node, round_) if verdicts.nodes else [self._explainer.unnamed(needs)]
@@ -264,7 +250,7 @@ class Answers:
         error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
-        self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
+        self._known[verdicts] = len(self._cluster.log), names, found, advice
         return found, advice
 
     def _notes(self, placement: Placement) -> list[str]:
