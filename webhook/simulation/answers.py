@@ -188,7 +188,7 @@ class Answers:
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
         self._known: dict[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]] = {}
-        """The explanation of pods, for others of the same needs: the length of the log, the claims, and what is said."""
+        """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
         """That of the last pod."""
 
