@@ -153,11 +153,11 @@ class Round:
     def filter_devices(self, node: int) -> Verdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
-        waits, now = self.cluster.waits, self.cluster.now
         unavailable = tuple(
             index
             for index, selector, claim in self._allocated
-            if (selector and not selects(selector, state.node)) or (waits and is_unavailable(claim, now))
+            if (selector and not selects(selector, state.node))
+            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
         )
         result = self.result_on(node)
         if result is not None and result.timed_out:
