@@ -1,7 +1,5 @@
 """A small Kubernetes API server: objects, resourceVersions, conflicts, roles, tokens, and misbehaviour on demand."""
 
-from __future__ import annotations
-
 import copy
 import json
 import ssl

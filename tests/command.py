@@ -1,7 +1,5 @@
 """Runs draguard, as a process or in this one, and reads its reports."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

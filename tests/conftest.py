@@ -1,7 +1,5 @@
 """Shared fixtures and settings of all tests."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

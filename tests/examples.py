@@ -1,7 +1,5 @@
 """The number of examples that hypothesis tries: fewer in the quick lane."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 _ALL = 100

@@ -1,7 +1,5 @@
 """Makes the certificates with which clients identify themselves."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

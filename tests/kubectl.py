@@ -1,7 +1,5 @@
 """A kubectl that answers ``get --raw`` with the objects of a recorded cluster, and whose faults tests choose."""
 
-from __future__ import annotations
-
 import json
 import marshal
 import sys

@@ -3,8 +3,6 @@
 Hypothesis chooses seeds, and random numbers the rest: it would take ten times as long to draw each part of a value.
 """
 
-from __future__ import annotations
-
 import copy
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A policy with a single expression."""
 
-from __future__ import annotations
-
 POLICY = """
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

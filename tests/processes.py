@@ -1,7 +1,5 @@
 """Runs ``draguard serve`` as processes, and sends reviews over several TLS connections, counting every answer."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

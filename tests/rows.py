@@ -1,7 +1,5 @@
 """Tests of tables: all rows are one test, since pytest takes longer for a test than most rows take."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence

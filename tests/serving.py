@@ -1,7 +1,5 @@
 """Runs the webhook's server over real TLS, for tests to talk to."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import logging

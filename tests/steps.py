@@ -1,7 +1,5 @@
 """Counts the steps of a computation: the same on every machine, however busy, with coverage and without."""
 
-from __future__ import annotations
-
 import cProfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Clusters in YAML: what says nothing there is left out, and added as a cluster has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

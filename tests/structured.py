@@ -1,7 +1,5 @@
 """Objects of the structured versions, and their findings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any

@@ -1,7 +1,5 @@
 """Draw the output of commands as pictures in docs: python -m tests.terminal."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from typing import Final

@@ -1,7 +1,5 @@
 """The parts of the benchmarks: figures, reviews, and the detection of bad answers."""
 
-from __future__ import annotations
-
 import base64
 import json
 import ssl

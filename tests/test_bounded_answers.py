@@ -1,7 +1,5 @@
 """Answers stay small and quick, however many findings there are; offline, all are reported."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,13 +14,19 @@ from tests.command import draguard
 from tests.steps import counting
 from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES
+from webhook.api.judgement import ENOUGH, judge, judge_admitted
+from webhook.inventory import Inventory
 from webhook.problem import SHOWN, cut
+from webhook.references import Context
+from webhook.references.selecting import selectors_of
+from webhook.release import Release
 
-pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
+pytestmark = pytest.mark.no_cover
 
 LARGEST = 1 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MADE)
 def test_an_answer_has_at_most_1_mib(make: Callable[[], bytes]) -> None:
     body = make()
@@ -32,12 +36,14 @@ def test_an_answer_has_at_most_1_mib(make: Callable[[], bytes]) -> None:
         assert len(result.body) <= LARGEST
 
 
+@pytest.mark.slow
 def test_a_refusal_says_how_many_more_causes_there_are() -> None:
     status = json.loads(answer(pods(), Call("validate"), ReviewOptions()).body)["response"]["status"]
     assert len(status["details"]["causes"]) <= MAX_CAUSES
     assert status["message"].endswith(" more]")
 
 
+@pytest.mark.slow
 def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> None:
     made = json.loads(segments())
     made["request"]["object"]["spec"]["pool"]["name"] = "/" * 2000
@@ -48,6 +54,7 @@ def test_a_long_value_is_shown_in_part_at_admission_and_offline_in_full() -> Non
     assert any('"' + "%" * 2000 + '"' in problem.message for problem in found)
 
 
+@pytest.mark.slow
 def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
     obj = json.loads(owners())["request"]["object"]
     one = obj["metadata"]["ownerReferences"][0]
@@ -63,11 +70,13 @@ def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
     assert sum(len(problem.message) for problem in found) < 20_000_000
 
 
+@pytest.mark.slow
 def test_what_is_cut_says_by_how_much() -> None:
     assert cut("x" * 12, 10) == "x" * 10 + "\u2026 (2 more characters)"
     assert cut("x" * 10, 10) == "x" * 10
 
 
+@pytest.mark.slow
 def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
     body = json.loads(pods())
     body["request"]["uid"] = "x" * 2000
@@ -75,6 +84,7 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
         review(read(json.dumps(body).encode()), "validate", ReviewOptions())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST}])
 def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": version}).encode()
@@ -83,6 +93,7 @@ def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
     assert len(result.body) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["json", "sarif", "html", "junit"])
 def test_a_report_does_not_repeat_long_names_and_keys(output: str, tmp_path: Path) -> None:
     long = "k" * 100_000
@@ -96,8 +107,70 @@ def test_a_report_does_not_repeat_long_names_and_keys(output: str, tmp_path: Pat
     assert len(done.out) < 5_000_000
 
 
+@pytest.mark.slow
 def test_findings_share_a_long_key() -> None:
     devices = [{"name": "gpu", "attributes": {"k" * 100_000: {"field1": 1, "field2": 2}}}]
     made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": "a"}, "spec": {"devices": devices}}
     keys = {id(problem.path[4]) for problem in webhook.validate(made) if len(problem.path) > 5}
     assert len(keys) == 1
+
+
+MANY = 3 * ENOUGH
+
+
+def pod(**spec: Any) -> dict[str, Any]:
+    container = {"name": "a", "image": "b"}
+    metadata = {"name": "x", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+
+
+def using(names: list[str], known: list[str]) -> dict[str, Any]:
+    claims = [{"name": name, "resourceClaimName": "c"} for name in known]
+    container = {"name": "a", "image": "b", "resources": {"claims": [{"name": name} for name in names]}}
+    return pod(containers=[container], resourceClaims=claims)
+
+
+WRONG = {
+    "items": pod(containers=[{}] * MANY),
+    "types": pod(containers=[1] * MANY),
+    "labels": {**pod(), "metadata": {"name": "x", "labels": {f"-{number}": "" for number in range(MANY)}}},
+    "rules": pod(resourceClaims=[{"name": "-", "resourceClaimName": "c"}] * MANY),
+}
+
+
+@pytest.mark.parametrize("obj", WRONG.values(), ids=WRONG.keys())
+def test_at_a_webhook_enough_findings_are_enough(obj: dict[str, Any]) -> None:
+    found, everything = judge_admitted(obj), judge(obj)
+    assert 0 < len(found) <= 3 * ENOUGH < len(everything) + 1
+    assert set(found) <= set(everything)
+
+
+def test_unknown_fields_in_any_number_do_not_hide_what_is_wrong() -> None:
+    containers: list[Any] = [{"name": f"c{number}", "image": "b", "later": 1} for number in range(MANY)]
+    assert judge_admitted(pod(containers=containers)) == []
+    assert [each.rule for each in judge_admitted(pod(containers=[*containers, 1]))] == ["wrong-type"]
+    repeated = judge_admitted(pod(containers=[*containers, containers[0]]))
+    assert [each.rule for each in repeated] == ["container-names"]
+
+
+@pytest.mark.slow
+def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
+    known = [f"c{number}" for number in range(150 * ENOUGH)]
+    (problem,) = judge_admitted(using(["other"], known))
+    assert problem.reason == "FieldValueNotFound"
+
+
+@pytest.mark.parametrize("release", ["1.30", "1.36"])
+def test_a_claim_used_as_a_whole_repeats_each_of_its_requests(release: str) -> None:
+    uses: list[dict[str, str]] = [{"name": "c", "request": "a"}, {"name": "c", "request": "b"}, {"name": "c"}]
+    obj = using(["c"], ["c"])
+    obj["spec"]["containers"][0]["resources"]["claims"] = uses
+    found = [str(each) for each in judge(obj, kubernetes=release) if each.reason == "FieldValueDuplicate"]
+    assert found == ['spec.containers[0].resources.claims[2]: Duplicate value: "c"'] * 2 * (release == "1.36")
+
+
+def test_of_selectors_in_any_number_the_first_are_looked_at() -> None:
+    selectors = [{"cel": {"expression": f'device.attributes["a.example"].a{number}'}} for number in range(100)]
+    request = {"name": "a", "exactly": {"deviceClassName": "a", "selectors": selectors}}
+    claim = {"kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
+    assert len(selectors_of(claim, Context(Inventory(), Release(36), frozenset()))) == 32

@@ -6,8 +6,6 @@ judge them. Otherwise, each object is judged by itself; ``# kubernetes: 1.36 All
 feature gates that are switched on.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

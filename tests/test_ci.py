@@ -1,7 +1,5 @@
 """The CI integrations for other repositories: their scripts run here as the services would run them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

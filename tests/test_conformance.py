@@ -1,7 +1,5 @@
 """draguard agrees with recorded API servers: in verdicts, causes and texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is installed: ranges in pyproject.toml, exact versions in constraints.txt, and what uses them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """The documentation is correct: its commands run, and its generated parts are current."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

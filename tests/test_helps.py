@@ -1,7 +1,5 @@
 """Typical mistakes of platform teams: the text names the fix, and the caret points at the place."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Features that work without the extras ``serve`` and ``helm``."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The limits of a process: Python's own limits, and the memory that untrusted expressions leave behind."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

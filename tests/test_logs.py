@@ -1,7 +1,5 @@
 """The server's log of decisions, whatever clients send and however slowly it is read."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,8 +1,7 @@
 """A field of a new release takes one line, and everything else supports it; without the line, it passes through."""
 
-from __future__ import annotations
-
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.command import ROOT
 from tests.policy.examples import CLAIM, evaluate, mutating
 from tests.rows import each_row
 from webhook.policy.load import load
 
-ROOT = Path(__file__).parent.parent
 BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
 LINE = '    colour = Text("The colour of the devices.", one_of=("Blue", "Red"), default="Red", go="Colour")\n'
 
@@ -27,6 +26,7 @@ from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.explain.query import explain
 from webhook.policy.tools.check import check_policies
 from webhook.policy.load import load
+from tests.command import ROOT
 from tests.policy.examples import evaluate
 
 def claim(**fields):
@@ -150,3 +150,48 @@ def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_
     labelled = claim | {"metadata": {"name": "c", "namespace": "n", "labels": {"team": "cats"}}}
     assert verdict.object is not None
     assert verdict.object == labelled
+
+
+QUICK = "not slow and not process and not tools"
+SUBJECTS = ("api", "chart", "explain", "fast", "migration", "schema", "test_*.py")
+"""The tests that read types and rules."""
+CLASS = 'class ExactDeviceRequest(Detailed, Administering, Wanted):\n    """A request for devices of one class."""\n'
+GATES = "GATES: Mapping[str, Mapping[int, Stage | None]] = {\n"
+
+
+def steps() -> tuple[str, str, str, str, str]:
+    """Read the code of the steps: a field, its gate, the rows of its type, a rule and its example."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    text = text[text.index("### Add a field") : text.index("### Add an option")]
+    field, gate, rows, rule, example = re.findall(r"^```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return field, gate, rows, rule, example
+
+
+def put_behind(file: Path, line: str, new: str) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.count(line) == 1
+    file.write_text(text.replace(line, line + new), encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_a_field_with_its_gate_and_a_rule_need_nothing_else(tmp_path: Path) -> None:
+    def run(*command: str) -> None:
+        env = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
+
+    shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(".git", ".venv", ".*cache"), dirs_exist_ok=True)
+    field, gate, rows, rule, example = steps()
+    put_behind(tmp_path / "webhook/api/dra/devicerequest.py", CLASS, f"\n    {field}\n\n{rule}")
+    put_behind(tmp_path / "webhook/api/gates.py", GATES, f"    {gate}")
+    fields = tmp_path / "tests/dra-fields.tsv"
+    head, *others = fields.read_text(encoding="utf-8").splitlines()
+    fields.write_text("\n".join([head, *sorted([*others, *rows.splitlines()])]) + "\n", encoding="utf-8")
+    (tmp_path / "webhook/explain/examples/count-of-shared.yaml").write_text(example, encoding="utf-8")
+    run(sys.executable, "docs/generate.py")
+    run(sys.executable, "charts/generate.py")
+    run(sys.executable, "-m", "ruff", "check")
+    run(sys.executable, "-m", "ruff", "format", "--check")
+    tests = [str(file) for name in SUBJECTS for file in sorted(tmp_path.glob(f"tests/{name}"))]
+    run(sys.executable, "-m", "pytest", "-q", "-m", QUICK, *tests)

@@ -1,7 +1,5 @@
 """The memory check of the soak: it finds leaks of a hundred bytes, and no swings."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The hooks that other repositories get, run as pre-commit runs them: entry, args, names of files."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

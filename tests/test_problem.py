@@ -1,7 +1,5 @@
 """Findings are spelled as Kubernetes spells them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """The project follows its own rules: style, types, layers, and a correct README."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

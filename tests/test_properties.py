@@ -1,7 +1,5 @@
 """No JSON or YAML makes draguard raise."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
+import pickle
+import typing
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+
 from tests.rows import each_row
 from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of, target
+from webhook.later import cached_property
 from webhook.problem import Path, too_long, too_many
+from webhook.records import NamedTuple
 from webhook.release import Release, releases
 from webhook.schema import CREATE, OLDEST
 
@@ -35,3 +47,91 @@ def test_both_ends_are_among_the_releases() -> None:
     assert releases(34, 36) == [34, 35, 36]
     assert releases(36, 35) == []
     assert releases(OLDEST, NEWEST)[-1] == NEWEST
+
+
+SECONDS = 10
+"""How long threads may wait for each other."""
+
+
+def test_properties_of_several_values_are_computed_at_the_same_time() -> None:
+    class Value:
+        both = Barrier(2)
+
+        @cached_property
+        def made(self) -> bool:
+            return self.both.wait(SECONDS) >= 0
+
+    values = Value(), Value()
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(lambda value: value.made, values)) == [True, True]
+
+
+def test_all_threads_get_the_first_result() -> None:
+    class Value:
+        both = Barrier(2)
+
+        @cached_property
+        def made(self) -> object:
+            self.both.wait(SECONDS)
+            return object()
+
+    value = Value()
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(lambda _: value.made, range(2))
+    assert one is other is value.made
+
+
+class Point(NamedTuple):
+    """A place on a plane."""
+
+    x: int
+    y: int = 2
+
+    @property
+    def turned(self) -> Point:
+        """The point with its coordinates exchanged."""
+        return self._replace(x=self.y, y=self.x)
+
+
+class Peer(typing.NamedTuple):
+    """The same, made by the standard library."""
+
+    x: int
+    y: int = 2
+
+
+@each_row(
+    "look",
+    [
+        tuple,
+        hash,
+        lambda record: record._fields,
+        lambda record: record._asdict(),
+        lambda record: (record.x, record.y),
+        lambda record: tuple(record._replace(x=5)),
+        lambda record: str(record).partition("(")[2],
+        lambda record: record.__match_args__,
+        lambda record: [(name, each.default) for name, each in inspect.signature(type(record)).parameters.items()],
+        lambda record: hasattr(record, "__dict__"),
+    ],
+)
+def test_a_record_is_a_named_tuple(look: Any) -> None:
+    assert look(Point(1)) == look(Peer(1))
+
+
+@each_row("arguments", [{}, {"y": 1}, {"x": 1, "z": 1}])
+def test_wrong_arguments_are_refused_alike(arguments: dict[str, int]) -> None:
+    with pytest.raises(TypeError) as peers:
+        Peer(**arguments)
+    with pytest.raises(TypeError) as ours:
+        Point(**arguments)
+    assert str(ours.value) == str(peers.value).replace("Peer", "Point")
+
+
+def test_methods_of_the_class_are_its_own() -> None:
+    assert Point(1).turned == Point(2, 1)
+    assert Point.__doc__ == "A place on a plane."
+
+
+def test_copies_equal_the_original() -> None:
+    assert copy.copy(Point(3)) == pickle.loads(pickle.dumps(Point(3))) == Point(3)  # noqa: S301 - its own

@@ -1,7 +1,5 @@
 """Tests of tables fail if a row fails."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.rows import each_row

@@ -1,7 +1,5 @@
 """Which names are slips of others, and which are other names."""
 
-from __future__ import annotations
-
 from tests.rows import each_row
 from tests.steps import counting
 from webhook.spelling import certain, did_you_mean, mistyped, near, nearest

@@ -1,7 +1,5 @@
 """Commands that must start quickly import little: users of a pre-commit hook feel 50 ms."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reviews as an API server sends them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webhook.api.versions import find

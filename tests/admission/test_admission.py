@@ -1,7 +1,5 @@
 """AdmissionReviews in, AdmissionReviews out."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json
@@ -12,14 +10,18 @@ from typing import Any
 
 import jsonpatch
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.admission.reviews import CLAIM, POD, SLICE, asked, with_spec
+from tests.objects import paths, with_value
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import recorded
 from tests.rows import each_row
-from webhook.admission import Call, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
+from webhook.admission import Call, Endpoint, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
+from webhook.admission.record import FAILED
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
+from webhook.policy.load import load
 
 
 def validated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
@@ -437,3 +439,119 @@ def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:
     options = ReviewOptions(enforcement=Enforcement(exempt_users=["admin"]))
     late = answer(json.dumps(asked(POD)).encode(), Call("validate", deadline=0.0), options)
     assert json.loads(late.body)["response"]["allowed"]
+
+
+def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
+    """Review a new claim."""
+    obj = {"apiVersion": api_version, "kind": "ResourceClaim", "metadata": {"name": "claim"}, "spec": spec}
+    response: dict[str, Any] = review(asked(obj), "validate", ReviewOptions(kubernetes=kubernetes))["response"]
+    return response
+
+
+@each_row("kubernetes", ["1.27", "1.33", "1.36"])
+def test_a_cluster_that_was_upgraded_is_not_blocked(kubernetes: str) -> None:
+    assert reviewed("resource.k8s.io/v1", {"devices": {}}, kubernetes)["allowed"]
+
+
+@each_row("kubernetes", ["1.27", "1.30", "1.36"])
+def test_the_rules_hold_all_the_same(kubernetes: str) -> None:
+    assert not reviewed("resource.k8s.io/v1alpha2", {"resourceClassName": "A b"}, kubernetes)["allowed"]
+    assert not reviewed("resource.k8s.io/v1", {"devices": {"requests": [{"name": "A"}]}}, kubernetes)["allowed"]
+
+
+REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+
+
+def warned(exactly: Any, options: ReviewOptions) -> list[str]:
+    """Review a new claim with a special request; return the warnings."""
+    request = {**REQUEST, "exactly": {**REQUEST["exactly"], **exactly}}  # type: ignore[dict-item]
+    obj = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "claim", "namespace": "default"},
+        "spec": {"devices": {"requests": [request]}},
+    }
+    response = review(asked(obj), "validate", options)
+    assert response["response"]["allowed"]
+    warnings: list[str] = response["response"].get("warnings", [])
+    return warnings
+
+
+SHARES = {"capacity": {"requests": {"memory": "1Gi"}}}
+
+
+def test_every_gate_may_be_on_unless_it_is_stated_which() -> None:
+    assert warned(SHARES, ReviewOptions(kubernetes="1.34")) == []
+    (warning,) = warned(SHARES, ReviewOptions(kubernetes="1.34", feature_gates={}))
+    assert "dropped: this field needs the feature gate DRAConsumableCapacity" in warning
+    assert warned(SHARES, ReviewOptions(kubernetes="1.34", feature_gates={"DRAConsumableCapacity": True})) == []
+
+
+def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "rule"},
+        "spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}},
+    }
+    options = ReviewOptions(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
+    answered = review(asked(rule), "validate", options)
+    assert answered["response"]["allowed"]
+
+
+@each_row("kubernetes", ["1.34", "1.36", None])
+def test_the_label_of_a_namespace_is_left_to_the_api_server(kubernetes: str | None) -> None:
+    assert warned({"adminAccess": True}, ReviewOptions(kubernetes=kubernetes)) == []
+
+
+WRONG: tuple[Any, ...] = (None, 5, True, 1.5, "x", [], {}, [None], [5], {"a": 5})
+DEEP = json.loads("[" * 800 + "]" * 800)
+REVIEWS = [each.review for each in recorded()]
+UPDATES = [
+    review | {"request": review["request"] | {"operation": "UPDATE", "oldObject": review["request"]["object"]}}
+    for review in REVIEWS
+    if review["request"]["object"]
+]
+
+
+@st.composite
+def mistyped(draw: st.DrawFn) -> Any:
+    """Change the types of some fields; in an update, often in both objects."""
+    review = draw(st.sampled_from([*REVIEWS, *UPDATES, *UPDATES]))
+    path = draw(st.sampled_from(paths(review)))
+    review = with_value(review, path, draw(st.sampled_from(WRONG)))
+    twin = ("request", {"object": "oldObject"}.get(str(path[1]), ""), *path[2:]) if path[2:] else ()
+    if twin in paths(review) and draw(st.booleans()):
+        review = with_value(review, twin, draw(st.sampled_from(WRONG)))
+    return review
+
+
+def checked(review: Any, endpoint: Endpoint, options: ReviewOptions) -> None:
+    result = answer(json.dumps(review).encode(), Call(endpoint), options)
+    assert result.record
+    assert result.record.decision != FAILED
+    if result.status == 200:
+        assert json.loads(result.body)["response"]["uid"] == review["request"]["uid"]
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(mistyped(), st.sampled_from(["validate", "mutate"]), st.sampled_from([None, "1.30", "1.34"]))
+def test_fields_may_be_of_any_type(review: Any, endpoint: Endpoint, kubernetes: str | None) -> None:
+    policies = load([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    checked(review, endpoint, ReviewOptions(kubernetes=kubernetes, policies=policies))
+
+
+def test_a_field_that_the_release_does_not_know_may_be_anything() -> None:
+    pod = next(each for each in UPDATES if each["request"]["kind"]["kind"] == "Pod")
+    claims = ("request", "object", "spec", "containers", 0, "resources", "claims")
+    for value in WRONG:
+        changed = with_value(pod, claims[:-1], {"claims": [{"name": "a", "request": value}]})
+        checked(changed, "validate", ReviewOptions(kubernetes="1.30"))
+
+
+@each_row("field", ["namespace", "name", "kind", "resource", "userInfo", "dryRun", "options"])
+def test_a_field_may_be_nested_deep(field: str) -> None:
+    review = with_value(UPDATES[0], ("request", field), DEEP)
+    for endpoint in ("validate", "mutate"):
+        checked(review, endpoint, ReviewOptions(policies=load([POLICY, BINDING])))

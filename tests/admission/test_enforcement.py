@@ -1,9 +1,9 @@
 """Enforcement modes, exemptions, and their records."""
 
-from __future__ import annotations
-
 import base64
+import copy
 import json
+import pathlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from tests.command import draguard
 from tests.policy.examples import binding, mutating, policy
 from tests.rows import each_row
 from tests.workloads.jobs import job
-from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
+from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer, review
 from webhook.admission.enforcement import Mode
 from webhook.admission.responses import MAX_ANNOTATION_BYTES, MAX_WARNING_BYTES, noted
 from webhook.engine.prescheduled import RewriteOptions
@@ -413,3 +413,48 @@ def test_a_patch_is_as_without_modes() -> None:
     strict, _ = result(POD, endpoint="mutate")
     mild, _ = result(POD, Enforcement(mode="audit"), "mutate")
     assert base64.b64decode(mild["patch"]) == base64.b64decode(strict["patch"])
+
+
+WRONG = CLAIM | {"spec": {"resourceClassName": "GPU", "colour": "red"}}
+IGNORE = "dns-subdomain: I may; unknown-field: I may; required: I may"
+ANNOTATIONS = {
+    "draguard.github.io/ignore": IGNORE,
+    "draguard.github.io/level": "off",
+    "kubectl.kubernetes.io/last-applied-configuration": "# draguard: ignore[dns-subdomain, unknown-field] I may\n{}",
+}
+
+
+def ignoring(obj: dict[str, Any]) -> dict[str, Any]:
+    annotated = copy.deepcopy(obj)
+    annotated["metadata"]["annotations"] = ANNOTATIONS
+    return annotated
+
+
+def answered(obj: dict[str, Any], enforcement: Enforcement) -> Any:
+    return review(asked(obj), "validate", ReviewOptions(enforcement=enforcement))["response"]
+
+
+@each_row("enforcement", [Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn")])
+@each_row("wrong", [WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}}])
+def test_annotations_do_not_change_an_answer(wrong: dict[str, Any], enforcement: Enforcement) -> None:
+    before = answered(wrong, enforcement)
+    assert answered(ignoring(wrong), enforcement) == before
+    assert before["allowed"] is (enforcement.mode == "warn")
+    assert before.get("warnings") or not before["allowed"]
+
+
+def test_files_and_variables_do_not_change_an_answer(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".draguard.yaml").write_text("levels: {'*': off}\nexclude: ['*']\n", encoding="utf-8")
+    (tmp_path / "review.json").write_text(json.dumps(asked(ignoring(WRONG))), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("IGNORE", "LEVEL", "BASELINE", "ENFORCE"):
+        monkeypatch.setenv(f"DRAGUARD_{name}", "warn")
+    done = draguard("review", "review.json")
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["response"]["allowed"] is False
+
+
+def test_offline_the_same_object_is_suppressed(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "claim.json").write_text(json.dumps(ignoring(WRONG)), encoding="utf-8")
+    assert draguard("validate", "--ignore", "*-suppression,deprecated", tmp_path).code == 0

@@ -1,7 +1,5 @@
 """Policies at admission: AdmissionReviews in, AdmissionReviews out."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json

@@ -1,7 +1,5 @@
 """Reviews that real API servers sent, answered over HTTPS by several clients at a time."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

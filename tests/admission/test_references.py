@@ -1,7 +1,5 @@
 """References of new objects at admission: warnings, checked against the cluster."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

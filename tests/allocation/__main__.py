@@ -1,7 +1,5 @@
 """Print how far draguard agrees with the recorded allocator: python -m tests.allocation [--show N] [FILE…]."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recorded scenarios of the structured allocator of Kubernetes 1.36.2, and the comparison with our results."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterator

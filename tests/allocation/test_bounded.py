@@ -1,7 +1,5 @@
 """Searches end in bounded time and memory."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 from unittest import mock

@@ -1,7 +1,5 @@
 """Pools that cannot be used, and the reasons."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The types that conversion compares, in each version."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections import defaultdict

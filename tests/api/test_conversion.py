@@ -1,7 +1,5 @@
 """Conversion to another version gives the same object as in the API server."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from typing import Any

@@ -1,9 +1,15 @@
 """Requests that are too large for the tables of ``requests``."""
 
-from __future__ import annotations
-
+import copy
+from pathlib import Path
+from random import Random
 from typing import Any
 
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from tests.objects import places, seeded, value
 from tests.rows import each_row
 from tests.structured import LABELLED, changed, claim, errors, of_kind, resource_slice
 from webhook import validate
@@ -134,3 +140,36 @@ def test_tolerated_numbers_have_any_length(value: str, found: list[str]) -> None
         feature_gates={"TaintTolerationComparisonOperators": True},
     )
     assert [each.message.rpartition(": ")[2] for each in problems if "strconv.ParseInt" in each.message] == found
+
+
+TABLE = Path(__file__).parent / "requests" / "pod-updates.yaml"
+GATED: dict[str, Any] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))["objects"]["gated"]
+
+
+def test_a_pod_nested_without_end_is_compared() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"items": [deep]}
+    assert validate(GATED | {"spec": GATED["spec"] | {"dnsConfig": deep}}, GATED)
+
+
+VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z"]}
+
+
+def shaken(dice: Random) -> Any:
+    """Change up to three places of the pod."""
+    pod = copy.deepcopy(GATED)
+    for _ in range(dice.randrange(4)):
+        if found := [place for place in places(pod["spec"]) if place[1] is not None]:
+            holder, key = dice.choice(found)
+            holder[key] = value(dice, **VALUES)
+    return pod
+
+
+@pytest.mark.slow
+@settings(max_examples=800)
+@given(seeded(shaken), seeded(shaken))
+def test_no_change_makes_an_update_raise(new: Any, old: Any) -> None:
+    for problem in validate(new, old):
+        assert problem.field is not None
+        assert problem.message

@@ -7,8 +7,6 @@ the namespace) and ``subresource`` are those of the request; ``found`` has the f
 text; they have their hints if one of them is stated. ``rules`` are theirs, if stated.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator

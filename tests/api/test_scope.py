@@ -1,7 +1,5 @@
 """The scope of `draguard validate`: it ignores objects without claims, and files other than the user's manifests."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Feature gates: the fields that are dropped without them, and the warnings about it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

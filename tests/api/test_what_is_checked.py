@@ -1,7 +1,5 @@
 """What the API server still checks, once it has refused or dropped a part of an object."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

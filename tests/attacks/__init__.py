@@ -4,8 +4,6 @@
 being there. An attack runs in a process of its own, so that it takes no time of the client's whose time is measured.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping

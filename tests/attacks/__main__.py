@@ -1,7 +1,5 @@
 """Prints the table of attacks: python -m tests.attacks [NAME …]."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

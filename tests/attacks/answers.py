@@ -1,7 +1,5 @@
 """Objects with many findings, or findings that quote much of the request: answers stay small and quick."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

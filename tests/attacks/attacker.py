@@ -1,7 +1,5 @@
 """Attacks a webhook, in a process that loads little else."""
 
-from __future__ import annotations
-
 import json
 import resource
 import sys

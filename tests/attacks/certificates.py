@@ -1,7 +1,5 @@
 """A Secret that loses the certificate of the replicas, while clients trust ``caBundle``."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -19,7 +17,7 @@ from tests import apiserver
 from tests.apiserver import ApiServer
 from tests.attacks import Attack
 from tests.attacks.target import Target
-from tests.cluster.objects import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.replicas import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT
 
 REPLICAS = 2

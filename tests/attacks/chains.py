@@ -1,7 +1,5 @@
 """Clients whose certificates come with very many authorities, at a port that demands certificates (``--client-ca``)."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import tempfile

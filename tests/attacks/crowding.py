@@ -1,7 +1,5 @@
 """Ordinary requests, but many: others have their turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.attacks import Attack

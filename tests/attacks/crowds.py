@@ -1,7 +1,5 @@
 """Connections without end: to the port of probes, silent ones, idle ones, those that send or read slowly."""
 
-from __future__ import annotations
-
 import socket
 import struct
 import time

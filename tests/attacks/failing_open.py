@@ -1,7 +1,5 @@
 """Heavy reviews to a webhook that admits what it cannot answer, so that a forbidden pod might slip through."""
 
-from __future__ import annotations
-
 import json
 import threading
 

@@ -1,7 +1,5 @@
 """Handshakes over finite fields, which take a server hundreds of times as long as those over elliptic curves."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Final
 

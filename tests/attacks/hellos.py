@@ -1,7 +1,5 @@
 """Handshakes that begin all at once."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from itertools import cycle
 

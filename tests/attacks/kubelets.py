@@ -1,7 +1,5 @@
 """Pods that pretend to be a kubelet's, so that they keep the name of their node and bypass the scheduler."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs an attack on a webhook of its own, and measures its effect on an ordinary client."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import math

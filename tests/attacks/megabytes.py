@@ -1,7 +1,5 @@
 """Long bodies on very many connections at once."""
 
-from __future__ import annotations
-
 import selectors
 import ssl
 import time

@@ -1,7 +1,5 @@
 """No attack: the baseline of the ordinary client on this machine."""
 
-from __future__ import annotations
-
 from tests.attacks import Attack
 from tests.attacks.target import Target
 

@@ -1,7 +1,5 @@
 """Requests in very many small parts, each of which costs as much time as many bytes: on many connections at once."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import time

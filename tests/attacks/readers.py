@@ -1,7 +1,5 @@
 """Clients that send large requests and read nothing, on all available connections."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable

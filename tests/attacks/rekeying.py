@@ -1,7 +1,5 @@
 """Clients that demand new keys again and again: it takes a server longer than anything else of as many bytes."""
 
-from __future__ import annotations
-
 import hmac
 import socket
 import ssl

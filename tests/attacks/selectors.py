@@ -1,7 +1,5 @@
 """Selectors that take long to compile: macros in macros, and patterns; as they are, and padded to heavy reviews."""
 
-from __future__ import annotations
-
 from tests.attacks import MIB, Attack
 from tests.attacks.target import Target, claim, padded, repeated
 

@@ -1,7 +1,5 @@
 """The webhook as an attacker sees it: sockets, requests, and useful bodies."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

@@ -1,7 +1,5 @@
 """Every attack fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Links in a tree of manifests that lead to pipes, devices and secrets, read beside the webhook."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

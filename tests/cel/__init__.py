@@ -1,7 +1,5 @@
 """Tests of the CEL engine, and their shared helpers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Expressions that take much work to compile."""
 
-from __future__ import annotations
-
 MAX_CHARACTERS = 10 * 1024
 
 

@@ -1,7 +1,5 @@
 """An authorizer that allows administrators everything."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User

@@ -1,7 +1,5 @@
 """Environments whose expressions are costed, and values for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.cel import EXTENSIONS

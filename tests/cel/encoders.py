@@ -1,7 +1,5 @@
 """`base64.encode`, `base64.decode` (cel-go ext/encoders.go)."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import Final

@@ -1,7 +1,5 @@
 """The result of an expression, in a form that tests can state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

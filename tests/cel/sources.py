@@ -1,7 +1,5 @@
 """Python source of expressions, and what does not belong in it."""
 
-from __future__ import annotations
-
 import io
 import keyword
 import re

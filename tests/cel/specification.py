@@ -1,7 +1,5 @@
 """The conformance suite of CEL's specification, and how far draguard agrees."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The work of compiling is bounded: for untrusted expressions, it is counted in advance."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

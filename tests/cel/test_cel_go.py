@@ -3,8 +3,6 @@
 Each group names the source that decides it in github.com/google/cel-go, or in k8s.io/apiserver (`apiserver/`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The type checker: deduced types and cel-go's type errors."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cel import EXTENSIONS

@@ -1,7 +1,5 @@
 """Evaluation ends at the limit of its cost, and at its deadline."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 

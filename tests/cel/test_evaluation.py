@@ -1,7 +1,5 @@
 """The values and errors of expressions."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any, ClassVar
@@ -9,6 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
+from tests.cel.judging import outcome
 from tests.rows import each_row, each_row_beside
 from webhook.cel import (
     Environment,
@@ -384,3 +383,13 @@ def test_the_first_element_tells_the_overload_each_time() -> None:
     expected = ["int", "string", "list", "dyn", "dyn", "int"]
     assert found == {str(value): [sort] * 3 for value, sort in zip(values, expected, strict=True)}
     assert [program.evaluate({"o": value}) for value in reversed(values)] == [*reversed(expected)]
+
+
+@each_row_beside("expression", "expected")
+def test_messages_come_to_what_they_stand_for(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+@each_row_beside("expression", "error")
+def test_messages_that_there_cannot_be(expression: str, error: str) -> None:
+    assert outcome(expression) == error

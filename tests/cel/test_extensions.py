@@ -2,8 +2,6 @@
 
 # ruff: noqa: E501  # formatted texts have such characters, and errors of cel-go are long lines
 
-from __future__ import annotations
-
 import base64
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """No text and no data make the engine fail except with its own errors, or do much work."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import re

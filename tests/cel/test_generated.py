@@ -1,7 +1,5 @@
 """Generated source: it never contains text of an expression, and its size is bounded."""
 
-from __future__ import annotations
-
 import builtins
 import gc
 import weakref

@@ -3,8 +3,6 @@
 Upstream's tests do not fold constants as the API server does: a list of literals costs 10 there, and nothing here.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.cel.authorizer import BINDINGS

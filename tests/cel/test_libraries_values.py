@@ -1,12 +1,16 @@
-from __future__ import annotations
+import ipaddress
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import NEWEST, outcome
 from tests.rows import each_row, each_row_beside
 from webhook.cel import EvaluationError
-from webhook.cel.kubernetes import semver
+from webhook.cel.kubernetes import net, semver
+from webhook.cel.kubernetes import url as gourl
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.cel.kubernetes.environments import admission_environment
 
 
@@ -113,3 +117,104 @@ def test_no_text_makes_a_function_raise_anything_but_its_own_error(text: str) ->
             assert str(error)  # noqa: PT017  # both outcomes are right
         else:
             assert type(value) is bool
+
+
+@each_row_beside("expression", "expected")
+def test_questions_come_to(expression: str, expected: object) -> None:
+    assert outcome(expression, BINDINGS) == expected
+
+
+def test_a_question_says_all_that_it_was_given() -> None:
+    asked: list[PathCheck | ResourceCheck] = []
+
+    def remember(question: PathCheck | ResourceCheck) -> Decision:
+        asked.append(question)
+        return Decision(allowed=True)
+
+    authorizer = AuthorizerValue(ADMIN, remember)
+    expression = (
+        'authorizer.serviceAccount("ns", "sa").group("apps").resource("deployments").subresource("scale")'
+        '.namespace("n").name("x").fieldSelector("a=b").labelSelector("c=d").check("list").allowed()'
+    )
+    assert outcome(expression, {"authorizer": authorizer}) is True
+    account = User("system:serviceaccount:ns:sa", ("system:serviceaccounts", "system:serviceaccounts:ns"))
+    assert asked == [
+        ResourceCheck(authorizer._replace(user=account), "apps", "deployments", "scale", "n", "x", "a=b", "c=d", "list")
+    ]
+
+
+FAILED = "network address parse error during conversion from string: "
+NETWORK = f"error: {FAILED}{FAILED}netip.ParsePrefix({{0}}): {{1}}"
+
+
+@each_row_beside("expression", "expected")
+def test_addresses_and_networks_come_to(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+@each_row_beside("text", "reason")
+def test_an_invalid_address_has_gos_message(text: str, reason: str) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # the whole text is compared
+        net.parse_address(text)
+    assert str(caught.value) == f'ParseAddr("{text}"): {reason}'
+
+
+@each_row(
+    ("text", "reason"),
+    [
+        ("10.0.0.0", "no '/'"),
+        ("fe80::1%eth0/64", "IPv6 zones cannot be present in a prefix"),
+        ("10.0.0.0/33", "prefix length out of range"),
+        ("10.0.0.0/08", 'bad bits after slash: "08"'),
+        ("10.0.0.0/", 'bad bits after slash: ""'),
+        ("10.0.0.0/+8", 'bad bits after slash: "+8"'),
+        ("x/8", 'ParseAddr("x"): unable to parse IP'),
+    ],
+)
+def test_an_invalid_network_has_gos_message(text: str, reason: str) -> None:
+    assert outcome(f'cidr("{text}")') == NETWORK.format(f'"{text}"', reason)
+
+
+@given(st.ip_addresses())
+def test_addresses_are_written_as_python_writes_them(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+    assert int(address) == int(net.parse_address(str(address)))
+    if address.version == 4 or address.ipv4_mapped is None:
+        assert str(net.parse_address(address.exploded)) == address.compressed
+
+
+@given(st.text(alphabet="0123456789abcdef:./%x", max_size=30))
+def test_no_text_makes_the_parsers_raise_anything_else(text: str) -> None:
+    for parse in (net.parse_address, net.parse_prefix):
+        try:
+            parse(text)
+        except ValueError as error:
+            assert str(error)  # noqa: PT017  # both outcomes are right
+
+
+NO_URL = "error: URL parse error during conversion from string: parse "
+
+
+@each_row_beside("expression", "expected")
+def test_urls_come_to(expression: str, expected: object) -> None:
+    assert outcome(expression) == expected
+
+
+@each_row_beside("text", "written")
+def test_urls_are_written_as_go_writes_them(text: str, written: str) -> None:
+    assert str(gourl.parse(text)) == written
+
+
+def test_a_relative_url_has_no_colon_in_its_first_segment() -> None:
+    with pytest.raises(ValueError, match=r'^parse "1a:b": first path segment in URL cannot contain colon$'):
+        gourl.parse("1a:b")
+
+
+@given(st.text(alphabet="ab:/?#[]@%25;&=+ü \x00", max_size=30))
+def test_no_text_makes_the_reader_raise_anything_else(text: str) -> None:
+    for parse in (gourl.parse, gourl.parse_request_uri):
+        try:
+            url = parse(text)
+        except ValueError as error:
+            assert str(error).startswith("parse ")  # noqa: PT017  # both outcomes are right
+        else:
+            assert isinstance(str(url) + url.hostname() + url.port() + url.escaped_path() + str(url.query()), str)

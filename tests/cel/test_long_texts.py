@@ -1,7 +1,5 @@
 """Functions of long texts."""
 
-from __future__ import annotations
-
 import tracemalloc
 from contextlib import suppress
 

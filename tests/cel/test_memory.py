@@ -1,7 +1,5 @@
 """The memory that evaluation may take, whatever its cost."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

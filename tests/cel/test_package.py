@@ -1,7 +1,5 @@
 """The engine is self-contained: it could be a package of its own."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -11,6 +9,7 @@ import pytest
 
 import webhook.cel
 from tests.rows import each_row
+from webhook.cel.cache import Cache
 
 FOLDER = Path(webhook.cel.__file__).parent
 MODULES = [path for path in FOLDER.rglob("*.py") if path.parent.name != "kubernetes"]
@@ -55,3 +54,28 @@ def test_the_regular_expression_engine_is_loaded_when_it_is_needed() -> None:
         "assert Environment().compile(\"'a'.matches('a')\").evaluate({}); assert 're2' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=FOLDER.parents[1])
+
+
+def test_the_oldest_goes_first() -> None:
+    cache: Cache[int] = Cache(80)
+    for number in range(8):
+        cache.put(number, number, 10)
+    assert cache.get(0) == 0
+    cache.put("new", 8, 10)
+    assert [cache.get(0), cache.get(1), cache.get("new")] == [None, 1, 8]
+    assert cache.size == 80
+
+
+def test_a_value_that_is_put_again_counts_once() -> None:
+    cache: Cache[str] = Cache(80)
+    cache.put("a", "b", 10)
+    cache.put("a", "c", 5)
+    assert cache.get("a") == "c"
+    assert (cache.size, len(cache)) == (5, 1)
+
+
+def test_what_is_large_is_not_kept() -> None:
+    cache: Cache[str] = Cache(80)
+    cache.put("a", "b", 11)
+    assert cache.get("a") is None
+    assert len(cache) == 0

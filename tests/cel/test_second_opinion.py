@@ -4,8 +4,6 @@ Both evaluate every expression that cel-python can parse. Where they disagree, t
 source that decides it; a disagreement that is not listed, or a listed one that is gone, fails.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

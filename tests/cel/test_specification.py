@@ -4,8 +4,6 @@ The suite is not part of this repository. It is found through the environment va
 checkout; where it is missing, only the samples are checked.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The parser's errors about wrong input: cel-go's words, position and layout."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 import time

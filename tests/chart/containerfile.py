@@ -1,7 +1,5 @@
 """Reads the Containerfile as far as tests need it."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Runs the image's entry point with the chart's arguments, and with only the privileges of a container."""
 
-from __future__ import annotations
-
 import http.client
 import os
 import re

@@ -1,7 +1,5 @@
 """Renders the chart with the real Helm, for tests."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Mapping
 from functools import cache

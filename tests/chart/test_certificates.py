@@ -1,7 +1,5 @@
 """How the chart gives draguard a certificate that the API server trusts, and the permissions that this takes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The image: its contents and its user."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The command of the image with the arguments, the certificate and the user of the chart, without a container."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 Beside Helm there is draguard, which fills its Secret and writes ``caBundle``: no upgrade may take that away.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import threading

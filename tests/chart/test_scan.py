@@ -1,7 +1,5 @@
 """The chart's scan: what it may do, what it is started with, and that alerts and dashboard ask for what it serves."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

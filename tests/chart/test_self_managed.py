@@ -1,7 +1,5 @@
 """draguard manages its certificate with the chart's objects, roles and arguments."""
 
-from __future__ import annotations
-
 import base64
 import os
 import signal

@@ -3,8 +3,6 @@
 They are written as policies that refuse everything, and the policy engine evaluates them as API servers do.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from functools import cache

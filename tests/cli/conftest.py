@@ -1,7 +1,5 @@
 """Fixtures of the tests of commands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Fixes of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.command import draguard

@@ -1,7 +1,5 @@
 """Manifests, and the rules that they break."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.command import findings

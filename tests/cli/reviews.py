@@ -1,7 +1,5 @@
 """Reviews of pre-scheduled pods."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.admission.reviews import asked

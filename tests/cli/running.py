@@ -1,7 +1,5 @@
 """Runs draguard serve as a process, and sends requests to it."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import signal

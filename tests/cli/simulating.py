@@ -1,7 +1,5 @@
 """The example of pending pods, and the answers of commands."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

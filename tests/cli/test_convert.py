@@ -1,7 +1,5 @@
 """``draguard convert`` prints, writes or checks converted manifests."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import re

@@ -1,7 +1,5 @@
 """Policies of ``draguard serve`` follow their files."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """Usual features of a command line: hints, one-line usage, pipes, completion, a manual page."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """SIGINT and SIGTERM: nothing is half written, and all that was started ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

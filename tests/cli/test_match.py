@@ -1,7 +1,5 @@
 """``draguard match``."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from pathlib import Path

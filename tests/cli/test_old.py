@@ -1,7 +1,5 @@
 """``draguard validate --old``: updates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """draguard's own failures: one object is reported as not judged, all others are judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

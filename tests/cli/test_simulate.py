@@ -1,17 +1,36 @@
 """``draguard simulate``, ``match`` and ``snapshot``, as their users see them."""
 
-from __future__ import annotations
-
+import io
 import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
-from tests.command import ROOT, draguard, reported
+from tests.command import ROOT, SCRIPT, draguard, reported
+from tests.kubectl import kubectl
 from tests.rows import each_row
+from tests.simulation import clusters
+from tests.simulation.clusters import device_class, node
 from tests.structured import claim
+from webhook import simulate
+from webhook.budget import DeadlineExceededError, current
+from webhook.check import progress
+from webhook.check.cluster import read_cluster
+from webhook.cli import main
+from webhook.inventory import Inventory
+from webhook.objects import JSONObject
+from webhook.simulation import Scheduler
+from webhook.simulation.answers import Answers
+from webhook.simulation.scheduler import Fit, Placement, fit
 
 
 def nodes(*arguments: str | Path) -> list[str | None]:
@@ -442,3 +461,552 @@ MADE_FOR_RELEASES = """
   metadata: {name: s}
   spec: {driver: d.io, nodeName: n, pool: {name: n, generation: 1, resourceSliceCount: 1}, devices: [{name: a}]}
 """
+
+
+def test_a_replica_that_runs_is_not_scheduled_again(tmp_path: Path) -> None:
+    held = clusters.allocated("w-0-d", "a", "d0", "w-0")
+    runs = clusters.pod("w-0", {"d": "w-0-d"}, nodeName="a")
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), held, runs]
+    spec = {"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}}
+    spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": clusters.pod("x", {"d": "w-0-d"})["spec"]}
+    sets = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
+    bare = {**clusters.pod("w-0", {"d": "w-0-d"}), "apiVersion": "v1"}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    for name, given in (("set", sets), ("pod", bare)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(given))
+        done = draguard("simulate", tmp_path / f"{name}.yaml", "--cluster", tmp_path / "cluster.yaml")
+        assert done.code == 0
+        assert "default/w-0: already scheduled on a\n" in done.out
+        assert "1 pod: 1 already scheduled\n" in done.out
+
+
+def test_the_pods_of_a_released_claim_are_gone(tmp_path: Path) -> None:
+    held = clusters.allocated("held", "a", "d0", "old")
+    old = clusters.pod("old", {"d": "held"}, {"cpu": "6"}, nodeName="a")
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a"), held, old, clusters.claim()]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    wanted = {**clusters.pod("new", {"d": "c"}, {"cpu": "7"}), "apiVersion": "v1"}
+    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(wanted))
+    given = tmp_path / "pod.yaml", "--cluster", tmp_path / "cluster.yaml"
+    assert "pending" in draguard("simulate", *given).out
+    assert "default/new: a\n" in draguard("simulate", *given, "--release", "held").out
+
+
+def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"kind": "DeviceTaintRule", "metadata": {"name": "r"}}
+    rule["spec"] = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "k", "effect": "NoSchedule"}}
+    claims = [clusters.claim(count=4), clusters.claim("shared")]
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 3), *claims, rule]
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    given = [clusters.pod("p", {"d": "c"}), clusters.pod("q", {"d": "shared"}), clusters.pod("r")]
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all({**each, "apiVersion": "v1"} for each in given))
+    paths = (tmp_path / "pods.yaml", "--cluster", tmp_path / "cluster.yaml", "--kubernetes-version", "1.36")
+    text = draguard("simulate", *paths).out
+    assert "  a, request r: 3 devices, 3 of the class; 4 are wanted\n" in text
+    assert text.count("does not apply DeviceTaintRules") == 1
+    assert text.splitlines()[-3].startswith("note: the scheduler of Kubernetes 1.36 does not apply DeviceTaintRules")
+    found = reported("simulate", *paths)
+    assert [len(each["why"]["notes"]) for each in found] == [1, 1, 0]
+
+
+def why(folder: Path, *objects: dict[str, Any], names: tuple[str, ...] = ()) -> str:
+    """Explain the pods of a cluster that do not start; return the text."""
+    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
+    return draguard("simulate", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
+
+
+def starting(name: str, claims: dict[str, str], **spec: Any) -> dict[str, Any]:
+    """Describe a pod that has not started yet."""
+    return {**clusters.pod(name, claims, **spec), "apiVersion": "v1", "status": {"phase": "Pending"}}
+
+
+def test_pods_that_do_not_start_on_their_node_are_explained(tmp_path: Path) -> None:
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), clusters.claim()]
+    bypassing = starting("p", {"d": "c"}, nodeName="a")
+    assert "p: pending: it names its node itself (a)" in why(tmp_path, *cluster, bypassing)
+    held = clusters.allocated("held", "a", "d0", "q")
+    placed = starting("q", {"d": "held"}, nodeName="a")
+    text = why(tmp_path, *cluster, held, placed)
+    assert "q: already scheduled on a" in text
+    assert "note: the scheduler has done its part: look at the pod's events" in text
+    assert why(tmp_path, *cluster, starting("r", {}, nodeName="a")) == ""
+    assert why(tmp_path, *cluster, held, placed, names=("pod/q",)) == text
+
+
+def test_a_claim_that_the_most_pods_use_is_the_reason(tmp_path: Path) -> None:
+    full = clusters.allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))
+    cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), full, starting("p", {"d": "c"})]
+    text = why(tmp_path, *cluster)
+    assert "p: pending: claim default/c is used by 256 pods, and no more can use it\n" in text
+    assert "  kube-scheduler: running PreBind plugin" in text
+
+
+def test_claims_that_are_gone_or_going_have_a_note(tmp_path: Path) -> None:
+    lost = starting("p", {})
+    lost["spec"]["resourceClaims"] = [{"name": "d", "resourceClaimTemplateName": "t"}]
+    lost["status"]["resourceClaimStatuses"] = [{"name": "d", "resourceClaimName": "p-d-abcde"}]
+    assert "note: the claim was made for the pod, and is not among the cluster's objects" in why(
+        tmp_path, clusters.node("a"), lost
+    )
+    going = clusters.allocated("c", "a", "d0", "u", "v", "w", "x")
+    going["status"]["reservedFor"][2] |= {"apiGroup": "batch", "resource": "jobs"}
+    going["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/c"]}
+    waiting = (
+        "note: the deletion of the claim waits for its finalizers (a.b/c) and "
+        "its users (pod u, pod v, jobs.batch w, others)"
+    )
+    assert waiting in why(tmp_path, clusters.node("a"), going, starting("p", {"d": "c"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "suspended", "of_job", "is_noted"),
+    [
+        ("Job", True, None, True),
+        ("Job", False, None, False),
+        ("CronJob", True, False, True),
+        ("CronJob", False, True, True),
+        ("CronJob", False, False, False),
+    ],
+)
+def test_a_suspended_job_is_noted(
+    tmp_path: Path, kind: str, *, suspended: bool, of_job: bool | None, is_noted: bool
+) -> None:
+    job = {"template": {"spec": {**clusters.pod("x")["spec"], "restartPolicy": "Never"}}}
+    made = job if of_job is None else {"schedule": "0 * * * *", "jobTemplate": {"spec": {**job, "suspend": of_job}}}
+    obj = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "j"}, "spec": {**made, "suspend": suspended}}
+    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([clusters.node("a")]))
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(obj))
+    given = "simulate", tmp_path / "job.yaml", "--cluster", tmp_path / "cluster.yaml"
+    note = f"note: {kind} default/j is suspended: its pods are simulated as if it were resumed\n"
+    done = draguard(*given)
+    assert (done.code, done.err) == (0, note if is_noted else "")
+    assert draguard(*given, "--quiet").err == ""
+
+
+@pytest.mark.parametrize(
+    ("known", "missing"),
+    [
+        ([clusters.device_class()], ["ResourceSlices"]),
+        ([clusters.devices("a")], ["DeviceClasses"]),
+        ([clusters.device_class(), clusters.devices("a")], []),
+    ],
+)
+def test_kinds_of_which_there_are_no_objects_are_noted(
+    tmp_path: Path, known: list[dict[str, Any]], missing: list[str]
+) -> None:
+    versions = {"Node": "v1", "Pod": "v1"}
+    objects = [clusters.node("a"), clusters.template(), *known, clusters.pod(claims={"gpu": "t"})]
+    file = tmp_path / "cluster.yaml"
+    file.write_text(
+        yaml.safe_dump_all(
+            [{"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects]
+        )
+    )
+    said = draguard("simulate", "--cluster", file).err
+    assert [line.split()[2] for line in said.splitlines() if line.startswith("note: no ")] == missing
+
+
+class TestText:
+    """Reports of unusual outcomes."""
+
+    def result(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
+        file = tmp_path / "cluster.yaml"
+        versions = {"Node": "v1", "Pod": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
+        for each in objects:
+            each.setdefault("apiVersion", versions.get(each["kind"], "resource.k8s.io/v1"))
+        file.write_text(yaml.safe_dump_all(objects))
+        return draguard("simulate", "--cluster", file, *options).out
+
+    def test_a_pod_past_the_scheduler_fails_the_run(self, tmp_path: Path) -> None:
+        pod = tmp_path / "pod.yaml"
+        pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
+        cluster = tmp_path / "cluster.yaml"
+        cluster.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.node("a")}))
+        assert draguard("simulate", pod, "--cluster", cluster).code == 1
+
+    def test_many_kinds_of_nodes(self, tmp_path: Path) -> None:
+        nodes = [clusters.node(f"n{number}") for number in range(9)]
+        slices = [clusters.devices(f"n{number}", number) for number in range(9)]
+        objects = (clusters.device_class(), *nodes, *slices, clusters.claim(count=12))
+        text = self.result(tmp_path, *objects, clusters.pod(claims={"gpu": "c"}))
+        assert "nodes more, for other reasons (--output json has all)" in text
+        assert "\n  n8, request r: 8 devices, 8 of the class; 12 are wanted\n  n7, request r: 7 devices" in text
+
+    def test_numbers_of_large_clusters_are_the_least(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", 5)
+        monkeypatch.setattr("webhook.simulation.changes.cluster.NODES_MAX", 4)
+        names = [f"n{number}" for number in range(6)]
+        objects = [clusters.device_class(), clusters.claim(count=2), clusters.pod(claims={"gpu": "c"})]
+        objects += [clusters.node(name) for name in names] + [clusters.devices(name, 2) for name in names]
+        objects += [clusters.allocated(f"of-{name}", name) for name in names]
+        text = self.result(tmp_path, *objects)
+        assert "claim default/of-n2 on n2 (used by no pod), and at least 2 other claims; 2 are wanted\n" in text
+        assert "with count 1 in request r: at least 4 nodes\n" in text
+        assert "once claim default/of-n0 is released (used by no pod): at least 1 node\n" in text
+
+    def test_pending_pods_of_other_namespaces_compete_but_are_not_reported(self, tmp_path: Path) -> None:
+        pods = [clusters.pod(requests={"cpu": "5"}) for _ in "ab"]
+        for each, namespace in zip(pods, "ab", strict=True):
+            each["metadata"]["namespace"] = namespace
+        objects = (clusters.node("one"), *pods)
+        assert self.result(tmp_path, *objects, options=("-n", "a", "-q")) == "a/p: one\n"
+        text = self.result(tmp_path, *objects, options=("-n", "b"))
+        assert text.startswith("b/p: pending: ")
+        assert "1 pod: 1 pending\n" in text
+        assert self.result(tmp_path, *objects, options=("-n", "c")).startswith("no pod of namespace c is pending\n")
+        assert json.loads(self.result(tmp_path, *objects, options=("-n", "c", "-o", "json"))) == []
+        assert self.result(tmp_path, *objects, options=("-n", "a", "--fit")).startswith("1 pod like a/p fits\n")
+
+    def test_copies_share_a_claim_by_name(self, tmp_path: Path) -> None:
+        limited = clusters.pod(claims={"gpu": "c"}, requests={"cpu": "5"})
+        nodes = [clusters.node(name) for name in "ab"]
+        objects = (clusters.device_class(), clusters.devices("a"), *nodes, clusters.claim())
+        text = self.result(tmp_path, *objects, limited, options=("--fit",))
+        assert "claim default/c (pod p-0, counted here) has its devices on a" in text
+        assert "all these pods share claim default/c: with a ResourceClaimTemplate, each has its own" in text
+        assert "is released" not in text
+
+    def test_an_unbounded_cost_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.simulation.scheduler.MOST", 3)
+        text = self.result(tmp_path, clusters.node("a"), clusters.pod(), options=("--fit",))
+        assert text.startswith("at least 3 pods like default/p fit\n  a: 3\n")
+
+    def test_nothing_fits(self, tmp_path: Path) -> None:
+        full = clusters.node("a", cpu="1")
+        text = self.result(tmp_path, full, clusters.pod(requests={"cpu": "2"}), options=("--fit",))
+        assert text.startswith("no pod like default/p fits: 1 node has too little cpu: cpu 2 wanted, 1 of 1 free\n")
+        assert "  a: Insufficient cpu" in text
+        assert draguard("simulate", "--cluster", tmp_path / "cluster.yaml", "--fit").code == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestTime:
+    def test_it_is_said_which_pods_are_left_out(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert done.code == 1
+        pods = ", ".join(f"team-y/inference-XXXXX-{number}" for number in range(3))
+        over = "1e-09 seconds have passed while files were read; give a longer --timeout"
+        assert done.err == f"not simulated: 3 of 3 pods ({pods}): {over}\n"
+        assert "pending" not in done.out
+
+    def test_json_has_them_all(self) -> None:
+        found = simulated(DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "1e-9")
+        assert [each["why"]["reason"] for each in found] == [
+            "not simulated: 1e-09 seconds have passed while files were read"
+        ] * 3
+        assert found[0].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0].keys()
+        assert found[0]["why"].keys() == simulated(DEPLOYMENT, "--cluster", CLUSTER)[0]["why"].keys()
+
+    def test_fit_says_that_more_may_fit(self) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit", "--timeout", "1e-9")
+        assert (done.code, done.err) == (
+            1,
+            "more pods may fit: 1e-09 seconds have passed while files were read; give a longer --timeout\n",
+        )
+
+    def test_reading_counts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def slow(*arguments: Any, **options: Any) -> Inventory:
+            sleep(0.1)
+            return read_cluster(*arguments, **options)
+
+        monkeypatch.setattr(import_module("webhook.cli.simulate"), "read_cluster", slow)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--timeout", "0.1")
+        assert "not simulated: 3 of 3 pods" in done.err
+
+    def test_selectors_that_take_long_to_compile_end_the_reading(self, tmp_path: Path) -> None:
+        nested = reduce(lambda inner, number: f"[1, 2].all(x{number}, {inner})", range(24), "true")
+        selectors = [{"cel": {"expression": f"{nested} && {number} > 0"}} for number in range(32)]
+        costly = {"kind": "DeviceClass", "metadata": {"name": "costly"}, "spec": {"selectors": selectors}}
+        (tmp_path / "class.json").write_text(json.dumps({"apiVersion": "resource.k8s.io/v1", **costly}))
+        paths = ("--cluster", CLUSTER, "--cluster", tmp_path / "class.json")
+        done = draguard("simulate", DEPLOYMENT, *paths, "--timeout", "1e-9")
+        said = "not simulated: 1e-09 seconds have passed while files were read; give a longer --timeout\n"
+        assert (done.code, done.out, done.err) == (1, "", said)
+
+    @pytest.mark.parametrize(
+        ("pod", "said"),
+        [
+            (DEPLOYMENT, "2 of 3 pods (team-y/inference-XXXXX-1, team-y/inference-XXXXX-2): {}; give fewer pods, or a"),
+            ("train-1-0", "1 pod (team-x/train-1-0): {}; give a"),
+        ],
+    )
+    def test_fewer_pods_are_advised_only_where_they_help(
+        self, pod: str | Path, said: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        schedule = Scheduler.schedule
+
+        def late(scheduler: Scheduler, each: dict[str, Any]) -> Placement:
+            if not each["metadata"]["name"].endswith("XXXXX-0"):
+                raise DeadlineExceededError
+            return schedule(scheduler, each)
+
+        monkeypatch.setattr(Scheduler, "schedule", late)
+        done = draguard("simulate", pod, "--cluster", CLUSTER)
+        assert done.err == f"not simulated: {said.format('300 seconds have passed')} longer --timeout\n"
+
+    def test_fit_looks_for_help_only_while_there_is_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*arguments: Any) -> Fit:
+            found = fit(*arguments)
+            current().deadline = 0.0
+            return found
+
+        monkeypatch.setattr(import_module("webhook.check.simulated"), "fit", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert "there was no time to try all changes: others may help, too" in done.out
+
+    def test_fit_counts_pods_although_there_is_no_time_to_explain(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def late(*_: object) -> None:
+            raise DeadlineExceededError
+
+        monkeypatch.setattr(Answers, "of", late)
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith("1 pod like team-y/inference-XXXXX-0 fits\n")
+        assert "then no node takes another: not explained: 300 seconds have passed\n" in done.out
+
+    def test_progress_is_shown_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(progress, "PATIENCE", 0.0)
+        monkeypatch.setattr(progress, "_EVERY", 0.0)
+        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
+            main(["simulate", str(DEPLOYMENT), "--cluster", str(CLUSTER)])
+        assert "\r\x1b[K4 documents\r" in terminal.getvalue()  # the cluster
+        assert "0 of 3 pods, 4 checks of nodes" in terminal.getvalue()
+        assert "1 of 3 pods, 5 checks of nodes" in terminal.getvalue()
+        assert terminal.getvalue().endswith("\r\x1b[K")
+
+    @each_row("time", ["0", "-1", "soon", "inf", "nan"])
+    def test_the_time_is_a_positive_number(self, time: str) -> None:
+        done = draguard("simulate", DEPLOYMENT, "--cluster", CLUSTER, f"--timeout={time}")
+        assert done.code == 2
+        assert f"{time!r} is not a positive number of seconds" in done.err
+
+
+Json = dict[str, Any]
+
+ADMIN = "resource.kubernetes.io/admin-access"
+OLDER = "resource.k8s.io/admin-access"
+NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on the containing namespace"
+
+
+def namespace(**labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+
+
+def file(path: Path, *objects: Json) -> Path:
+    versions = {"Node": "v1", "Pod": "v1", "Namespace": "v1"}
+    path.write_text(
+        yaml.safe_dump_all({"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects)
+    )
+    return path
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    return file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"))
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(cuont=2), clusters.pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert done.code == 1
+    assert done.out == ""
+    assert "error unknown-field: spec.devices.requests[0].exactly.cuont: strict decoding error: unknown" in done.err
+    assert 'help: did you mean "count"?' in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_errors_in_a_manifest_that_cannot_be_decoded_have_hints(command: str, cluster: Path, tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(count="two", deviceClassName="Gpu_X"))
+    assert 'help: did you mean "gpu-x"?' in draguard(command, manifests, "--cluster", cluster).err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster: Path, tmp_path: Path) -> None:
+    selectors = [{"cel": {"expression": "device.driver == 7"}}]
+    manifests = file(
+        tmp_path / "manifests.yaml", clusters.claim(selectors=selectors), clusters.pod(claims={"gpu": "c"})
+    )
+    done = draguard(command, manifests, "--cluster", cluster)
+    assert "cel.expression: found no matching overload for '_==_' applied to '(string, int)'" in done.err
+    assert "help: both sides must have one type, and are string and int" in done.err
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+def test_what_is_in_the_cluster_was_taken_once(command: str, cluster: Path, tmp_path: Path) -> None:
+    stored = file(tmp_path / "stored.yaml", clusters.claim(cuont=2))
+    manifests = file(tmp_path / "manifests.yaml", clusters.template(), clusters.pod(claims={"gpu": "c"}))
+    done = draguard(command, manifests, "--cluster", cluster, "--cluster", stored)
+    assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["simulate", "match"])
+@pytest.mark.parametrize("is_in_cluster", [True, False])
+def test_the_namespace_must_be_labelled_for_admin_access(
+    command: str, cluster: Path, tmp_path: Path, *, is_in_cluster: bool
+) -> None:
+    wanted = [clusters.template(adminAccess=True), clusters.pod(claims={"gpu": "t"})]
+    for labels, code in (({}, 1), ({ADMIN: "false"}, 1), ({ADMIN: "true"}, 0)):
+        around = file(tmp_path / "namespace.yaml", namespace(**labels))
+        manifests = file(tmp_path / "manifests.yaml", *wanted)
+        options = ("--cluster", around) if is_in_cluster else (around,)
+        done = draguard(command, manifests, "--cluster", cluster, *options)
+        assert (done.code, NEEDS_LABEL in done.err) == (code, code == 1)
+    assert draguard(command, file(tmp_path / "manifests.yaml", *wanted), "--cluster", cluster).code == 0
+
+
+def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
+    manifests = file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True))
+    for labels, code in (({}, 1), ({ADMIN: "true"}, 0)):
+        done = draguard("validate", manifests, "--cluster", file(tmp_path / "cluster.yaml", namespace(**labels)))
+        assert (done.code, NEEDS_LABEL in done.out) == (code, code == 1)
+        assert "is not known" not in done.out
+    file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True), namespace())
+    assert draguard("validate", manifests, "--cluster", tmp_path / "cluster.yaml").code == 1
+
+
+@each_row(
+    ("labels", "release", "said"),
+    [
+        ({}, "1.36", NEEDS_LABEL),
+        ({"team": "a"}, "1.36", NEEDS_LABEL),
+        ({ADMIN: "true"}, "1.36", None),
+        ({ADMIN: "True"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN}: True)"),
+        ({"resource.kubernetes.io/admin-acces": "true"}, "1.36", f"{NEEDS_LABEL} (it has {ADMIN[:-1]}: true)"),
+        ({OLDER: "true"}, "1.36", f"{NEEDS_LABEL} (it has {OLDER}: true)"),
+        ({OLDER: "true"}, "1.33", None),
+        ({}, "1.32", None),
+    ],
+)
+def test_a_claim_of_a_stored_template_is_not_made(labels: dict[str, str], release: str, said: str | None) -> None:
+    objects = [
+        clusters.device_class(),
+        clusters.devices("a"),
+        clusters.node("a"),
+        clusters.template(adminAccess=True),
+        namespace(**labels),
+    ]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    assert (answer["node"] == "a") == (said is None)
+    path = "spec.devices.requests[0].adminAccess"
+    refused = [f"the API server refuses its claim default/p-gpu-XXXXX: {path}: Forbidden: {said}"]
+    assert answer["why"]["notes"] == (refused if said else [])
+    if said:
+        assert answer["why"]["reason"] == 'pod "default/p": ResourceClaim not created yet'
+
+
+@each_row(("release", "label"), [("1.36", ADMIN), ("1.33", OLDER), ("1.32", "")])
+def test_an_unknown_namespace_counts_as_labelled(release: str, label: str) -> None:
+    objects = [clusters.device_class(), clusters.devices("a"), clusters.node("a"), clusters.template(adminAccess=True)]
+    gates = {"DRAAdminAccess": True}
+    (answer,) = simulate(objects, [clusters.pod(claims={"gpu": "t"})], kubernetes=release, feature_gates=gates)
+    said = f"Namespace default is not known: it counts as labelled {label}: true, which admin access needs"
+    assert (answer["node"], answer["why"]["notes"]) == ("a", [said] if label else [])
+
+
+def test_a_claim_that_a_quota_refuses_is_not_said_to_be_missing_too(tmp_path: Path) -> None:
+    hard = {"count/resourceclaims.resource.k8s.io": "0"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
+    given = file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"), quota)
+    manifests = file(tmp_path / "manifests.yaml", clusters.claim(), clusters.pod(claims={"gpu": "c"}))
+    notes = [each for each in draguard("simulate", manifests, "--cluster", given).out.splitlines() if "note:" in each]
+    assert len(notes) == 1
+    assert "note: the API server refuses its claim default/c: exceeded quota: q" in notes[0]
+
+
+def bare_nodes(*names: str) -> list[JSONObject]:
+    return [{**node(each), "apiVersion": "v1"} for each in names]
+
+
+class TestSnapshot:
+    def test_prints_the_command(self) -> None:
+        assert draguard("snapshot").out == (
+            "kubectl get deviceclasses,resourceslices,resourceclaims,resourceclaimtemplates,devicetaintrules,nodes,"
+            "pods,namespaces,priorityclasses,resourcequotas,apiservices,events,daemonsets,deployments,"
+            "replicasets,statefulsets,jobs,cronjobs,persistentvolumeclaims,limitranges,validatingadmissionpolicies,"
+            "validatingadmissionpolicybindings -A -o json\n"
+        )
+        shorter = draguard("snapshot", "--without", "devicetaintrules", "-n", "a", "--context", "c").out
+        assert shorter.startswith("kubectl --context c get deviceclasses,")
+        assert "devicetaintrules" not in shorter
+        assert shorter.endswith(" -n a -o json\n")
+
+    def test_warns_of_what_one_namespace_leaves_out(self) -> None:
+        assert draguard("snapshot", "-n", "a").err == (
+            "warning: claims and pods outside namespace a are left out: "
+            "devices, cpu and memory that they use look free\n"
+        )
+        assert draguard("snapshot").err == ""
+
+    def test_an_unknown_resource(self) -> None:
+        assert "--without secrets: give one of" in draguard("snapshot", "--without", "secrets").err
+
+
+@pytest.mark.process
+class TestRun:
+    def test_prints_a_list(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = bare_nodes("n1", "n2")
+        written = {"manager": "kubectl", "apiVersion": "resource.k8s.io/v1"}
+        objects.append({**device_class(), "apiVersion": "resource.k8s.io/v1"})
+        for each in (objects[0], objects[2]):
+            each["metadata"]["managedFields"] = [{**written, "fieldsV1": {"f:spec": {}}}]
+        objects[0]["metadata"] |= {"annotations": {"a": "b", "long": "x" * 2000}}
+        log = kubectl(tmp_path, monkeypatch, objects)
+        done = draguard("snapshot", "--run", "--without", "pods")
+        found = [each for each in json.loads(done.out)["items"] if each["kind"] != "APIService"]
+        assert (done.code, done.err, [each["metadata"]["name"] for each in found]) == (0, "", ["gpu", "n1", "n2"])
+        assert found[0]["metadata"]["managedFields"] == [written]
+        assert found[1]["metadata"] == {"name": "n1", "labels": {}, "annotations": {"a": "b"}}
+        assert "/pods" not in log.read_text()
+        assert "/api/v1/events" in log.read_text()
+
+    def test_of_one_namespace(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        log = kubectl(tmp_path, monkeypatch, bare_nodes("n1"))
+        assert draguard("snapshot", "--run", "-n", "default").code == 0
+        assert "/api/v1/namespaces/default/pods?" in log.read_text()
+        assert "/api/v1/pods?" not in log.read_text()
+
+    def test_what_is_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        faults = {"/api/v1/pods": {"error": "Error from server (Forbidden): no"}}
+        kubectl(tmp_path, monkeypatch, bare_nodes("n1"), faults)
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.err, '"n1"' in done.out) == (1, "warning: pods not read: forbidden: no\n", True)
+
+    def test_needs_little_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        objects = bare_nodes(*(f"n{number}" for number in range(200)))
+        for each in objects:
+            each["metadata"]["annotations"] = {"hostile": "\x1b" * 50_000}
+        kubectl(tmp_path, monkeypatch, objects)
+        # 60 MB as JSON
+        limit = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_DATA, ({240 << 20},) * 2); "
+        code = f"{limit}os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", code, str(SCRIPT), "snapshot", "--run"]
+        done = subprocess.run(command, capture_output=True, check=False)
+        assert (done.returncode, done.stderr, len(done.stdout) < 1_000_000) == (0, b"", True)
+
+    def test_says_that_there_is_no_cluster(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        kubectl(tmp_path, monkeypatch, (), {"/version": {"error": "The connection was refused"}})
+        done = draguard("snapshot", "--run")
+        assert (done.code, done.out, "cannot be read: The connection was refused" in done.err) == (2, "", True)
+
+    def test_without_kubectl(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        done = draguard("snapshot", "--run")
+        assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
+
+
+def test_nothing_that_a_terminal_obeys_is_printed(tmp_path: Path) -> None:
+    odd = "\x1b[31m\x7f\x9b1m\u2028\u202e"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "annotations": {"a": odd}}}
+    (tmp_path / "c.json").write_text(json.dumps(node), encoding="utf-8")
+    out = draguard("snapshot", "--cluster", tmp_path / "c.json").out
+    assert all(each.isprintable() for each in out.splitlines())
+    assert json.loads(out)["items"] == [node]
+    assert all(each.isprintable() for each in draguard("snapshot", "--context", odd).out.splitlines())

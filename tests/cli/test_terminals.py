@@ -1,14 +1,14 @@
 """Colours and progress are for terminals."""
 
-from __future__ import annotations
-
 import io
+import json
 import os
 import pty
 import re
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.rows import each_row
 from webhook.check import progress
 from webhook.cli import main
 from webhook.cli.console import show_lines
+from webhook.report.diff import unified
 from webhook.report.text import colored
 
 
@@ -100,3 +101,135 @@ class TestProgress:
         with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
             assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1
         assert ("documents" in terminal.getvalue()) is shown
+
+
+EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
+API = {"apiVersion": "resource.k8s.io/v1"}
+DEVICE = {"name": "d0", "attributes": {"model": {"string": EVIL}}}
+SLICE = {
+    **API,
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {
+        "driver": "gpu.example.com",
+        "nodeName": "a",
+        "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
+        "devices": [DEVICE],
+    },
+}
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "1"}}}
+CLASS = {**API, "kind": "DeviceClass", "metadata": {"name": EVIL}, "spec": {}}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"schedulerName": EVIL, "containers": [{"name": "c", "image": "i"}]},
+}
+
+
+def write(file: Path, *objects: Any) -> Path:
+    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
+    return file
+
+
+def harmless(text: str, *, color: bool = False) -> bool:
+    """Tell whether nothing in a text is a command; colours may be allowed."""
+    text = re.sub(r"\x1b\[[0-9;]+m\w+ *[\w ]*:?\x1b\[0m", "", text) if color else text  # those of words of the report
+    return all(line.isprintable() and not line.lstrip().startswith("::") for line in text.split("\n")) and (
+        "##[" not in text
+    )
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
+    cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
+    done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
+    assert r"H\x1b[2J\n::error::pwned ## [x]\x1b[31m" in done.out
+    assert harmless(done.out + done.err, color=color == "always")
+    assert harmless(draguard("match", "-e", '\n"##[" ==\n"::"', "--cluster", cluster, "--color", "never").out)
+
+
+@pytest.mark.parametrize("color", ["never", "always"])
+@pytest.mark.parametrize("more", [(), ("--fit",)])
+def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
+    cluster, pod = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS), write(tmp_path / "pod.yaml", POD)
+    done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
+    assert done.code in {0, 1}
+    assert r"\x1b[2J" in done.out + done.err
+    assert harmless(done.out + done.err, color=color == "always")
+
+
+@pytest.mark.parametrize("report", ["text", "concise"])
+def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
+    done = draguard("validate", "::error::##[x].yaml", "--output", report)
+    assert done.out.startswith(r"\x3a:error::## [x].yaml:")
+    assert harmless(done.out)
+
+
+def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
+    done = draguard("validate", "-o", "statistics", write(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
+    assert "## [x]" in done.out
+    assert harmless(done.out)
+
+
+@pytest.mark.parametrize("command", [("validate", "--diff", "--unsafe-fixes"), ("convert", "--diff")])
+def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: tuple[str, ...]) -> None:
+    old = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "A"}, "spec": {}}
+    file = tmp_path / "a\x1b[31m\n::error::##[x].yaml"
+    file.write_text(json.dumps(old, indent=1), encoding="utf-8")
+    done = draguard(*command, file)
+    assert r"a\x1b[31m\n::error::## [x].yaml" in done.out
+    assert harmless(done.out + done.err)
+
+
+@pytest.mark.parametrize("command", ["##[error]x", "##vso[task.setvariable variable=x]y"])
+@pytest.mark.parametrize("report", ["text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html"])
+def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, command: str) -> None:
+    long = f"{'x' * 90} ::error::{command}"  # a text that is folded
+    file = write(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
+    done = draguard("validate", "-o", report, file)
+    assert done.code == 1
+    assert command not in done.out
+    assert not re.search(r"^\s*::", done.out, re.MULTILINE)
+
+
+def test_json_of_reviews_and_patches_commands_no_runner(tmp_path: Path) -> None:
+    request = {"uid": "##[error]x", "operation": "DELETE", "resource": {}, "kind": {}}
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    done = draguard("review", write(tmp_path / "review.json", body))
+    assert json.loads(done.out)["response"]["uid"] == "##[error]x"
+    assert "##" not in done.out
+    spec = {"nodeName": "a", "resourceClaims": [{"name": "c", "resourceClaimName": "c"}], "containers": []}
+    pod = {**POD, "metadata": {"name": "##[error]x"}, "spec": spec}
+    done = draguard("mutate", "--patch", write(tmp_path / "pod.yaml", pod))
+    assert json.loads(done.out)["name"] == "##[error]x"
+    assert "##" not in done.out
+
+
+@pytest.mark.parametrize("text", ["  ::error::x\n", "\x85::error::x\n", "  y: ##[error]x\n", "  # y\r::error::x\n"])
+def test_a_diff_stops_the_commands_in_its_lines(tmp_path: Path, text: str) -> None:
+    before, after = f"a: 1\n{text}b", f"a: 2\n{text}b"
+    stop, *lines, resume = unified("a.yaml", before, after)
+    token = stop.removeprefix("::stop-commands::").strip()
+    assert resume == f"::{token}::\n"
+    assert f" {text}" in lines
+    (tmp_path / "a.yaml").write_text(before, newline="")
+    (tmp_path / "patch").write_text("".join([stop, *lines, resume]), newline="")
+    subprocess.run(["git", "apply", "-p0", "patch"], cwd=tmp_path, check=True)  # noqa: S607 - that on the path
+    assert (tmp_path / "a.yaml").read_bytes().decode() == after
+
+
+def test_a_diff_has_the_lines_of_a_file() -> None:
+    lines = list(unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n"))
+    assert lines == [
+        "--- a\n",
+        "+++ a\n",
+        "@@ -1,2 +1 @@\n",
+        " a: x\u2028y\n",
+        "-\x85\n",
+        "\\ No newline at end of file\n",
+    ]

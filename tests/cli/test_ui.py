@@ -1,7 +1,5 @@
 """The page of ``draguard ui``: what it answers, to whom, and that each answer is the simulation's."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """Manifests whose placeholders are not filled in yet."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import textwrap
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD
 from tests.command import ROOT, Done, draguard, findings, reported
+from tests.policies import POLICY
 from tests.policy.examples import POD as PRESCHEDULED
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, NEWEST
@@ -364,3 +363,184 @@ def test_a_misspelt_kind_of_kubernetes_is_no_kind_of_another_project(command: tu
         ("not-served", 5, 'did you mean "Deployment"?'),
     ]
     assert {each["kind"] for each in done["summary"]["skipped"]} == {"Config", "Deploymnt"}
+
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a, labels: {ok: a}}
+spec:
+  selector: {matchLabels: {KEY: a}}
+  template:
+    metadata: {labels: {KEY: a}, annotations: {KEY: a}}
+    spec:
+      nodeSelector: {KEY: a}
+      containers: [{name: c, image: i, resources: {claims: [{name: g}]}}]
+      resourceClaims: [{name: g, resourceClaimName: g}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "read", "count"),
+    [("on", "true", 4), ("No", "false", 4), ("y", "true", 4), ("'on'", "", 0), ("true", "", 0), ("ok", "", 0)],
+)
+def test_keys_that_are_booleans_in_yaml_are_explained(key: str, read: str, count: int, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(DEPLOYMENT.replace("KEY", key), encoding="utf-8")
+    done = draguard("validate", tmp_path / "a.yaml")
+    assert done.out.count("warning misread-key: ") == count
+    assert done.out.count(f'YAML reads the key {key} as "{read}": to mean the text, write "{key}" in quotes') == count
+
+
+def test_a_value_of_the_wrong_type_has_its_own_hint(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(DEPLOYMENT.replace("nodeSelector: {KEY: a}", "nodeSelector: {on: yes}"))
+    out = draguard("validate", tmp_path / "a.yaml").out
+    assert (
+        out.count('YAML reads the key on as "true"') == out.count("help: if a string is meant, put it in quotes") == 1
+    )
+
+
+DEFINITION = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  annotations: {a: b}
+  name: things.example.com
+spec: [
+"""
+DASHBOARD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  a: [\n" + "  # a comment\n" * 6000
+OTHER = "apiVersion: example.com/v1\nkind: Thing\nmetadata:\n  name: a\nspec:\n" + "  a: b\n" * 1000
+
+
+def skipped(folder: Path) -> tuple[int, list[tuple[str, int]]]:
+    report = reported("validate", folder)
+    summary = report["summary"]
+    return summary["documents"], [(each["kind"], each["documents"]) for each in summary["skipped"]]
+
+
+def test_definitions_of_custom_resources_are_counted_and_not_parsed(write: Callable[..., Path]) -> None:
+    folder = write(a=f"---\n{DEFINITION}---\n{CLAIM}---\r\n{DEFINITION}", b=DEFINITION.replace("\n", "\r\n"))
+    assert skipped(folder) == (4, [("CustomResourceDefinition", 3)])
+    assert skipped(folder / "b.yaml") == (1, [("CustomResourceDefinition", 1)])
+
+
+def test_large_documents_of_other_kinds_are_not_parsed_unless_they_may_be_about_devices(
+    write: Callable[..., Path],
+) -> None:
+    folder = write(a=DASHBOARD)
+    assert skipped(folder) == (1, [("ConfigMap", 1)])
+    for word in ("resourceClaims", "initContainers", "resource.k8s.io", "DeviceClass"):
+        (folder / "a.yaml").write_text(f"{DASHBOARD}# {word}\n", encoding="utf-8")
+        assert [each["rule"] for each in reported("validate", folder)["findings"]] == ["unreadable"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DASHBOARD[:200],  # small
+        DASHBOARD.replace("ConfigMap", "Namespace"),
+        DASHBOARD.replace("ConfigMap", "Pod"),
+        DASHBOARD.replace("ConfigMap", "PodList"),
+        DASHBOARD.replace("  name: a\n", "  labels: {}\n"),
+        DASHBOARD.replace("  name: a\n", "  name: {{ .Name }}\n"),
+        DASHBOARD + "kind: ConfigMap\n",
+        DEFINITION.replace("kind:", "kind: |\n "),
+        DEFINITION.replace("metadata", '"metadata"'),
+    ],
+)
+def test_documents_that_may_matter_or_are_written_otherwise_are_parsed(text: str, write: Callable[..., Path]) -> None:
+    folder = write(a=text)
+    assert [each["rule"] for each in reported("validate", folder / "a.yaml")["findings"]] == ["unreadable"]
+
+
+CLAIM_IN_QUOTES = """\
+"apiVersion": resource.k8s.io/v1
+"kind": ResourceClaim
+"metadata": {name: a}
+spec: {devices: {requests: [{name: BAD, exactly: {deviceClassName: a}}]}}
+"""
+HIDING = "kind: CustomResourceDefinition\napiVersion: v1\nmetadata:\n  name: a\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HIDING + CLAIM_IN_QUOTES,  # the last of several keys counts
+        f'{CLAIM_IN_QUOTES}x: "\n{HIDING}"\n',
+        f'  {CLAIM_IN_QUOTES.replace(chr(10), chr(10) + "  ")}x: "\n{HIDING}  "\n',
+        HIDING + CLAIM_IN_QUOTES.replace('"metadata": {name: a}\n', "").replace('"', "? ").replace("? :", "\n:"),
+        *(
+            f"apiVersion: v1 # a{end}{CLAIM_IN_QUOTES.replace(chr(10), end, 2)}kind: CustomResourceDefinition\n"
+            "metadata:\n  name: a\n"
+            for end in ("\r", "\x85", "\u2028", "\u2029")
+        ),
+    ],
+)
+def test_a_claim_that_looks_like_a_definition_is_judged(text: str, write: Callable[..., Path]) -> None:
+    rules = {each["rule"] for each in reported("validate", write(a=text) / "a.yaml")["findings"]}
+    assert rules & {"dns-label", "duplicate-key", "unreadable"}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        r'"resourceCl\x61ims": [{name: BAD}]',
+        r'"resourceCl\u0061ims": [{name: BAD}]',
+        '"resourceC\\\n      laims": [{name: BAD}]',
+        "? !!binary cmVzb3VyY2VDbGFpbXM=\n      : [{name: BAD}]",
+    ],
+)
+def test_escaped_names_of_fields_are_read_in_large_documents(field: str, write: Callable[..., Path]) -> None:
+    containers = r'"cont\x61iners": [{name: a, image: a}]' if "!!" not in field else "other: a"
+    text = f"{OTHER}  template:\n    spec:\n      {containers}\n      {field}\n" + "  # a comment\n" * 6000
+    folder = write(a=text)
+    assert reported("validate", folder / "a.yaml")["findings"]
+
+
+def test_with_policies_everything_is_parsed(write: Callable[..., Path]) -> None:
+    folder = write(a=DEFINITION, policies__p=POLICY)
+    done = draguard("validate", "--policies", folder / "policies", folder / "a.yaml")
+    assert done.code == 1
+    assert ":7:1: error unreadable" in done.out
+
+
+NAMED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a, namespace: default}
+spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.example.com}}]}}
+"""
+OLDER = NAMED.replace("/v1\n", "/v1beta2\n")
+MESSAGE = 'ResourceClaim "a" in namespace default is at line 3, too: if both are applied, this one replaces it'
+
+
+@pytest.mark.parametrize(
+    ("other", "line"),
+    [
+        (NAMED, 8),
+        (NAMED.replace(", namespace: default", ""), 8),
+        (OLDER, 8),
+        (NAMED.replace("devices", "device"), 8),
+        (NAMED.replace("default", "other"), 0),
+        (NAMED.replace("name: a,", "generateName: a-,"), 0),
+        (NAMED.replace("name: a,", "name: b,"), 0),
+        (NAMED.replace("resource.k8s.io/v1", "example.com/v1"), 0),
+        (NAMED.replace("ResourceClaim", "ConfigMap"), 0),
+    ],
+)
+def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, line: int, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{NAMED}---\n{other}", encoding="utf-8")
+    done = draguard("validate", "--level", "deprecated=off", file)
+    assert (f"{file}:{line}:12: warning repeated-object: metadata.name: {MESSAGE}" in done.out) == bool(line)
+    assert done.out.count("repeated-object") == bool(line)
+
+
+def test_files_are_not_compared(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(NAMED, encoding="utf-8")
+    assert "repeated-object" not in draguard("validate", tmp_path).out
+
+
+def test_a_stream_is_a_file_and_each_repetition_counts() -> None:
+    done = draguard("validate", "-", stdin="---\n".join([NAMED] * 3).encode())
+    assert done.out.count("is at line 3, too") == 2

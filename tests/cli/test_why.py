@@ -1,7 +1,5 @@
 """``draguard why``: what may be asked, what is printed, and what it takes."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the tests of the self-managed certificate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import pytest
 
 from tests import apiserver
 from tests.apiserver import ApiServer
-from tests.cluster.objects import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.replicas import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 
 
 @pytest.fixture

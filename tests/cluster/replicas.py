@@ -1,8 +1,7 @@
 """Replicas that manage one certificate, and the time and state that they see."""
 
-from __future__ import annotations
-
 import base64
+import re
 import ssl
 from contextlib import suppress
 from dataclasses import replace
@@ -10,13 +9,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.apiserver import ApiServer
-from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING
 from tests.serving import look
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Lifetimes, ManagerOptions
 from webhook.cluster.rotation import step
 from webhook.cluster.secret import encode_all
+from webhook.objects import JSONObject
 from webhook.server import Certificate
 
 DAY = timedelta(days=1)
@@ -126,3 +127,30 @@ def trusted_if_published(api: ApiServer, *replicas: Replica) -> None:
     for replica in replicas:
         for bundle in filter(None, bundles(api)):
             assert replica.handshake(bundle) == replica.fingerprint()
+
+
+DOCUMENTED = Path(__file__).parents[2] / "docs/certificates.md"
+SECRET = "/api/v1/namespaces/draguard-system/secrets/draguard-certificates"  # noqa: S105 - where it is
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-certificates"
+VALIDATING, MUTATING = (
+    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/draguard" for kind in ("validating", "mutating")
+)
+NAME = "draguard.draguard-system.svc"
+
+
+def documented_roles() -> list[JSONObject]:
+    """Return the roles that docs/certificates.md requires."""
+    text = DOCUMENTED.read_text()
+    roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
+    assert [role["kind"] for role in roles] == ["Role", "ClusterRole"]
+    return roles
+
+
+def configuration(webhooks: int = 2) -> JSONObject:
+    return {
+        "metadata": {"name": "draguard"},
+        "webhooks": [
+            {"name": f"{place}.draguard", "clientConfig": {"service": {"name": "draguard"}}, "timeoutSeconds": 5}
+            for place in range(webhooks)
+        ],
+    }

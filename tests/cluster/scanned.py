@@ -1,7 +1,5 @@
 """A cluster that scans itself: an API server with lists, roles and reports, and ``draguard scan --every`` beside it."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

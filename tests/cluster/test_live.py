@@ -1,7 +1,5 @@
 """``--live`` and ``--context``: the objects of a running cluster, read by a kubectl that plays one."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

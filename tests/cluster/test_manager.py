@@ -1,5 +1,4 @@
-from __future__ import annotations
-
+import base64
 import logging
 import re
 import ssl
@@ -10,19 +9,36 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
 
 from tests.apiserver import ApiServer, Refusal
-from tests.cluster.objects import LEASE, MUTATING, NAME, SECRET, VALIDATING, configuration
-from tests.cluster.replicas import DAY, Replica, age, all_trust, bundles, held, holder, options_of
+from tests.cluster.replicas import (
+    DAY,
+    LEASE,
+    MUTATING,
+    NAME,
+    SECRET,
+    VALIDATING,
+    Clock,
+    Replica,
+    age,
+    all_trust,
+    bundles,
+    configuration,
+    held,
+    holder,
+    options_of,
+    trusted_if_published,
+)
 from webhook.cluster import manager
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Lifetimes
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import encode_all
+from webhook.cluster.secret import Step, encode_all
 
 pytestmark = pytest.mark.process
 
@@ -313,3 +329,246 @@ def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, tmp_pat
     assert holder(api)
     replica.stop()
     assert holder(api) is None
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("writes", range(6))
+def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Path, writes: int) -> None:
+    age(api)
+    today = api.now
+    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    left = writes
+
+    def die(verb: str, path: str) -> None:
+        nonlocal left
+        if verb == "patch" and path != LEASE:
+            left -= 1
+            if left < 0:
+                raise Refusal(503)
+
+    api.before = die
+    for minutes in (0, 5, 70):
+        api.now = today + timedelta(minutes=minutes)
+        first.round(10)
+        second.tick()
+        trusted_if_published(api, first, second)
+    api.before = lambda _verb, _path: None
+
+    second.round()
+    assert second.leading
+    for minutes in (75, 85, 150):
+        api.now = today + timedelta(minutes=minutes)
+        second.round(10)
+        all_trust(api, first, second)
+    assert first.rotations["switch"] + second.rotations["switch"] == 1
+
+
+def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServer, tmp_path: Path) -> None:
+    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    first.tick()
+    second.round(10)
+    api.change(VALIDATING, {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"})
+
+    def pause(verb: str, path: str) -> None:
+        if (verb, path) == ("patch", VALIDATING):
+            api.before = lambda _verb, _path: None
+            api.now += 61 * DAY
+            first.time.seconds += 40
+            second.round(40)
+
+    api.before = pause
+    first.round(10)
+    assert second.rotations == {"renew": 1}
+    assert (first.leading, second.leading) == (False, True)
+    assert set(bundles(api)) == {held(api)["ca.crt"]}
+    assert first.errors == 0, "a conflict is not an error"
+
+
+@pytest.mark.parametrize("read", [VALIDATING, MUTATING, SECRET])
+def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, tmp_path: Path, read: str) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    newer = step({**held(api), "ca.key": b""}, api.now, replica.names, Lifetimes(), None)
+    assert newer
+
+    seen: list[bytes] = []
+
+    def go_on(verb: str, path: str) -> None:
+        if (verb, path) == ("get", read):
+            api.before = lambda _verb, _path: seen.extend(bundles(api))
+            api.put(SECRET, {"data": encode_all(newer.data)})
+            for configured in (VALIDATING, MUTATING):
+                bundle = base64.b64encode(newer.data["ca.crt"]).decode()
+                for place in range(len(api.objects[configured]["webhooks"])):
+                    written = f"/webhooks/{place}/clientConfig/caBundle"
+                    api.change(configured, {"op": "add", "path": written, "value": bundle})
+
+    api.before = go_on
+    replica.round(10)
+    assert {*seen, *bundles(api)} == {newer.data["ca.crt"]} == {held(api)["ca.crt"]}
+
+
+def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: Path) -> None:
+    clock = Clock()
+
+    def pause(*question: Any, **more: Any) -> Step | None:
+        clock.seconds += 11
+        return step(*question, **more)
+
+    replica = Manager(options_of(api, tmp_path / "pair"), decide=pause, clock=clock)
+    replica.tick()
+    assert not replica.leading
+    assert held(api) == {}
+    assert ("patch", SECRET) not in api.requests
+
+
+def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+
+    def interfere(verb: str, path: str) -> None:
+        if (verb, path) == ("patch", SECRET):
+            api.before = lambda _verb, _path: None
+            api.change(SECRET, {"op": "add", "path": "/data", "value": {"note": "eA=="}})
+
+    api.before = interfere
+    replica.tick()
+    assert held(api) == {"note": b"x"}
+    replica.round(10)
+    assert held(api)["note"] == b"x"
+    all_trust(api, replica)
+
+
+def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    served = replica.fingerprint()
+    del api.objects[SECRET]
+    replica.round()
+    assert "kubectl create secret generic draguard-certificates --namespace draguard-system" in replica.last_error
+    assert caplog.text.count("cannot get Secret draguard-system/draguard-certificates: 404") == 1
+    assert list(replica.unready()) == []
+    assert replica.fingerprint() == served
+    assert not [request for request in api.requests if request[0] not in {"get", "patch"}]
+
+    api.put(SECRET, {})
+    replica.round()
+    assert replica.last_error == ""
+    assert replica.fingerprint() == served
+    all_trust(api, replica)
+
+
+@pytest.mark.parametrize(("path", "name"), [(SECRET, "Secret"), (LEASE, "Lease")])
+def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
+    api: ApiServer, tmp_path: Path, path: str, name: str
+) -> None:
+    del api.objects[path]
+    replica = Replica(api, tmp_path / "pair")
+    with pytest.raises(ClusterError, match=rf"no serving certificate yet: cannot get {name} .*make it anew.*given up"):
+        replica.obtain(0)
+
+
+def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, tmp_path: Path) -> None:
+    api.put(LEASE, {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15, "renewTime": "now"}})
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    assert "; ".join(replica.unready()) == (
+        "no serving certificate yet: waiting for the leader to fill Secret draguard-system/draguard-certificates"
+    )
+
+
+def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    api.put(VALIDATING, configuration(3))
+    api.change(MUTATING, {"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": "b3RoZXI="})
+    replica.round(10)
+    assert bundles(api) == [held(api)["ca.crt"]] * 4
+
+
+def test_a_configuration_that_is_missing_is_waited_for(
+    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    missing = api.objects.pop(MUTATING)
+    replica = Replica(api, tmp_path / "pair")
+    replica.round()
+    assert bundles(api) == [held(api)["ca.crt"]] * 2
+    assert caplog.text.count("MutatingWebhookConfiguration draguard: 404") == 1
+    api.put(MUTATING, missing)
+    replica.round(10)
+    assert bundles(api) == [held(api)["ca.crt"]] * 3
+
+
+def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, path: str) -> None:
+        if path == VALIDATING:
+            raise Refusal(500, "it is broken")
+
+    api.before = fail
+    replica = Replica(api, tmp_path / "pair")
+    replica.round()
+    assert bundles(api) == [b"", b"", held(api)["ca.crt"]]
+    assert replica.last_error.endswith(
+        "ValidatingWebhookConfiguration draguard: 500 Internal Server Error, it is broken"
+    )
+
+
+def test_all_configurations_out_of_reach_are_reported(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, path: str) -> None:
+        if path in {VALIDATING, MUTATING}:
+            raise Refusal(500)
+
+    api.before = fail
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    assert replica.last_error.count("500 Internal Server Error") == 2
+    assert replica.rotations == {"recover": 1}
+
+
+def test_an_api_server_that_is_away_for_a_day_does_no_harm(api: ApiServer, tmp_path: Path) -> None:
+    def fail(_verb: str, _path: str) -> None:
+        raise Refusal(503, "away")
+
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    served, before = replica.fingerprint(), len(api.requests)
+    api.before = fail
+    replica.round(1800)
+    asked = len(api.requests) - before
+    assert 1800 / 30 < asked < 2 * 1800 / 20, "it asks on, but not all the time"
+    assert not replica.leading
+    assert list(replica.unready()) == []
+    assert 0 < replica.errors <= asked
+
+    api.before = lambda _verb, _path: None
+    api.wait(DAY)
+    replica.round(80)
+    assert replica.leading
+    assert replica.fingerprint() == served
+    all_trust(api, replica)
+
+
+def test_a_restarted_container_serves_with_what_is_on_disk_if_the_api_server_is_away(
+    api: ApiServer, tmp_path: Path
+) -> None:
+    Replica(api, tmp_path / "pair").tick()
+    again = Replica(api, tmp_path / "pair", server="localhost:1")
+    again.obtain(0)
+    assert "Connection refused" in again.last_error
+    assert list(again.unready()) == []
+
+
+def test_a_renewed_token_is_used(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    replica.tick()
+    api.set_token("second")
+    replica.round(10)
+    assert replica.errors == 0
+
+
+def test_a_token_that_is_not_accepted_is_reported(api: ApiServer, tmp_path: Path) -> None:
+    replica = Replica(api, tmp_path / "pair")
+    (api.account / "token").write_text("wrong")
+    replica.tick()
+    assert "401 Unauthorized, Unauthorized: the service account's token is not accepted" in replica.last_error

@@ -1,7 +1,5 @@
 """``snapshot --redact``: nothing tells whose a cluster is, and all that is said of it stays."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection

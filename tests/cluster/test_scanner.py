@@ -1,7 +1,5 @@
 """``draguard scan --every`` in a pod: a real process, and an API server that it reads and writes over TLS."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import threading

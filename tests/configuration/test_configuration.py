@@ -1,7 +1,5 @@
 """`.draguard.yaml`, environment variables, and which of them take effect."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Print how far draguard agrees with the recorded API servers: python -m tests.conformance [FILE…]."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections import defaultdict

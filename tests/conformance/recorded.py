@@ -4,8 +4,6 @@ A file holds base objects and cases, one JSON value a line; a case is a JSON Pat
 an update or a status update by a cluster admin with strict field validation and all feature gates on.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import marshal

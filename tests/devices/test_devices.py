@@ -1,7 +1,5 @@
 """The table of devices: sums as the allocator has them, and what the table shows."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

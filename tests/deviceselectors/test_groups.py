@@ -1,7 +1,5 @@
 """Devices that look alike to selectors are evaluated once, however many there are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Documents of a text, for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webhook.documents import Document, Unreadable, parse

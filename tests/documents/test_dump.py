@@ -1,7 +1,5 @@
 """Kubernetes and other readers read written documents as the same values."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

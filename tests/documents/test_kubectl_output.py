@@ -1,13 +1,15 @@
 """Output of kubectl for people, and lists, in place of manifests."""
 
-from __future__ import annotations
-
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.command import draguard
 from tests.rows import each_row
+from webhook.documents import Document, Unreadable, parse
 
 TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
 DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
@@ -75,3 +77,29 @@ def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
     (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
     (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
     assert draguard("validate", option, tmp_path / "cluster.yaml", tmp_path / "claim.yaml").code == code
+
+
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]
+
+
+def split(text: str) -> tuple[list[Any], list[str]]:
+    found = list(parse(text))
+    objects = [each.data for each in found if isinstance(each, Document)]
+    return objects, [each.message for each in found if isinstance(each, Unreadable)]
+
+
+@each_row("case", [case for case in RECORDED if "refused" not in case])
+def test_reads_what_kubectl_reads(case: dict[str, Any]) -> None:
+    objects, refused = split(case["text"])
+    assert not refused
+    assert json.dumps(objects, sort_keys=True) == json.dumps(case["objects"], sort_keys=True)
+
+
+@each_row("case", [case for case in RECORDED if "refused" in case])
+def test_refuses_what_kubectl_refuses_and_in_its_words(case: dict[str, Any]) -> None:
+    objects, refused = split(case["text"])
+    words = re.sub(r"^yaml: (line \d+: )?|: (%!s|uint64|\[|map\[).*", "", case["refused"])
+    assert objects == case.get("objects", [])
+    assert len(refused) == 1
+    # For errors of JSON, Python's words are as good as Go's.
+    assert words in refused[0] or refused[0].startswith("json: expecting ")

@@ -1,7 +1,5 @@
 """Manifests in the blocks of Markdown files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from time import process_time
 

@@ -1,7 +1,5 @@
 """Properties of any text, with libyaml or without."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

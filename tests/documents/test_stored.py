@@ -1,7 +1,5 @@
 """Lists of a cluster's objects, as kubectl prints them in JSON, are read one by one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from io import BytesIO

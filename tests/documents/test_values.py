@@ -1,7 +1,5 @@
 """Scalars, keys and aliases become what Kubernetes' reader makes of them, also where test_kubectl has no text."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.documents.reading import exactly, faults, value

@@ -1,7 +1,5 @@
 """YAML misreads some expressions: the hint explains it, and shows how to write them."""
 
-from __future__ import annotations
-
 from tests.command import draguard, findings
 from tests.rows import each_row
 

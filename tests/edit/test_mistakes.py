@@ -1,7 +1,5 @@
 """Everyday mistakes, and how many of them are fixed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from textwrap import dedent
 

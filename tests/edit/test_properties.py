@@ -1,7 +1,5 @@
 """Real manifests, broken in ways that fixes repair: each fix restores the original, and changes nothing else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """A rewritten text has the wanted value, and is otherwise unchanged."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Pods that name their node, and what the webhook makes of them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

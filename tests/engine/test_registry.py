@@ -1,7 +1,5 @@
 """The fields that the API server sets in objects before validating policies run, as recorded and as policies see."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``policy check`` evaluates policies for small objects that the API server accepts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Block mappings are read as libyaml reads them, or left to it."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What expressions read of an object: they have the same results and costs if the rest of it is missing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Several expressions as one function: the same values and costs as one by one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The walk has no findings in objects that a plan accepts."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from functools import cache

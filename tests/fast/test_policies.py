@@ -1,8 +1,6 @@
 # ruff: noqa: SLF001 - caches are looked at
 """Policies that are evaluated quickly have the results of their expressions one by one, at the same cost."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The floor can be taken away."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # ruff: noqa: SLF001 - evaluations are counted
 """Usual requests are admitted by those parts of them that matter, as if they were read as a whole."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

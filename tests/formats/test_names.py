@@ -1,14 +1,19 @@
 """Errors of names, release by release."""
 
-from __future__ import annotations
-
 import inspect
+import itertools
+import tracemalloc
+from collections.abc import Callable
+from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import each_row
 from webhook import formats
+from webhook.formats import canonical_cidr, cidr, semver, uuid
+from webhook.formats.images import tag_of
 from webhook.release import Release
 
 LABEL = (
@@ -239,3 +244,187 @@ def test_every_format_says_what_it_is_in_a_sentence() -> None:
     for name, function in FORMATS.items():
         sentence = (inspect.getdoc(function) or "").split("\n\n")[0]
         assert sentence.endswith("."), name
+
+
+NO_ADDRESS = ("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",)
+NO_CIDR = ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
+
+
+@each_row("value", ["10.9.8.7/24", "0.0.0.0/0", "2001:db8::1/64", "::/0", "fe80::1/128", "1:2:3:4:5:6:7:0/64"])
+def test_the_canonical_spelling_is_fine_everywhere(value: str) -> None:
+    assert cidr(value, Release(32)) == cidr(value, Release(33)) == cidr(value, Release(36)) == ()
+
+
+@each_row(
+    ("value", "canonical"),
+    [
+        ("010.009.8.7/24", "10.9.8.7/24"),
+        ("10.9.8.7/024", "10.9.8.7/24"),
+        ("2001:DB8::1/64", "2001:db8::1/64"),
+        ("2001:0db8:0:0:0:0:0:1/64", "2001:db8::1/64"),
+        ("1:2:3:4:5:6:7::/64", "1:2:3:4:5:6:7:0/64"),
+        ("::1.2.3.4/96", "::102:304/96"),
+        ("::ffff:192.168.0.1/120", "192.168.0.1/24"),
+        ("::ffff:192.168.000.1/20", "192.168.0.1/20"),
+    ],
+)
+def test_other_spellings_are_refused_since_1_33(value: str, canonical: str) -> None:
+    assert cidr(value, Release(36)) == cidr(value, Release(33)) == (f'must be in canonical form ("{canonical}")',)
+    assert cidr(value, Release(32)) == ()
+    assert canonical_cidr(value, Release(36)) == canonical
+
+
+def test_1_32_compares_without_shortening_the_prefix_length() -> None:
+    assert canonical_cidr("::ffff:192.168.0.1/120", Release(32)) == "192.168.0.1/120"
+
+
+INVALID = (
+    "/ 10.9.8.7 10.9.8/24 10.9.8.7/33 10.9.8.256/24 10.9.8.7/-1 10.9.8.7/+1 10.9.8.7/24/8 10.9.8.7/ "
+    "::1/129 ::1/1000 fe80::1%eth0/64 1::2::3/64 0x10.9.8.7/8 1:2:3:4:5:6:7:8::/64 ::1.2.3/64 "
+)
+ODD = ["", "\u0661.2.3.4/8", "10.9.8.7/\u0668", "10.9.8.7/24\n", "10.9.8.7 /24"]
+
+
+@each_row("value", [*ODD, *INVALID.split()])
+def test_an_invalid_address_has_the_message_of_the_release(value: str) -> None:
+    assert canonical_cidr(value, Release(36)) == ""
+    assert cidr(value, Release(32)) == NO_CIDR
+    assert cidr(value, Release(33)) == cidr(value, Release(36)) == NO_ADDRESS
+
+
+@given(st.ip_addresses(), st.integers(0, 32))
+def test_what_is_spelled_canonically_is_canonical(address: object, bits: int) -> None:
+    canonical = canonical_cidr(f"{address}/{bits}", Release(36))
+    assert cidr(canonical, Release(36)) == ()
+
+
+GOOD = "123e4567-e89b-12d3-a456-426614174000"
+NO_SEMVER = ("must be a string compatible with semver.org spec 2.0.0",)
+NOT_NORMALIZED = (
+    "uid must be in RFC 4122 normalized form, "
+    "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
+)
+
+
+@each_row(
+    "value",
+    [
+        "0.0.0",
+        "1.2.3",
+        "535.104.5-beta.1+build.007",
+        "1.0.0-alpha",
+        "1.0.0+001",
+        "1.0.0--",
+        "1.0.0-0a",
+        "9" * 40 + ".0.0",
+    ],
+)
+def test_a_semantic_version_has_three_numbers(value: str) -> None:
+    assert semver(value, 36) == ()
+
+
+@each_row(
+    "value",
+    [
+        "",
+        "1",
+        "1.2",
+        "v1.2.3",
+        "1.2.3.4",
+        "01.2.3",
+        "1.2.3-",
+        "1.2.3-01",
+        "1.2.3+",
+        "1.2.3\n",
+        "1.2.\u0663",
+        "1.0.0-a..b",
+    ],
+)
+def test_other_versions_are_refused(value: str) -> None:
+    assert semver(value, 30) == semver(value, 36) == NO_SEMVER
+
+
+@each_row("value", [GOOD.upper(), "{" + GOOD + "}", "urn:uuid:" + GOOD, "URN:UUID:" + GOOD, GOOD.replace("-", "")])
+def test_a_uuid_must_be_in_its_normal_form(value: str) -> None:
+    assert uuid(value, 34) == (NOT_NORMALIZED,)
+
+
+@each_row(
+    ("value", "wrong"),
+    [
+        ("", "invalid UUID length: 0"),
+        ("abc", "invalid UUID length: 3"),
+        ("üü", "invalid UUID length: 4"),
+        ("x" * 36, "invalid UUID format"),
+        ("x" * 32, "invalid UUID format"),
+        (GOOD[:-1] + "g", "invalid UUID format"),
+        (GOOD.replace("-", "+"), "invalid UUID format"),
+        ("{" + GOOD + ")", "invalid bracketed UUID format"),
+        ("{" + "{" + GOOD[1:-1] + "}" + "}", "invalid UUID format"),
+        ("uri:uuid:" + GOOD, 'invalid urn prefix: "uri:uuid:"'),
+        ("urn:uuid:" + "x" * 36, "invalid UUID format"),
+        ('urn"uuid\u00fc' + "x" * 35, 'invalid urn prefix: "urn\\"uuid\\xc3"'),
+    ],
+)
+def test_an_invalid_uuid_has_the_librarys_message(value: str, wrong: str) -> None:
+    assert uuid(value, 34) == (f"error validating uid: {wrong}",)
+
+
+@given(st.uuids())
+def test_any_uuid_is_fine(value: UUID) -> None:
+    assert uuid(str(value), 36) == ()
+
+
+@each_row(
+    ("image", "tag"),
+    [
+        ("ubuntu", "latest"),
+        ("ubuntu:24.04", "24.04"),
+        ("example.com/a/b", "latest"),
+        ("example.com:5000/a_b/c--d:v1.2_3-x", "v1.2_3-x"),
+        ("localhost/a", "latest"),
+        ("[fe80::1]:5000/a:x", "x"),
+        ("EXAMPLE.com/a:x", "x"),
+        ("team/a", "latest"),
+        (f"ubuntu@sha256:{'0' * 64}", ""),
+        (f"ubuntu:x@sha256:{'0' * 64}", "x"),
+        ("", ""),
+        ("Ubuntu", ""),
+        ("team/Ubuntu", ""),
+        ("a b", ""),
+        ("ubuntu:", ""),
+        ("ubuntu@", ""),
+        ("-a.com/b", ""),
+        ("a" * 248, ""),
+        ("a" * 247, "latest"),
+        (f"example.com/{'a' * 256}", ""),
+        ("ubuntu:x@sha256:0123", ""),
+        ("a" * 1_000_000, ""),
+        ("0" * 64, ""),
+    ],
+)
+def test_an_image_has_a_tag_unless_it_is_malformed(image: str, tag: str) -> None:
+    assert tag_of(image) == tag
+
+
+CHECKS = [
+    check
+    for name in formats.__all__
+    if [*(notes := getattr(check := getattr(formats, name), "__annotations__", {}))][1:] != ["return"]
+    and notes.get("return") == "Messages"
+]
+STARTS = ("", "1.2.3-", "1.2.3+", "example.com/")
+UNITS = ("a", "1", "a.", "1.", "a-", "-", ":", "a/")
+LENGTH = 200_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_memory_of_a_check_does_not_grow_faster_than_the_text(check: Callable[[str, int], formats.Messages]) -> None:
+    for start, unit in itertools.product(STARTS, UNITS):
+        text = start + unit * (LENGTH // len(unit))
+        tracemalloc.start()
+        check(text, 36)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 20 * LENGTH, (start, unit)

@@ -1,7 +1,5 @@
 """Parsing, rounding, comparing and writing of quantities."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil

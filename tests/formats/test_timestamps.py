@@ -1,7 +1,5 @@
 """Parsing of timestamps."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given

@@ -4,8 +4,6 @@ In ``manifests.yaml``, each ``#!`` is the hint of a finding on its line; there a
 separates what is judged by itself.
 """
 
-from __future__ import annotations
-
 from tests.command import ROOT, draguard, findings
 from tests.rows import each_row
 

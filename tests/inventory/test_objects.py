@@ -1,15 +1,23 @@
 """An inventory returns objects in the newest version."""
 
-from __future__ import annotations
-
 import copy
+import json
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.rows import each_row
+from webhook.check.cluster import cluster_documents
 from webhook.inventory import Inventory, MalformedError
-from webhook.objects import free_of_nulls, without_nulls
+from webhook.inventory.affinity import as_int64, term_selects, unmatched
+from webhook.inventory.claims import Blocked, claims_of
+from webhook.inventory.plugins import plugins, trouble_of
+from webhook.objects import JSONObject, free_of_nulls, without_nulls
+from webhook.report.model import Report
 
 
 def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
@@ -78,3 +86,247 @@ def test_a_reference_means_the_workload_of_its_group() -> None:
             version = each["apiVersion"]
             reference = {"apiVersion": version, "kind": "Job", "name": "train", "uid": version}
             assert inventory.referred("Job", reference, "default") is each
+
+
+VALUES = ["0", "1", "01", "2", "a"]
+LABELS: list[dict[str, str]] = [{}, *({"k": value} for value in [*VALUES, "3", "b"])]
+REQUIREMENTS = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "operator": st.sampled_from(["In", "NotIn"]),
+            "values": st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
+        }
+    ),
+    st.fixed_dictionaries({"operator": st.sampled_from(["Exists", "DoesNotExist"])}),
+    st.fixed_dictionaries(
+        {"operator": st.sampled_from(["Gt", "Lt"]), "values": st.lists(st.sampled_from(VALUES), min_size=1, max_size=1)}
+    ),
+)
+
+
+def spec(*terms: Any, **more: Any) -> dict[str, Any]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [*terms]}}
+    return {"affinity": {"nodeAffinity": required}, **more}
+
+
+@given(st.lists(REQUIREMENTS, min_size=1, max_size=4))
+def test_a_term_is_unmatched_exactly_if_no_label_meets_it(requirements: list[dict[str, Any]]) -> None:
+    term = {"matchExpressions": [{"key": "k", **each} for each in requirements]}
+    # A label may have more zeros than those that are tried.
+    labels = [*LABELS, *({"k": number.zfill(9)} for number in "0123")]
+    assert bool(unmatched(spec(term))) is not any(term_selects(term, "node", each) for each in labels)
+
+
+def test_nothing_is_said_without_affinity() -> None:
+    assert unmatched({"nodeSelector": {"a": "b"}}) == []
+
+
+@each_row("requirement", [None, {"operator": "Gt", "values": ["1", "2"]}, {"operator": "In"}, {"operator": "Equals"}])
+def test_what_the_api_server_refuses_counts_as_met(requirement: Any) -> None:
+    assert unmatched(spec({"matchExpressions": [requirement]})) == []
+
+
+def test_a_term_without_content_is_empty() -> None:
+    (found,) = unmatched(spec(None))
+    assert found.reason == "an empty term matches no node"
+
+
+def test_of_many_values_and_conditions_only_some_are_named() -> None:
+    values = [f"v{number}" for number in range(9)]
+    first = {"key": "k", "operator": "In", "values": values}
+    others = [{"key": "k", "operator": "NotIn", "values": [each]} for each in values]
+    (found,) = unmatched(spec({"matchExpressions": [first, *others]}))
+    assert found.reason == (
+        "no node matches k In v0, v1, v2, v3, … and k NotIn v0 and k NotIn v1 and k NotIn v2 and k NotIn v8"
+    )
+
+
+@each_row(
+    ("text", "number"),
+    [("+5", 5), ("007", 7), (str(2**63 - 1), 2**63 - 1), (str(2**63), None), ("9" * 5000, None), ("1.5", None)],
+)
+def test_numbers_are_read_as_in_go(text: str, number: int | None) -> None:
+    assert as_int64(text) == number
+
+
+def test_long_keys_and_values_are_cut() -> None:
+    first, *others = [
+        {"key": "k" * 5000, "operator": operator, "values": ["v" * 5000]} for operator in ("In", "NotIn", "Gt")
+    ]
+    for conditions in ([first, others[0]], [others[1]]):
+        (found,) = unmatched(spec({"matchExpressions": conditions}))
+        assert len(found.reason) < 2000
+    (found,) = unmatched(spec({"matchExpressions": [others[0]]}, nodeSelector={"k" * 5000: "v" * 5000}))
+    assert len(found.reason) < 2000
+
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "default", "uid": "1"},
+    "spec": {
+        "schedulingGroup": {"podGroupName": "g"},
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
+    },
+    "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]},
+}
+OF_POD = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": True}
+OF_GROUP = {**OF_POD, "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "g", "uid": "2"}
+ANOTHERS = {**OF_POD, "name": "other", "uid": "3"}
+NO_OWNER = "ResourceClaim default/c was not created for Pod default/p"
+
+
+@each_row(
+    ("owner", "groups", "blocked"),
+    [
+        (OF_POD, True, ""),
+        (OF_GROUP, True, ""),
+        (OF_GROUP, False, f"{NO_OWNER} (Pod is not owner)"),
+        (ANOTHERS, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
+        ({**OF_GROUP, "name": "h"}, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
+        (
+            {**OF_GROUP, "apiVersion": "scheduling.volcano.sh/v1beta1"},
+            True,
+            f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)",
+        ),
+        (ANOTHERS, False, f"{NO_OWNER} (Pod is not owner)"),
+    ],
+)
+def test_a_claim_from_a_template_belongs_to_the_pod_or_its_group(
+    owner: dict[str, Any], *, groups: bool, blocked: str
+) -> None:
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "default", "ownerReferences": [owner]},
+        "spec": {},
+    }
+    found = claims_of(POD, Inventory([claim]), groups=groups)
+    assert (found.reason if isinstance(found, Blocked) else "") == blocked
+
+
+def daemon_set(name: str, path: str = "/var/lib/kubelet/plugins_registry", **container: Any) -> JSONObject:
+    volumes = [{"name": "plugins", "hostPath": {"path": path}}]
+    spec = {"volumes": volumes, "containers": [{"name": "c", **container}]}
+    metadata = {"name": name, "namespace": "drivers", "uid": name}
+    return {"kind": "DaemonSet", "metadata": metadata, "spec": {"template": {"spec": spec}}}
+
+
+def pod(node: str, **status: Any) -> JSONObject:
+    return {"kind": "Pod", "spec": {"nodeName": node}, "status": status}
+
+
+OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
+
+
+@each_row(
+    ("daemon_sets", "pods", "served", "drivers", "expected"),
+    [
+        ([OWN, daemon_set("b")], {}, {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
+        ([daemon_set("a", args=["--driver=x.com"])], {}, {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
+        ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, {"x.com"}, {"x": []}),
+        ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
+        ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
+        (
+            [daemon_set("intel-gpu"), daemon_set("amd")],
+            {},
+            {},
+            {"gpu.intel.com"},
+            {"intel-gpu": ["gpu.intel.com"], "amd": []},
+        ),
+        (
+            [daemon_set("intel-old"), daemon_set("intel-new")],
+            {},
+            {},
+            {"gpu.intel.com"},
+            {"intel-old": ["gpu.intel.com"], "intel-new": ["gpu.intel.com"]},
+        ),
+        ([daemon_set("nvidia-gpu")], {}, {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
+        ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
+        ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, {"x.com"}, {}),
+    ],
+)
+def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
+    daemon_sets: list[JSONObject],
+    pods: dict[str, list[JSONObject]],
+    served: dict[str, set[str]],
+    drivers: set[str],
+    expected: dict[str, list[str]],
+) -> None:
+    found = plugins(((each, pods.get(each["metadata"]["name"], [])) for each in daemon_sets), served, drivers)
+    assert {each.workload["metadata"]["name"]: list(each.drivers) for each in found} == expected
+
+
+@each_row(
+    ("status", "expected"),
+    [
+        ({"phase": "Running"}, ""),
+        ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, "it is not ready"),
+        ({"phase": "Failed", "reason": "Evicted"}, "it is not running: Failed (Evicted)"),
+        (
+            {
+                "phase": "Running",
+                "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+            },
+            "a is not running (CrashLoopBackOff)",
+        ),
+    ],
+)
+def test_the_trouble_of_a_pod(status: JSONObject, expected: str) -> None:
+    assert trouble_of(pod("n", **status)) == expected
+
+
+MANY = 1000
+
+
+def numbered_pod(number: int) -> dict[str, Any]:
+    env = [{"name": f"V{index}", "value": "x" * 200} for index in range(20)]
+    mounts = [{"name": f"access-{number}", "mountPath": "/var/run"}]
+    container = {"name": "c", "image": "i", "env": env, "volumeMounts": mounts}
+    fields = [{"manager": "m", "fieldsV1": {"f:spec": {f"f:{number}-{index}": {} for index in range(50)}}}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"p-{number}", "namespace": "a", "managedFields": fields},
+        "spec": {"nodeName": "n", "containers": [container], "securityContext": {}},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "startTime": None},
+    }
+
+
+def test_equal_parts_are_kept_once_and_what_nothing_needs_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    pods = [numbered_pod(number) for number in range(MANY)]
+    file.write_text(json.dumps({"apiVersion": "v1", "items": pods, "kind": "List"}, indent=4), encoding="utf-8")
+    size = file.stat().st_size
+    del pods
+    list(cluster_documents([str(file)], Report(), ()))  # what is imported for it
+    tracemalloc.start()
+    try:
+        found = [each.data for each in cluster_documents([str(file)], Report(), ("Pod",))]
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found) == MANY
+    assert kept < size / 4
+    assert peak < size
+    first, last = found[0], found[-1]
+    assert first["metadata"] == {"name": "p-0", "namespace": "a"}
+    assert first["status"] == {"phase": "Running"}
+    assert first["spec"]["containers"][0].keys() == {"name", "image", "env"}
+    assert first["spec"]["containers"][0]["env"] is last["spec"]["containers"][0]["env"]
+
+
+def test_what_tenants_write_at_length_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    long = numbered_pod(0)
+    long["spec"]["containers"][0] |= {"args": ["x"] * 10_000, "command": ["run"], "envFrom": [None] * 10_000}
+    file.write_text(json.dumps({"apiVersion": "v1", "items": [long], "kind": "List"}), encoding="utf-8")
+    (found,) = cluster_documents([str(file)], Report(), ("Pod",))
+    assert found.data["spec"]["containers"][0].keys() == {"name", "image", "env", "command"}
+
+
+def test_policies_see_all(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "items": [numbered_pod(0)], "kind": "List"}), encoding="utf-8")
+    (found,) = cluster_documents([str(file)], Report(), ("Pod",), is_whole=True)
+    assert found.data == numbered_pod(0)

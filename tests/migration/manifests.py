@@ -1,7 +1,5 @@
 """Claims of older versions, and the same in v1."""
 
-from __future__ import annotations
-
 from webhook.documents import Document, parse
 from webhook.migration import Migrated, Wanted, migrate
 from webhook.release import Release

@@ -1,7 +1,5 @@
 """Example policies and objects for tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

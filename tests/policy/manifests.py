@@ -4,8 +4,6 @@ Each case is judged as users would: ``draguard validate``, ``mutate`` and ``poli
 the objects that were there before; deletions and subresources as the AdmissionReview that the API server sends.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Mutations, and what they make."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``policy check``: errors of policies, found before they are applied to an object."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The defaults that the API server sets in objects before policies see them, and those in the output."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,18 +1,28 @@
 """Validating policies judge requests."""
 
-from __future__ import annotations
-
 import json
+import time
+import tracemalloc
+from itertools import product
 from typing import Any
 
-from tests.policy.examples import CLAIM, POD, PODS, binding, policy
-from tests.rows import each_row_beside
-from webhook.policy.evaluation.authorizer import NOTE, authorizer_of
-from webhook.policy.evaluation.request import request_of
+import pytest
+
+from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy
+from tests.rows import each_row, each_row_beside
+from webhook.budget import DeadlineExceededError
+from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
+from webhook.engine import mutation
+from webhook.engine.prescheduled import Rewrite
+from webhook.policy.change.mutate import mutate
+from webhook.policy.evaluation.authorizer import DENY_ALL, NOTE, AuthorizerError, Permission, authorizer_of
+from webhook.policy.evaluation.plan import Candidate, Invocation
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource
 
 
 def searching(size: int) -> str:
@@ -283,3 +293,313 @@ def test_the_authorizer_knows_rules_and_superusers() -> None:
     allowed = validate(root, policies)
     assert allowed.allowed
     assert allowed.notes == ()
+
+
+def deny_all(question: PathCheck | ResourceCheck) -> Decision:
+    del question
+    return Decision(allowed=False)
+
+
+JANE = AuthorizerValue(User("jane", ("dev",)), deny_all)
+GET_POD = ResourceCheck(JANE, "", "pods", namespace="default", name="p", verb="get")
+RULE: dict[str, Any] = {"api_groups": [""], "resources": ["pods"], "verbs": ["get"]}
+
+
+def allows(question: PathCheck | ResourceCheck = GET_POD, **fields: Any) -> bool:
+    return Permission(**{name: frozenset(values) for name, values in (RULE | fields).items()}).allows(question)
+
+
+@each_row_beside("fields", "allowed")
+def test_rules_allow_what_they_name(fields: dict[str, Any], allowed: bool) -> None:
+    assert allows(**fields) is allowed
+
+
+def test_subresources_are_named_with_their_resource() -> None:
+    question = ResourceCheck(JANE, "", "pods", "log", "default", "p", verb="get")
+    assert not allows(question)
+    assert allows(question, resources=["pods/log"])
+    assert allows(question, resources=["*/log"])
+    assert allows(question, resources=["*"])
+
+
+def test_paths_are_named_whole_or_by_their_start() -> None:
+    question = PathCheck(JANE, "/healthz/ready", "get")
+    assert not allows(question)
+    assert allows(question, paths=["/healthz/ready"])
+    assert allows(question, paths=["/healthz/*"])
+    assert not allows(question, paths=["/healthz"])
+
+
+@each_row(
+    ("document", "text"),
+    [
+        ([], "an authorizer's file has a list of rules: {rules: "),
+        ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
+        ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: unknown field; a rule has users, "),
+        ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
+        ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
+    ],
+)
+def test_a_malformed_list_is_refused(document: object, text: str) -> None:
+    with pytest.raises(AuthorizerError) as caught:
+        authorizer_of(document)
+    assert str(caught.value).startswith(text)
+
+
+CLAIMS: dict[str, Any] = PODS | {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaims/*"]}
+MATCHES: dict[str, dict[str, Any]] = {
+    "all": {"resourceRules": [PODS | {"apiGroups": ["*"], "resources": ["*/*"]}]},
+    "created": {"resourceRules": [CLAIMS | {"operations": ["CREATE"]}]},
+    "exact": {"resourceRules": [CLAIMS], "matchPolicy": "Exact"},
+    "cluster": {"resourceRules": [CLAIMS | {"scope": "Cluster"}]},
+    "named": {"resourceRules": [CLAIMS | {"resourceNames": ["a"]}]},
+    "not-named": {"resourceRules": [CLAIMS], "excludeResourceRules": [CLAIMS | {"resourceNames": ["a"]}]},
+    "status": {"resourceRules": [CLAIMS | {"resources": ["resourceclaims/status"]}]},
+    "labelled": {"resourceRules": [CLAIMS], "objectSelector": {"matchLabels": {"app": "a"}}},
+    "placed": {
+        "resourceRules": [CLAIMS],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+    },
+    "pods": {"resourceRules": [PODS]},
+}
+REQUESTS = [
+    Request(
+        operation=operation,
+        kind=Kind("resource.k8s.io", version, "ResourceClaim"),
+        resource=Resource("resource.k8s.io", version, "resourceclaims"),
+        subresource=subresource,
+        name=name,
+        namespace=namespace,
+        object={
+            "apiVersion": f"resource.k8s.io/{version}",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        },
+    )
+    for operation, version, subresource, name, namespace in product(
+        ("CREATE", "DELETE"), ("v1", "v1beta1"), ("", "status"), ("a", "b"), ("", "default", "other")
+    )
+]
+
+
+def all_matches() -> PolicySet:
+    return load(
+        each
+        for name, match in MATCHES.items()
+        for each in (policy(name, validations=[{"expression": "false"}], matchConstraints=match), binding(name))
+    )
+
+
+def asked(request: Request, policies: PolicySet) -> list[str]:
+    return [decision.policy.name for decision in validate(request, policies).decisions]
+
+
+def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
+    used = all_matches()
+    expected = [asked(request, all_matches()) for request in REQUESTS]
+    assert [asked(request, used) for request in REQUESTS] == expected
+    assert [asked(request, used) for request in reversed(REQUESTS)] == expected[::-1]
+    assert {name for answer in expected for name in answer} == MATCHES.keys() - {"pods"}
+
+
+def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    places = policies.plans["ValidatingAdmissionPolicy"]
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
+    found = places.find(request)
+    assert places.find(request) is found
+    for number in range(1000):
+        assert places.find(request._replace(subresource=str(number))) == ()
+    assert places.find(request) is not found
+    assert places.find(request) == found
+
+
+def test_long_places_are_not_kept() -> None:
+    policies = load([policy(validations=[{"expression": "true"}]), binding()])
+    places = policies.plans["ValidatingAdmissionPolicy"]
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
+    size = 2**18
+    tracemalloc.start()
+    for number in range(20):
+        long = f"{number}".rjust(size)
+        places.find(request._replace(subresource=long))
+        places.find(request._replace(kind=Kind("", "v1", long)))
+        places.find(request._replace(resource=Resource(long, "v1", "pods")))
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 2 * size
+
+
+def test_a_plan_of_a_place_has_invocations() -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "kube-system"}}
+    ref = {"name": "settings", "parameterNotFoundAction": "Deny"}
+    params: dict[str, Any] = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    validations = [{"expression": "params.metadata.name == 'settings' && object.metadata.name == 'p'"}]
+    policies = load(
+        [
+            *(policy(name, validations=validations, **params) for name in ("fixed", "beside")),
+            binding("fixed", paramRef=ref | {"namespace": "kube-system"}),
+            binding("beside", paramRef=ref),
+            settings,
+        ]
+    )
+    request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD)
+    fixed, beside = policies.plans["ValidatingAdmissionPolicy"].find(request)
+    assert isinstance(fixed, Invocation)
+    assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
+    assert isinstance(beside, Candidate)
+    found = validate(request, policies).decisions
+    assert [(each.policy.name, each.denied, each.params) for each in found] == [
+        ("fixed", False, settings),
+        ("beside", True, None),
+    ]
+    there = request._replace(namespace="kube-system")
+    assert [each.params for each in validate(there, policies).decisions] == [settings, settings]
+
+
+def test_conditions_see_no_namespace_whether_other_expressions_look_at_it_or_not() -> None:
+    conditions = [{"name": "a", "expression": "namespaceObject == null"}]
+    validations = [{"expression": "false"}], [{"expression": "namespaceObject == null"}]
+    for each in validations:
+        policies = load([policy(matchConditions=conditions, validations=each), binding()])
+        request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), namespace="a", object=POD)
+        assert [found.is_error for found in validate(request, policies).decisions] == [False]
+        assert not validate(request, policies).allowed
+
+
+MANY = 440
+"""Comparing so many numbers with each other costs a little less than one expression may."""
+LONG = "object.numbers.all(x, object.numbers.all(y, y >= 0))"
+LABELLED = "Object{metadata: Object.metadata{labels: {'x': object.metadata.name}}}"
+REWRITE = Rewrite([{"op": "remove", "path": "/spec/nodeName"}], (), {})
+
+
+def about(obj: dict[str, Any]) -> Request:
+    return request_of(obj, kinds=Kinds())
+
+
+def validating(*expressions: str, **fields: Any) -> PolicySet:
+    return load([policy(validations=[{"expression": each} for each in expressions], **fields), binding()])
+
+
+def soon() -> float:
+    """Return a time that comes before a long expression is done, but after it was begun."""
+    return time.monotonic() + 0.002
+
+
+@each_row(
+    "fields",
+    [
+        {},
+        {"failurePolicy": "Ignore"},
+        {"matchConditions": [{"name": "c", "expression": "has(object.metadata)"}]},
+        {"variables": [{"name": "v", "expression": "object.metadata.name"}]},
+    ],
+)
+def test_after_the_deadline_no_validating_policy_is_evaluated(fields: dict[str, Any]) -> None:
+    with pytest.raises(DeadlineExceededError, match="the deadline has passed"):
+        validate(about(POD), validating("true", **fields), deadline=time.monotonic())
+
+
+def test_after_the_deadline_no_mutating_policy_is_evaluated() -> None:
+    policies = load(mutating("m", LABELLED))
+    with pytest.raises(DeadlineExceededError):
+        mutate(about(POD), policies, deadline=time.monotonic())
+
+
+@pytest.mark.parametrize("ask", [validate, mutate])
+def test_the_deadline_is_nothing_to_requests_that_no_policy_is_about(ask: Any) -> None:
+    policies = load([policy(validations=[{"expression": "false"}]), binding(), *mutating("m", "Object{}")])
+    assert ask(about(CLAIM), policies, deadline=time.monotonic()).allowed
+
+
+def test_a_deadline_that_does_not_pass_changes_nothing() -> None:
+    request, policies = about(POD | {"numbers": list(range(100))}), validating(LONG, "object.spec.nodeName == ''")
+    assert validate(request, policies, deadline=time.monotonic() + 60) == validate(request, policies)
+
+
+@pytest.mark.parametrize(
+    "policies",
+    [
+        validating(LONG),
+        validating("variables.v", variables=[{"name": "v", "expression": LONG}]),
+        validating("true", matchConditions=[{"name": "c", "expression": LONG}]),
+        validating("false || " + LONG + " || true"),
+    ],
+    ids=["validation", "variable", "condition", "absorbing"],
+)
+def test_a_comprehension_is_stopped_when_the_deadline_passes(policies: PolicySet) -> None:
+    request = about(POD | {"numbers": list(range(MANY))})
+    assert validate(request, policies).allowed
+    with pytest.raises(DeadlineExceededError):
+        validate(request, policies, deadline=soon())
+
+
+def test_a_mutation_is_stopped_when_the_deadline_passes() -> None:
+    policies = load(mutating("m", f"{LONG} ? Object{{}} : Object{{}}"))
+    with pytest.raises(DeadlineExceededError):
+        mutate(about(POD | {"numbers": list(range(MANY))}), policies, deadline=soon())
+
+
+def test_the_deadline_holds_before_a_rewrite_and_after_it() -> None:
+    policies = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
+    rewritten: list[object] = []
+
+    def rewrite(obj: object) -> Rewrite:
+        rewritten.append(obj)
+        return REWRITE
+
+    done = mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic() + 60)
+    assert (done.verdict.allowed, len(rewritten)) == (True, 1)
+    with pytest.raises(DeadlineExceededError):
+        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic())
+    assert len(rewritten) == 1
+
+
+def test_the_deadline_may_pass_during_a_rewrite() -> None:
+    policies = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
+    deadline = time.monotonic() + 0.1
+
+    def rewrite(_: object) -> Rewrite:
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+        return REWRITE
+
+    with pytest.raises(DeadlineExceededError):
+        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=deadline)
+
+
+# -- costs
+
+
+def test_a_verdict_tells_what_all_expressions_cost() -> None:
+    conditions = [{"name": "c", "expression": "object.metadata.name == 'p'"}]  # 3 for the field, 1 for ==
+    variables = [{"name": "v", "expression": "object.metadata.name"}, {"name": "unused", "expression": "[1, 2]"}]
+    policies = validating("variables.v == 'p'", "variables.v != 'q'", matchConditions=conditions, variables=variables)
+    verdict = validate(about(POD), policies)
+    assert verdict.cost == 4 + 3 + 2 * (2 + 1)
+
+
+def test_a_refusal_tells_the_cost_of_its_message_too() -> None:
+    validation = {"expression": "object.metadata.name == 'q'", "messageExpression": "string(object.metadata.name)"}
+    policies = load([policy(validations=[validation]), binding()])
+    assert validate(about(POD), policies).cost == 4 + 4
+
+
+def test_expressions_that_fail_have_cost_something() -> None:
+    assert validate(about(POD), validating("object.metadata.nope == 'p'")).cost == 4
+
+
+def test_the_cost_of_mutations_is_added_to_that_of_validations() -> None:
+    manifests = [*mutating("m", LABELLED), policy(validations=[{"expression": "object.kind == 'Pod'"}]), binding()]
+    policies, request = load(manifests), about(POD)
+    changed, judged = mutate(request, policies), validate(request, policies)
+    assert changed.cost > judged.cost > 0
+    assert evaluate(POD, policies=policies).cost == changed.cost + judged.cost
+
+
+def test_the_cost_of_reinvoked_policies_is_added() -> None:
+    once = mutate(about(POD), load(mutating("m", LABELLED))).cost
+    again = load(mutating("m", LABELLED, reinvocationPolicy="IfNeeded"))
+    assert mutate(about(POD), again).cost == 2 * once
+    assert mutation.mutate_request(about(POD), again, DENY_ALL, lambda _: REWRITE).verdict.cost == 2 * once

@@ -1,7 +1,5 @@
 """``draguard policy generate``: a generated policy decides as its rule does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The library under ``policies/``: every policy is valid, checks without a finding, and its tests cover all of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From manifests to a set of policies."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec

@@ -1,15 +1,21 @@
 """The requests that policies and bindings match."""
 
-from __future__ import annotations
-
+import importlib
+import pkgutil
 from typing import Any
 
-from tests.policy.examples import CLAIM, POD, PODS, binding, policy
+import webhook
+from tests.policy.examples import CLAIM, POD, PODS, POLICY, binding, evaluate, policy, spec
 from tests.rows import each_row, each_row_beside
+from webhook.configuration.options import Default
+from webhook.objects import plain
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
+from webhook.policy.manifest.model import selector_of
+from webhook.policy.manifest.policies import validate_policy
 from webhook.release import Release
 
 CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
@@ -231,3 +237,211 @@ def test_kinds_are_known_in_the_releases_that_serve_them(
     assert [serving[0], serving[-1]] == releases
     assert Kinds(Release(serving[0])).kind_of(Resource(group, version, resource)) == wanted
     assert resource in Kinds(Release(serving[0])).resources(group)
+
+
+LABELS = {"app": "a", "empty": ""}
+
+
+@each_row_beside("selector", "selects")
+def test_what_a_selector_selects(selector: dict[str, Any] | None, selects: bool) -> None:
+    assert selector_of(selector).matches(LABELS) is selects
+
+
+def said(selector: dict[str, Any]) -> list[str]:
+    constraints = POLICY["spec"]["matchConstraints"] | {"objectSelector": selector}
+    path = "spec.matchConstraints.objectSelector."
+    return [str(each).removeprefix(path) for each in validate_policy(spec(POLICY, matchConstraints=constraints))]
+
+
+@each_row_beside("selector", "start")
+def test_what_no_selector_is(selector: dict[str, Any], start: str) -> None:
+    (text,) = said(selector)
+    assert text.startswith(start)
+
+
+DELETED = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+
+
+@each_row(
+    ("spec", "phase", "seconds"),
+    [
+        ({"nodeName": "n"}, "Running", 30),
+        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Running", 7),
+        ({"nodeName": "n", "terminationGracePeriodSeconds": 0}, "Running", 0),
+        ({"nodeName": "n", "terminationGracePeriodSeconds": -5}, "Running", 1),
+        ({"terminationGracePeriodSeconds": 7}, "Pending", 0),
+        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Succeeded", 0),
+        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Failed", 0),
+    ],
+)
+def test_a_pod_is_deleted_with_its_grace_period(spec: dict[str, Any], phase: str, seconds: int) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec, "status": {"phase": phase}}
+    assert request_of(None, pod, kinds=Kinds()).options == {**DELETED, "gracePeriodSeconds": seconds}
+
+
+def test_other_objects_are_deleted_without_a_grace_period() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
+    assert request_of(None, claim, kinds=Kinds()).options == DELETED
+
+
+def _subclasses(base: type) -> list[type]:
+    found: list[type] = base.__subclasses__()
+    return [*found, *(each for own in found for each in _subclasses(own))]
+
+
+def test_expressions_see_plain_values_only() -> None:
+    for module in pkgutil.walk_packages(webhook.__path__, "webhook."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    samples: dict[type, Any] = {str: "default", int: 7, float: 0.5, dict: {"a": "b"}, list: ["a"]}
+    seen = set()
+    for base, sample in samples.items():
+        for cls in _subclasses(base):
+            if cls is bool or not cls.__module__.startswith("webhook."):
+                continue
+            seen.add(cls.__name__)
+            own = cls.__new__(cls, *([sample] if base in {str, int, float} else []))
+            if base is dict:
+                dict.update(own, sample)
+            if base is list:
+                list.extend(own, sample)
+            made = plain({"a": [own]})
+            assert (type(made["a"][0]), made["a"][0]) == (base, sample)
+            assert plain({"a": [sample]}) == made
+    assert {"Default", "UInt", "Struct"} <= seen
+
+
+def test_the_assumed_namespace_is_a_string_for_expressions() -> None:
+    asked = "request.namespace.startsWith('def') && object.metadata.namespace.size() == 7"
+    asked += " && params.metadata.namespace + namespaceObject.metadata.name == 'defaultdefault'"
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}}
+    asking = policy(validations=[{"expression": asked}], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
+    bound = binding(paramRef={"name": "limits", "parameterNotFoundAction": "Deny"})
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
+    assert evaluate(pod, policies=load([asking, bound, config]), namespace=Default("default")).message == ""
+
+
+def config(name: str, value: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": value}}
+
+
+def judged(ref: dict[str, Any] | None, *objects: dict[str, Any], obj: dict[str, Any] = POD, **fields: Any) -> Verdict:
+    rule = PODS | {"resources": ["pods", "nodes"]}
+    made: dict[str, Any] = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [
+            {
+                "expression": "params != null && params.data.a == 'yes'",
+                "messageExpression": "params == null ? 'no params' : string(params.metadata.name)",
+            }
+        ],
+    } | fields
+    bound = binding(paramRef=ref) if ref else binding()
+    policies = load([policy(rules=[rule], **made), bound, *objects])
+    assert not policies.errors
+    return validate(request_of(obj, kinds=Kinds()), policies)
+
+
+def message(verdict: Verdict) -> str:
+    return verdict.decisions[0].message if verdict.decisions else ""
+
+
+def refused(**ref: Any) -> dict[str, Any]:
+    return {"parameterNotFoundAction": "Deny"} | ref
+
+
+def test_parameters_are_found_by_name_in_the_objects_namespace() -> None:
+    assert judged(refused(name="c"), config("c", "yes")).allowed
+    assert message(judged(refused(name="c"), config("c", "no"), config("d", "yes"))) == "c"
+    assert message(judged(refused(name="c"), config("c", "yes", "other"))).startswith(
+        "failed to configure binding: no params"
+    )
+
+
+def test_parameters_are_found_in_the_namespace_that_is_named() -> None:
+    assert judged(refused(name="c", namespace="other"), config("c", "yes", "other")).allowed
+
+
+def test_each_selected_object_is_a_question_of_its_own() -> None:
+    chosen = refused(selector={"matchLabels": {"p": "y"}})
+    verdict = judged(chosen, config("a", "yes", p="y"), config("b", "no", p="y"), config("c", "no", p="n"))
+    assert [decision.denied for decision in verdict.decisions] == [False, True]
+    assert verdict.decisions[1].message == "b"
+    assert verdict.decisions[1].params == config("b", "no", p="y")
+
+
+def test_an_empty_selector_selects_all() -> None:
+    assert len(judged(refused(selector={}), config("a", "yes"), config("b", "yes")).decisions) == 2
+
+
+def test_missing_parameters_allow_or_deny() -> None:
+    assert judged({"name": "c", "parameterNotFoundAction": "Allow"}).allowed
+    text = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    assert message(judged(refused(name="c"))) == text
+    assert judged(refused(name="c"), failurePolicy="Ignore").allowed
+
+
+def test_without_a_reference_there_are_no_parameters() -> None:
+    assert message(judged(None)) == "no params"
+
+
+def test_objects_of_the_cluster_need_a_namespace_for_their_parameters() -> None:
+    text = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+    refusal = message(judged(refused(name="c"), config("c", "yes"), obj=NODE))
+    assert refusal == f"failed to configure binding: {text}"
+    assert judged(refused(name="c", namespace="default"), config("c", "yes"), obj=NODE).allowed
+
+
+def test_parameters_of_the_cluster_have_no_namespace() -> None:
+    kind = {"apiVersion": "v1", "kind": "Node"}
+    text = "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+    assert message(judged(refused(name="n", namespace="a"), NODE, paramKind=kind)) == text
+    named = [{"expression": "params.metadata.name == 'n'"}]
+    assert judged(refused(name="n"), NODE, paramKind=kind, validations=named).allowed
+
+
+def test_a_kind_is_known_by_its_objects() -> None:
+    kind = {"apiVersion": "example.com/v1", "kind": "Quota"}
+    quota = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}, "data": {"a": "yes"}}
+    assert judged(refused(name="q"), quota, paramKind=kind).allowed
+    text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
+    assert message(judged(refused(name="q"), paramKind=kind)) == text
+    assert judged(refused(name="q"), paramKind=kind, failurePolicy="Ignore").allowed
+
+
+def test_parameters_are_what_a_cluster_stores() -> None:
+    empty = [{"expression": "params.data.a == ''"}]
+    assert judged(refused(name="c"), config("c", "") | {"data": {"a": None}}, validations=empty).allowed
+    wrong = config("c", "yes") | {"data": {"a": "yes", "b": 1}}
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    made = policy(rules=[PODS], paramKind=kind, validations=[{"expression": "params == null"}])
+    policies = load([made, binding(paramRef=refused(name="c")), wrong])
+    assert "no params found" in message(validate(request_of(POD, kinds=Kinds()), policies))
+    (found,) = policies.errors
+    assert found.problem.message == "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+
+
+def test_namespaces_are_what_a_cluster_stores() -> None:
+    labels = {"team": None}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
+    rules = [{"expression": "namespaceObject.metadata.labels.team == ''"}]
+    policies = load([policy(rules=[PODS], validations=rules), binding(), namespace])
+    assert validate(request_of(POD, kinds=Kinds()), policies).allowed
+
+
+def missing(verdict: Verdict) -> str:
+    return verdict.decisions[0].missing
+
+
+def test_the_missing_object_is_named() -> None:
+    assert missing(judged(refused(name="c"))) == 'the ConfigMap "c" (v1) in the namespace "default"'
+    here = 'a ConfigMap (v1) with the labels that the selector asks for in the namespace "default"'
+    chosen = refused(selector={"matchLabels": {"a": "b"}})
+    assert missing(judged(chosen, config("c", "yes"))) == here
+    assert missing(judged(chosen, config("c", "yes", "x", a="b"), config("d", "yes", "w", a="b"))) == (
+        f'{here}; there is one in "w" and "x"'
+    )
+    nodes = {"apiVersion": "v1", "kind": "Node"}
+    assert missing(judged(refused(name="other"), NODE, paramKind=nodes)) == 'the Node "other" (v1)'
+    assert missing(judged(refused(name="c"), config("c", "no"))) == ""

@@ -1,7 +1,5 @@
 """Apply configurations merge as server-side apply merges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,18 +1,26 @@
 """Mutating policies change objects."""
 
-from __future__ import annotations
+import gc
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy
+from tests.policy.examples import spec as with_spec
 from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
 from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
+from webhook.policy.evaluation.clusterobjects import decoded, undecodable
+from webhook.policy.evaluation.plan import ConfigurationError
 from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.session import convert
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kinds
+from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.release import Release
 
 
@@ -374,3 +382,259 @@ def test_an_object_in_another_version_is_not_converted_back() -> None:
     patch = "[JSONPatch{op: 'replace', path: '/apiVersion', value: 'resource.k8s.io/v1beta2'}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": CLAIMS}), obj=CLAIM)
     assert verdict.message.endswith("converting (v1beta2.ResourceClaim) to (v1.ResourceClaim): unknown conversion")
+
+
+def counting(key: str) -> str:
+    return label(key, f"has(object.metadata.labels.{key}) ? string(object.metadata.labels.{key}) + '1' : '1'")
+
+
+def test_a_policy_is_reinvoked_after_changes_if_needed() -> None:
+    verdict = made(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
+    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
+
+
+def test_a_policy_that_did_not_apply_is_not_reinvoked() -> None:
+    late = [{"name": "c", "expression": "has(object.metadata.labels.b)"}]
+    verdict = made(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
+    )
+    assert labels(verdict) == {"app": "a", "b": "1"}
+
+
+def rewriting(
+    *manifests: Any, change: Callable[[Any], Any] = lambda obj: with_spec(obj, schedulerName="mine")
+) -> Verdict:
+    """Run policies, with a webhook behind them."""
+    policies = load(each for group in manifests for each in group)
+    assert not policies.errors
+    return mutate(request_of(POD, kinds=policies.kinds), policies, webhooks=change)
+
+
+def test_a_webhooks_change_is_a_reason_to_ask_again_once() -> None:
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
+    assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
+    assert verdict.object["spec"]["schedulerName"] == "mine"
+
+
+def test_a_policy_that_only_matches_after_a_webhook_is_not_a_reinvocation() -> None:
+    late = [{"name": "c", "expression": "has(object.spec.schedulerName)"}]
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late))
+    assert labels(verdict) == {"app": "a"}
+
+
+def test_reinvocation_depends_on_the_changed_object() -> None:
+    unlabelled = {"objectSelector": {"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}}
+    rules = {"resourceRules": [PODS | {"operations": ["CREATE"]}]}
+    verdict = rewriting(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConstraints=rules | unlabelled),
+        mutating("n", counting("b")),
+    )
+    assert labels(verdict) == {"app": "a", "a": "1", "b": "1"}
+
+
+def test_conditions_of_policies_that_are_not_reinvoked_may_fail() -> None:
+    fragile = [{"name": "c", "expression": "!has(object.spec.schedulerName) || object.nope"}]
+    verdict = rewriting(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
+        mutating("n", counting("b"), matchConditions=fragile),
+    )
+    assert not verdict.allowed
+    assert "no such key: nope" in verdict.message
+
+
+def test_no_policy_is_reinvoked_after_a_webhooks_refusal() -> None:
+    verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), change=lambda _: None)
+    assert labels(verdict) == {"app": "a", "a": "1"}
+
+
+def test_no_policy_is_reinvoked_after_an_error() -> None:
+    verdict = made(
+        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope"))
+    )
+    assert not verdict.allowed
+    assert labels(verdict)["a"] == "1"
+
+
+CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
+
+
+@each_row_beside("obj", "path", "value", "refusal")
+def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
+    assert verdict.allowed == (not refusal)
+    assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
+
+
+@each_row_beside("obj", "path", "said")
+def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
+    patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
+    sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=sent)
+    assert verdict.message == (said and f"Internal error occurred: {said}")
+
+
+def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
+    patch = (
+        "[JSONPatch{op: 'add', path: '/spec/containers/0/args', value: []}, "
+        "JSONPatch{op: 'add', path: '/metadata/labels/none', value: null}, "
+        "JSONPatch{op: 'add', path: '/spec/containers/-', value: "
+        "{'name': dyn('d'), 'image': dyn('i'), 'command': dyn([null]), 'ports': dyn([null])}}]"
+    )
+    seen = "object.spec.containers.map(c, c.map(k, k).sort().join(' ')).join('; ') + '|' + object.metadata.labels.none"
+    annotate = f"Object{{metadata: Object.metadata{{annotations: {{'seen': {seen}}}}}}}"
+    fields = "image imagePullPolicy name resources terminationMessagePath terminationMessagePolicy"
+    again = f"Object{{metadata: Object.metadata{{annotations: {{'n': {seen}}}}}}}"
+    verdict = made(mutating("m", patch, annotate), mutating("n", again))
+    annotations, (first, added) = verdict.object["metadata"]["annotations"], verdict.object["spec"]["containers"]
+    assert added == {"name": "d", "image": "i", "command": [""], "ports": [{}]}
+    assert annotations["seen"] == annotations["n"]
+    assert annotations["seen"].partition("; ")[2] == f"command {fields.replace('name ', 'name ports ')}|"
+    assert "args" not in annotations["seen"]
+    assert first["args"] == []
+
+
+def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
+    before = CONFIG | {"data": {"a": 3}}
+    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
+    assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
+
+
+@each_row_beside("obj", "path", "value")
+def test_null_in_a_map_or_list_is_an_empty_value(obj: dict[str, Any], path: str, value: Any) -> None:
+    found: Any = decoded(obj, Kinds())
+    for step in path.split("."):
+        found = found.get(step)
+    assert value in (found, found and isinstance(found, dict) and found.get("supplementalGroups"))
+
+
+def test_null_in_a_container_is_an_empty_value() -> None:
+    spec = {"containers": [{"name": "c", "command": ["sh", None], "args": None, "env": [None]}]}
+    (container,) = decoded(POD | {"spec": spec}, Kinds())["spec"]["containers"]
+    assert (container["command"], container["env"], "args" in container) == (["sh", ""], [{"name": ""}], False)
+
+
+@each_row_beside("changed", "messages")
+def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: list[str]) -> None:
+    assert [each.message for each in undecodable(CONFIG | changed, Kinds())] == messages
+
+
+@each_row_beside("port", "got")
+def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
+    spec = {"ports": [{"port": 1, "targetPort": port}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+    place = "Go struct field ServicePort.spec.ports.targetPort of type int32"
+    refusals = [f"json: cannot unmarshal {got} into {place}"] if got else []
+    assert [each.message for each in undecodable(service, Kinds())] == refusals
+
+
+def test_nothing_is_kept_of_names_that_no_kind_has() -> None:
+    patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"
+    policies = load(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}))
+
+    def make(number: int) -> None:
+        name = f"{number}{'x' * 50_000}"
+        sent = {"apiVersion": f"resource.k8s.io/v{name}", "kind": name, "metadata": {"name": "a"}}
+        assert mutate(request_of(sent, kinds=Kinds()), policies).object["metadata"]["labels"] == {"a": "b"}
+
+    make(0)
+    tracemalloc.start()
+    for number in range(20):
+        make(number)
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 100_000
+
+
+GROUP = "resource.k8s.io"
+SLICE: dict[str, Any] = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {"driver": "d", "devices": [{"name": "a", "attributes": {"x": {"int": 1}}, "capacity": {}}, {"name": "b"}]},
+}
+TEMPLATE = {
+    "apiVersion": f"{GROUP}/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "t"},
+    "spec": {"spec": CLAIM["spec"]},
+}
+
+
+def to(obj: dict[str, Any] | None, version: str) -> Any:
+    kind = str(obj["kind"]) if obj else "ResourceClaim"
+    return convert(obj, Kind(GROUP, version, kind))
+
+
+def test_nothing_stays_nothing() -> None:
+    assert to(None, "v1") is None
+
+
+def test_a_request_has_its_fields_in_exactly_or_not() -> None:
+    beta = to(CLAIM, "v1beta1")
+    request = {"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}
+    assert beta == CLAIM | {"apiVersion": f"{GROUP}/v1beta1", "spec": {"devices": {"requests": [request]}}}
+    assert to(beta, "v1") == CLAIM
+    assert to(beta, "v1beta2") == CLAIM | {"apiVersion": f"{GROUP}/v1beta2"}
+
+
+def test_alternatives_stay_where_they_are() -> None:
+    requests = [{"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "x"}]}]
+    claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
+    assert to(to(claim, "v1beta1"), "v1") == claim
+
+
+def test_templates_and_slices_are_converted() -> None:
+    for obj in (TEMPLATE, SLICE):
+        beta = to(obj, "v1beta1")
+        assert beta != obj | {"apiVersion": f"{GROUP}/v1beta1"}
+        back = to(beta, "v1")
+        assert back == obj
+
+
+def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
+    with_capacity = SLICE | {"spec": {"devices": [{"name": "a", "capacity": {"memory": {"value": "1Gi"}}}]}}
+    alpha = to(with_capacity, "v1alpha3")
+    assert alpha["spec"]["devices"] == [{"name": "a", "basic": {"capacity": {"memory": "1Gi"}}}]
+    assert to(alpha, "v1beta1")["spec"]["devices"] == [
+        {"name": "a", "basic": {"capacity": {"memory": {"value": "1Gi"}}}}
+    ]
+    assert to(alpha, "v1") == with_capacity
+
+
+def test_other_kinds_are_alike() -> None:
+    device_class = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}
+    assert to(device_class, "v1beta1")["apiVersion"] == f"{GROUP}/v1beta1"
+
+
+def test_the_options_of_a_subresource_are_no_object_to_convert() -> None:
+    assert convert(POD, Kind("", "v1", "Eviction")) == POD
+
+
+@pytest.mark.parametrize("obj", [CLAIM | {"apiVersion": f"{GROUP}/v1alpha2"}, POD | {"kind": "ResourceClaim"}])
+def test_what_is_not_known_is_said(obj: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="draguard cannot convert"):
+        to(obj, "v1")
+
+
+@each_row(
+    "spec", [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, {"exactly": 1}]}}]
+)
+def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
+    claim = CLAIM | {"spec": spec}
+    assert to(to(claim, "v1beta1"), "v1")["apiVersion"] == f"{GROUP}/v1"
+
+
+def test_an_event_has_other_names_in_its_own_group() -> None:
+    event = {"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "p"}, "message": "pulled", "reason": "r"}
+    new = convert(event, Kind("events.k8s.io", "v1", "Event"))
+    assert new == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "regarding": {"name": "p"},
+        "note": "pulled",
+        "reason": "r",
+    }
+    assert convert(new, Kind("", "v1", "Event")) == event

@@ -1,7 +1,5 @@
 """What admission plugins add to objects before policies are asked, and what they refuse."""
 
-from __future__ import annotations
-
 from time import process_time
 from typing import Any
 

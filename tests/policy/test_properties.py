@@ -1,7 +1,5 @@
 """No input makes policies raise: neither manifests, nor objects, nor suites of any shape."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """``policy test``: suites of cases."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The API server's verdicts on policies and bindings as manifests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Manifests whose references are followed, and what is found in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.command import findings

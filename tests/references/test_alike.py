@@ -1,7 +1,5 @@
 """Claims that differ only in their names are checked once."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

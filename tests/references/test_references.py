@@ -1,7 +1,5 @@
 """Rules about several objects: what they say, and where objects are looked up."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -326,3 +324,203 @@ def test_pods_of_a_cluster_use_its_claims(tmp_path: Path) -> None:
     judged = findings("validate", "--no-config", "-", "--cluster", tmp_path / "cluster.yaml", stdin=cpu_pod("new"))
     (refused,) = (each for each in judged if each["rule"] == "refused-by-driver")
     assert refused["message"].startswith('claim "cpus" is used by container c of pod new, container c of pod old: ')
+
+
+CLUSTER = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: device.driver == "gpu.acme.io"}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: counters}
+spec:
+  driver: gpu.acme.io
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 2}
+  sharedCounters: [{name: m, counters: {memory: {value: 80Gi}}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: devices}
+spec:
+  driver: gpu.acme.io
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 2}
+  devices:
+  - {name: whole, consumesCounters: [{counterSet: m, counters: {memory: {value: 80Gi}}}]}
+  - {name: half-1, consumesCounters: [{counterSet: m, counters: {memory: {value: 40Gi}}}]}
+  - {name: half-2, consumesCounters: [{counterSet: m, counters: {memory: {value: 40Gi}}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: incomplete}
+spec:
+  driver: gpu.acme.io
+  nodeName: n2
+  pool: {name: n2, generation: 1, resourceSliceCount: 2}
+  devices: [DEVICES]
+"""
+CLAIM = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: c}}
+spec:
+  devices:
+    requests: [{{name: d, exactly: {{deviceClassName: gpu, count: {count}}}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "incomplete", "message", "hint"),
+    [
+        (9, 1, "no node has more than 3 (n1)", "help: ask for 2 at most"),
+        (
+            3,
+            1,
+            'no node has the devices of request "d", even',
+            'help: at most 2 together for request "d": counter memory of m: 80Gi is left, 3 devices consume 160Gi',
+        ),
+        (3, 3, 'no node has the devices of request "d", even', "is incomplete: 1 of 2 slices of generation 1; judged"),
+    ],
+)
+def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: str, tmp_path: Path) -> None:
+    cluster, claim = tmp_path / "cluster.yaml", tmp_path / "claim.yaml"
+    devices = ", ".join(f"{{name: gpu-{each}}}" for each in range(incomplete))
+    cluster.write_text(CLUSTER.replace("DEVICES", devices), encoding="utf-8")
+    claim.write_text(CLAIM.format(count=count), encoding="utf-8")
+    said = draguard("validate", claim, "--cluster", cluster).out
+    assert message in said
+    assert hint in said
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_told"), [("{name: a, allowMultipleAllocations: true}", True), ("{name: a}", False)]
+)
+def test_devices_that_requests_may_share(fields: str, tmp_path: Path, *, is_told: bool) -> None:
+    cluster, claim = tmp_path / "cluster.yaml", tmp_path / "claim.yaml"
+    _, *others = (
+        CLUSTER.replace("DEVICES", fields).replace("resourceSliceCount: 2", "resourceSliceCount: 1").split("---")
+    )
+    cluster.write_text("---".join([*others[:2], others[-1]]), encoding="utf-8")
+    claim.write_text(CLAIM.format(count=5), encoding="utf-8")
+    said = draguard("validate", claim, "--cluster", cluster).out
+    assert "help: ask for 1 at most: all devices of a claim are used from one node" in said
+    assert ("; several requests may share them" in said) == is_told
+
+
+@each_row(
+    ("condition", "hint"),
+    [
+        ('.index == "0"', "index is not a string: compare it with a value without quotes"),
+        (".model == 7", "model is a string: put what it is compared with in quotes"),
+        ('.model == "B"', ""),
+        ('.model == "a"', 'did you mean "A"?'),
+        ('.model in ["B", "C"]', ""),
+        ('.index == 0 && !(device.attributes["g.example.com"].model in ["A"])', ""),
+        (".model in [1, 2]", "model is a string: put what it is compared with in quotes"),
+    ],
+)
+def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> None:
+    selector = f"""cel: {{expression: 'device.attributes["g.example.com"]{condition}'}}"""
+    claim = claim_of(f"requests: [{{name: r, exactly: {{deviceClassName: gpu, selectors: [{selector}]}}}}]")
+    devices = resource_slice("{name: d, attributes: {model: {string: A}, index: {int: 0}}}")
+    found = found_in(device_class() + devices + claim)
+    assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
+
+
+@each_row(
+    ("condition", "message", "hint"),
+    [
+        ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
+        (
+            'attributes["g.example.com"].memory >= 40',
+            'the attribute "g.example.com/memory"',
+            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
+        ),
+        (
+            'attributes["g.example.com"].memory == "1Gi"',
+            'the attribute "g.example.com/memory"',
+            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("1Gi")) == 0',
+        ),
+        (
+            'capacity["g.example.com"].model.compareTo(quantity("1")) == 0',
+            'the capacity "g.example.com/model"',
+            'model is an attribute: device.attributes["g.example.com"].model',
+        ),
+        (
+            'attributes["g.example.com"].version.compareTo(semver("2.0.0")) >= 0',
+            "version is 1.2.3-rc.1, wanted >= 2.0.0",
+            "",
+        ),
+    ],
+)
+def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
+    rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
+    devices = [f"{{name: {model.lower()}, attributes: {{model: {{string: {model}}}, {rest}}}" for model in "AB"]
+    (found,) = found_in(device_class(f"device.{condition}") + resource_slice(*devices))
+    assert message in found["message"]
+    assert found["hint"] == hint
+
+
+@each_row(
+    ("values", "is_found"),
+    [
+        (("A", "B"), True),
+        (("A", "redacted"), False),
+        (("<REDACTED>",), False),
+        (("xxx", "x"), False),
+        (("x", "**"), True),
+    ],
+)
+def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
+    values: tuple[str, ...], *, is_found: bool
+) -> None:
+    devices = [
+        f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
+    ]
+    found = found_in(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
+    assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
+
+
+@pytest.mark.parametrize(
+    ("comparison", "hint"),
+    [
+        ('V >= "1.2.0"', '.compareTo(semver("1.2.0")) >= 0'),
+        ('V < "1.2"', '.compareTo(semver("1.2.0")) < 0'),
+        ('"1.2.0" <= V', '.compareTo(semver("1.2.0")) >= 0'),
+        ('V == "1.2.3"', '.compareTo(semver("1.2.3")) == 0'),
+        ('V == "newest"', '.compareTo(semver("1.2.3")) == 0'),
+    ],
+)
+def test_a_version_is_compared_by_the_operator_that_is_written(comparison: str, hint: str) -> None:
+    expression = comparison.replace("V", 'device.attributes["g.example.com"].v')
+    manifests = device_class(expression)
+    (found,) = found_in(manifests + resource_slice("{name: d, attributes: {v: {version: 1.2.3}}}"))
+    assert (found["rule"], found["hint"]) == ("selector-fails", f"v is of type version: compare it as in {hint}")
+    hints = [each["hint"] for each in found_in(manifests) if each["rule"] != "driver-not-tested"]
+    assert set(hints) <= {f"compare a version as in {hint}, a number without quotes"}
+
+
+def test_a_selector_that_takes_too_much_work_is_not_said_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = list(range(40))
+    selector = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"
+    monkeypatch.setattr("webhook.check.references._WORK", 10_000)
+    assert found_in(device_class(selector)) == []
+    assert [each["rule"] for each in found_in(device_class("1 / 0 == 1"))] == ["selector-constant"]
+
+
+def test_a_selector_whose_type_doubles_again_and_again_ends_its_own_check_only() -> None:
+    names = [f"v{number}" for number in range(70)]
+    bound = (f"cel.bind({name}, {{{before}: {before}}}, " for before, name in zip(["1", *names], names, strict=False))
+    found = found_in(device_class(f"{''.join(bound)}v69 + 1{')' * 70}"))
+    assert [each["rule"] for each in found] == ["cel-selector"]

@@ -1,7 +1,5 @@
 """Findings and reports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webhook.findings import Finding, Identity

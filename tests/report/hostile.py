@@ -1,7 +1,5 @@
 """Reports whose texts are made to be misread, and what a format makes of them."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module, resources
 from typing import Any

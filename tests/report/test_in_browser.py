@@ -1,7 +1,5 @@
 """The HTML report in a real browser: it is rendered, in light and dark, and no script in it runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

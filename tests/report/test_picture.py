@@ -1,7 +1,5 @@
 """The picture of a cluster's devices: its counts are those of the JSON, and any text in it is text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -12,7 +10,7 @@ import pytest
 from tests.command import draguard
 from tests.report.findings import finding
 from tests.report.hostile import HOSTILE
-from tests.report.test_html import Page
+from tests.report.test_formats import Page
 from tests.rows import each_row
 from tests.scan.clusters import (
     HEALTHY,

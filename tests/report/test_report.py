@@ -1,18 +1,22 @@
-from __future__ import annotations
-
 import json
+from difflib import unified_diff
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import examples
+from tests.report.findings import finding, report
 from tests.rows import each_row
+from tests.steps import counting
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
-from webhook.report import Style, make
+from webhook.report import Style, diff, make
+from webhook.report.diff import unified
 from webhook.report.model import Report
-from webhook.report.text import MAX_LINE, MAX_MESSAGE, as_text, summary
+from webhook.report.text import MAX_ALIKE, MAX_LINE, MAX_MESSAGE, as_text, first_ones, merged, summary
 
 PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dns-label")
 
@@ -279,3 +283,135 @@ class TestFingerprints:
     def test_findings_of_different_policies_are_distinguished(self) -> None:
         finding = found(PROBLEM, document("kind: K"))._replace(origin=Origin("ValidatingAdmissionPolicy", "owner"))
         assert finding.fingerprint.rule == "dns-label/owner"
+
+
+MANY = MAX_ALIKE + 5
+
+
+def of(number: int, message: str = "m", **more: str) -> Finding:
+    each = finding(message, **more, line=number, identity=Identity("v1", "Pod", "", f"p{number}"))
+    return each._replace(problem=each.problem._replace(path=Path(("items", number, "name"))))
+
+
+def test_the_last_one_that_is_shown_tells_how_many_more_there_are() -> None:
+    shown = list(first_ones([of(number) for number in range(MANY)]))
+    assert [(each.line, more) for each, more in shown] == [(number, 5 * (number == 9)) for number in range(MAX_ALIKE)]
+
+
+@each_row(("message", "count"), [("Pod p{}: m", MAX_ALIKE), ("{}", MANY), ("m of p{}", MANY)])
+def test_findings_that_differ_but_for_their_object_are_all_shown(message: str, count: int) -> None:
+    assert len(list(first_ones([of(number, message.format(number)) for number in range(MANY)]))) == count
+
+
+def test_findings_in_other_files_are_shown() -> None:
+    assert len(list(first_ones([of(number, file=f"{number}.yaml") for number in range(MANY)]))) == MANY
+
+
+def test_text_leaves_them_out_and_others_do_not() -> None:
+    made = report(*(of(number) for number in range(MANY)))
+    lines = {name: list(make(name, Style()).lines(made)) for name in ("text", "concise", "json")}
+    assert sum("a.yaml:" in line for line in lines["text"]) == MAX_ALIKE
+    assert lines["text"].index("note: 5 more findings like this; --output concise lists all") > 0
+    assert len(lines["concise"]) == MANY
+    assert len(json.loads("\n".join(lines["json"]))["findings"]) == MANY
+    made.releases += ("1.33", "1.36")
+    assert sum("a.yaml:" in line for line in as_text(made.findings)) == MANY  # as of commands without --output
+    table = [line for line in make("text", Style()).lines(made) if "  error" in line]
+    assert len(table) == MAX_ALIKE
+
+
+def test_a_long_hint_is_shown_at_the_first_finding_that_has_it() -> None:
+    long = "change it: " + "x" * 120
+    lines = list(as_text([of(1, hint=long), of(2, hint="change it"), of(3, hint=long), of(4, hint="change it")]))
+    hints = [line.removeprefix("help: ") for line in lines if line.startswith("help: ")]
+    assert hints == [long, "change it", "as at a.yaml:1:3", "change it"]
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c: d", ""]), max_size=30)
+
+
+@given(LINES, LINES, LINES, LINES)
+@examples(200)
+def test_diffs_are_those_of_difflib(same: list[str], before: list[str], after: list[str], last: list[str]) -> None:
+    was, now = ([f"{line}\n" for line in (*same, *changed, *last)] for changed in (before, after))
+    assert unified("a", "".join(was), "".join(now)) == list(unified_diff(was, now, "a", "a"))
+
+
+@given(LINES, LINES, LINES, LINES, st.sampled_from([0, 20]))
+@examples(200)
+def test_a_diff_of_large_files_leads_from_one_to_the_other(
+    same: list[str], before: list[str], after: list[str], last: list[str], most: int
+) -> None:
+    was, now = ([f"{line}\n" for line in (*same, *changed, *last)] for changed in (before, after))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(diff, "_MOST_STEPS", most)
+        lines = unified("a", "".join(was), "".join(now))
+    assert patched_with(was, lines) == now
+
+
+def patched_with(was: list[str], lines: list[str]) -> list[str]:
+    """Apply a unified diff."""
+    now: list[str] = []
+    place = 0
+    for line in lines[2:]:
+        if line.startswith("@@"):
+            start, _, count = line.split()[1][1:].partition(",")
+            now += was[place : (place := int(start) - (count != "0"))]
+            continue
+        if line[0] != "+":
+            assert was[place] == line[1:]
+            place += 1
+        if line[0] != "-":
+            now.append(line[1:])
+    return now + was[place:]
+
+
+def test_many_changes_take_no_longer() -> None:
+    steps = []
+    for count in (500, 1_000):
+        was = [f"kind: A\nname: {number // 2}\nspec:\n  a: 1\n---\n" for number in range(count)]
+        with counting() as counted:
+            lines = unified("a", "".join(was), "".join(each.replace("  a", "  b:\n    a") for each in was))
+        steps.append(counted())
+        changed = [line for line in lines[2:] if line[0] in "-+"]
+        assert changed == ["-  a: 1\n", "+  b:\n", "+    a: 1\n"] * count
+    assert steps[1] < 3 * steps[0]
+
+
+def test_lines_that_repeat_take_no_longer() -> None:
+    steps = []
+    for count in (10_000, 20_000):
+        inside = "".join(f"# {number % 101}\n" for number in range(count)) + "---\n"
+        with counting() as counted:
+            lines = unified("a", f"a: 1\n{inside}b: 1\n", f"a: 2\n{inside}b: 2\n")
+        steps.append(counted())
+        assert [line for line in lines if line[0] in "-+"] == [
+            *("--- a\n", "+++ a\n", "-a: 1\n", "+a: 2\n", "-b: 1\n", "+b: 2\n")
+        ]
+    assert steps[1] < 3 * steps[0]
+
+
+@each_row(
+    ("hints", "said"),
+    [
+        (("a", "a", "a"), "a"),
+        (("", "", ""), ""),
+        (
+            ("Kubernetes 1.28 has a; b", "Kubernetes 1.31 has c; b", "Kubernetes 1.36 has c; b"),
+            "Kubernetes 1.28 has a; each of Kubernetes 1.31 and 1.36 has c; b",
+        ),
+        (("a", "b", "b"), "a (1.28); b (1.31, 1.36)"),
+        (("", "a", "a; b"), "a (1.31, 1.36); b (1.36)"),
+    ],
+)
+def test_hints_that_differ_name_their_releases(hints: tuple[str, ...], said: str) -> None:
+    (found,) = merged([report(finding(hint=hint)) for hint in hints], ["1.28", "1.31", "1.36"]).findings
+    assert (found.problem.hint, found.releases) == (said, ("1.28", "1.31", "1.36"))
+
+
+@pytest.mark.parametrize(("values", "kept"), [("ab", None), ("aa", Fix("replace", "a"))])
+def test_a_fix_for_some_releases_is_left_out(values: str, kept: Fix | None) -> None:
+    plain = finding()
+    reports = [report(plain._replace(problem=plain.problem._replace(fix=Fix("replace", value)))) for value in values]
+    (found,) = merged(reports, ["1.28", "1.31"]).findings
+    assert found.problem.fix == kept

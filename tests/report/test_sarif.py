@@ -1,7 +1,5 @@
 """SARIF is valid by its schema, and has fixes that can be applied."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from typing import Any

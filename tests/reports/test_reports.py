@@ -1,7 +1,5 @@
 """What people reported in public, rebuilt as small inputs: each folder with its commands, and the right answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Each has the path that it was sent to and the review. The API server calls a val
 the object itself; it also admitted all pods and v1alpha2 objects that it sent to the mutating webhook.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from functools import cache

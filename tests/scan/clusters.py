@@ -1,7 +1,5 @@
 """Objects of small clusters, as drivers, controllers and kubelet write them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

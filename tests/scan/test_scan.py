@@ -1,7 +1,5 @@
 """Clusters with faults and healthy ones: recorded ones, and their neighbours."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """The engine, on types of its own: it knows nothing of DRA."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """The walk through an object finds the same decoding errors whether it validates or only decodes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Fixtures of all tests of the server."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

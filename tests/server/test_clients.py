@@ -1,7 +1,5 @@
 """Clients that must identify themselves: accepted certificates and names, and changes to them."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import socket

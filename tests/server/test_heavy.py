@@ -1,7 +1,5 @@
 """Reviews that take long run beside the others, in processes that end in time."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

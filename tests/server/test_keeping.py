@@ -1,9 +1,9 @@
 """Garbage collection in a serving process has few objects to look at, and is quick."""
 
-from __future__ import annotations
-
 import gc
+import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reviews import POLICIES, reviews
-from tests.serving import Served, echo, eventually, exchange, post, serving
+from tests import processes
+from tests.serving import JSON, SOON, Served, echo, eventually, exchange, post, serving
 from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.memory import kept_survivors
@@ -133,3 +134,44 @@ def test_nothing_of_a_connection_needs_collecting() -> None:
             assert eventually(lambda: own() - before == Counter())
         finally:
             gc.enable()
+
+
+UNNEEDED = {
+    "click",
+    "cryptography",
+    "flask",
+    "importlib.metadata",
+    "jinja2",
+    "webhook.certificates.certs",
+    "webhook.cluster",
+    "webhook.simulation",
+    "werkzeug",
+}
+_IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.MULTILINE)
+
+
+@pytest.mark.process
+def test_reviews_probes_and_metrics_need_few_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    trust = processes.certificate(tmp_path)
+    with processes.serving(tmp_path, "--policies", POLICIES, "--monitoring-port", "0") as running:
+        connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=SOON, context=trust)
+        for path in ("/validate", "/mutate"):
+            for _ in range(20):
+                connection.request("POST", path, json.dumps(reviews()["pods"]), JSON)
+                response = connection.getresponse()
+                assert (response.status, b'"allowed": true' in response.read()) == (200, True)
+        connection.close()
+        (port,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)
+
+        def look(path: str) -> None:
+            plain = http.client.HTTPConnection("127.0.0.1", int(port), timeout=SOON)
+            plain.request("GET", path)
+            assert plain.getresponse().status == 200
+            plain.close()
+
+        for path in ("/", "/healthz", "/readyz", "/metrics"):
+            look(path)
+        imported = set(_IMPORTED.findall(running.log))
+        assert "webhook.policy.evaluation.validate" in imported
+        assert not UNNEEDED & imported

@@ -1,7 +1,5 @@
 """The metrics exported to Prometheus, and their use in the dashboard, the alerts and the documentation."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

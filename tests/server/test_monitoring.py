@@ -1,7 +1,5 @@
 """Metrics and logs of a running server, with one process and with several."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

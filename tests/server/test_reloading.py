@@ -1,7 +1,5 @@
 """Loaded files follow their changes, and never mix two states."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Callable, Iterator

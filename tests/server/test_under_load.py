@@ -1,10 +1,9 @@
 """No event in the life of a running webhook loses a review: every review is counted."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -103,3 +102,18 @@ def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
         return response.status, response.read()
     finally:
         connection.close()
+
+
+def test_two_are_restarted_one_after_the_other(tmp_path: Path) -> None:
+    trust = certificate(tmp_path)
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(ExitStack()) for _ in range(2))
+        ports = [each.enter_context(serving(tmp_path)).port for each in (first, second)]
+        with loading(ports, trust) as load:
+            for replica, port in zip((first, second), ports, strict=True):
+                replica.close()
+                assert load.goes_on()
+                replica.enter_context(serving(tmp_path, port=port))
+                assert load.goes_on()
+    assert load.failures == []
+    assert set(load.answers) == {(200, True)}

@@ -1,7 +1,5 @@
 """Print how far draguard agrees with the recorded scheduler: python -m tests.simulation."""
 
-from __future__ import annotations
-
 from tests.simulation.recorded import agreement, cases
 
 

@@ -1,7 +1,5 @@
 """Small clusters to schedule pods into."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from webhook.objects import JSONObject

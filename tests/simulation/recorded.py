@@ -1,7 +1,5 @@
 """The cases that a real kube-scheduler decided, and how far draguard agrees with it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

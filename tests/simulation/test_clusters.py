@@ -7,16 +7,15 @@ answer for its pod, or of the ``answers`` for several; what is empty may be stat
 prints, or how it begins, with ``…`` for anything; a case that states it may leave out all else.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.rows import read
+from tests.simulation.recorded import agreement, cases
 from tests.stored import manifest
 from webhook import simulate
 from webhook.objects import JSONObject
@@ -102,3 +101,13 @@ def test_pods_fare_as_the_cluster_says(file: Path) -> None:
                 continue
             compared = wanted.keys() | {field for field in _ALWAYS if answer[field]}
             assert {field: answer[field] for field in answer if field in compared} == wanted, case["name"]
+
+
+CASES = list(cases())
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"].removeprefix("scheduler/"))
+def test_pods_fare_as_with_the_real_scheduler(case: dict[str, Any]) -> None:
+    found = agreement(case)
+    assert (found.conditions, found.nodes, found.claims) == (True, True, True), found.details

@@ -1,7 +1,5 @@
 """The memory of a cluster in which a pod stays pending, so that all its devices are looked at again for hints."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 from typing import Final

@@ -1,7 +1,5 @@
 """Properties of every cluster: no device is allocated twice, and releasing restores the state."""
 
-from __future__ import annotations
-
 import json
 
 from hypothesis import given

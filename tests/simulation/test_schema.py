@@ -1,7 +1,5 @@
 """The JSON schema of the answers: it holds for real output, and describes every key."""
 
-from __future__ import annotations
-
 import json
 from importlib import import_module
 from typing import Any

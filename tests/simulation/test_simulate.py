@@ -1,13 +1,19 @@
 """Scheduling in small clusters; test_recorded compares it with a real scheduler."""
 
-from __future__ import annotations
+import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.cli.simulating import simulated
+from tests.command import draguard, findings
 from tests.rows import each_row
-from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod
+from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, template
+from tests.steps import counting
 from webhook import simulate
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, name_of
+from webhook.report.simulated import gets_devices
 
 NODES = [node("a"), node("b")]
 
@@ -79,3 +85,237 @@ class TestBadInput:
     def test_an_unknown_release(self) -> None:
         with pytest.raises(ValueError, match=r"1\.9 is not known here"):
             simulate([], [], kubernetes="1.9")
+
+
+def tainted(name: str, key: str) -> JSONObject:
+    return node(name, {"taints": [{"key": key, "effect": "NoSchedule"}]})
+
+
+@pytest.mark.parametrize(("most", "text"), [(3, "2 more"), (2, "at least 1 more")])
+def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
+    most: int, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("webhook.simulation.rejections._LOOKED_AT_MAX", most)
+    around = [each for name in "xyz" for each in (node(name), devices(name), allocated(f"of-{name}", name))]
+    (answer,) = simulate([device_class(), *around, claim()], [pod(claims={"gpu": "c"})])
+    held = f"no node has a free device for request r: held by claim default/of-x and {text}"
+    assert answer["why"]["reason"] == held
+
+
+def test_questions_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.simulation.changes.suggestions._FILTERED_MAX", 1)
+    (answer,) = simulate([tainted("a", "dedicated"), tainted("b", "x")], [pod()])
+    assert [each["change"] for each in answer["why"]["help"]] == ["if the pod tolerates dedicated:NoSchedule"]
+    assert not answer["why"]["allTried"]
+
+
+def test_nodes_that_are_left_untried_may_be_opened_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.simulation.changes.cluster.NODES_MAX", 2)
+    nodes = [tainted("a", "node.kubernetes.io/unschedulable"), *(tainted(name, "x") for name in "bc")]
+    (answer,) = simulate(nodes, [pod()])
+    assert [(each["change"], each["nodes"], each["atLeast"]) for each in answer["why"]["help"]] == [
+        ("if the pod tolerates x:NoSchedule", 1, True),
+        ("once a is uncordoned", 1, False),
+    ]
+
+
+def test_there_is_a_time_for_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.simulation.changes.suggestions._SECONDS", 0.0)
+    (answer,) = simulate([tainted("b", "x")], [pod()])
+    assert (answer["why"]["help"], answer["why"]["allTried"]) == ([], False)
+    monkeypatch.undo()
+    (answer,) = simulate([tainted("b", "x")], [pod()])
+    assert (len(answer["why"]["help"]), answer["why"]["allTried"]) == (1, True)
+
+
+def test_a_claim_is_used_by_as_many_pods_as_it_can_be() -> None:
+    used = allocated("c", "a", "d0", *(f"p-{number}" for number in range(256)))
+    objects, wanted = [device_class(), node("a"), devices("a"), used], pod(claims={"gpu": "c"})
+    (answer,) = simulate(objects, [wanted])
+    assert "status.reservedFor: Too many: 257" in answer["condition"]["message"]
+    assert answer["why"]["help"][0]["change"] == "once one of the 256 pods of claim default/c is gone"
+    used["status"]["reservedFor"].pop()
+    (answer,) = simulate(objects, [wanted])
+    assert answer["node"] == "a"
+
+
+@each_row("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
+def test_no_node_has_more_than_can_be_counted(cpu: str) -> None:
+    (answer,) = simulate([node("a")], [pod(requests={"cpu": cpu})])
+    assert "1 Insufficient cpu" in answer["condition"]["message"]
+
+
+def test_many_tolerations_of_many_taints_take_few_steps() -> None:
+    taints = [{"key": f"example.com/{number}", "effect": "NoSchedule"} for number in range(1000)]
+    tolerations = [{"key": f"example.com/{number}", "operator": "Exists"} for number in range(999)]
+    with counting() as counted:
+        (answer,) = simulate([node("a", {"taints": taints})], [pod(tolerations=tolerations)], kubernetes="1.36")
+    assert "example.com/999" in str(answer["why"])
+    assert counted() < 1_000_000  # comparing each with each takes tens of millions
+
+
+DEVICES = "gpu.deviceclass.resource.k8s.io/devices"
+
+
+def quota(name: str = "q", namespace: str = "default", used: dict[str, Any] | None = None, **spec: Any) -> JSONObject:
+    metadata, status = {"name": name, "namespace": namespace}, {"hard": spec["hard"], "used": used or {}}
+    return {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec, "status": status}
+
+
+def cluster(*others: JSONObject, **fields: Any) -> list[JSONObject]:
+    return [node("a"), device_class(**fields), devices("a", 4), template(count=2), *others]
+
+
+def test_fewer_copies_fit(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+    objects = cluster(quota(hard={DEVICES: "3"}), claim())
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    given.write_text(json.dumps({"apiVersion": "v1", **pod(claims={"g": "t"})}))
+    done = draguard("simulate", "--fit", given, "--cluster", known)
+    assert done.out.startswith("1 pod like default/p fits")
+    assert "exceeded quota: q, requested: gpu.deviceclass.resource.k8s.io/devices=2, used: " in done.out
+
+
+def versioned(obj: JSONObject) -> JSONObject:
+    is_device_kind = obj["kind"] in {"DeviceClass", "ResourceClaim", "ResourceSlice", "ResourceClaimTemplate"}
+    return {"apiVersion": "resource.k8s.io/v1" if is_device_kind else "v1", **obj}
+
+
+def test_claims_of_the_manifests_are_created_in_their_order(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "manifests.json"
+    objects = [*cluster(quota(hard={DEVICES: "3"}, used={DEVICES: "1"})), claim("old", count=1)]
+    made = [claim("old", count=1), claim("c1", count=2), claim("c2", allocationMode="All"), claim("c3", count=1)]
+    pods = [pod(f"p-{name_of(each)}", claims={"g": name_of(each)}) for each in made]
+    for path, items in ((known, objects), (given, [*made, *pods])):
+        path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*map(versioned, items)]}))
+    refused = {
+        each["name"]: each["why"]["notes"][0] for each in simulated(given, "--cluster", known) if not each["node"]
+    }
+    amounts = f"requested: {DEVICES}=%d, used: {DEVICES}=3, limited: {DEVICES}=3"
+    note = "the API server refuses its claim default/{}: exceeded quota: q, " + amounts
+    assert refused == {"p-c2": note.format("c2") % 32, "p-c3": note.format("c3") % 1}
+
+
+def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "claims.json"
+    full = quota(hard={DEVICES: "2"}, used={DEVICES: "2"})
+    of_group = {"apiVersion": "resource.k8s.io/v1"}
+    items = [full, *({**of_group, **each} for each in (device_class(), claim("old", count=2)))]
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    claims = [{**of_group, **claim(name, count=2)} for name in ("old", "new")]
+    given.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": claims}))
+    found = findings("validate", given, "--cluster", known)
+    assert [(each["rule"], each["name"]) for each in found] == [("quota-exceeded", "new")]
+
+
+def test_a_template_of_the_cluster_is_found_where_a_pod_names_it(tmp_path: Path) -> None:
+    known, given = tmp_path / "cluster.json", tmp_path / "pod.json"
+    items = [quota(hard={DEVICES: "1"}), {"apiVersion": "resource.k8s.io/v1", **template(count=2)}]
+    known.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    given.write_text(json.dumps({"apiVersion": "v1", **pod(claims={"g": "t", "h": "t-gone"})}))
+    (found,) = [each for each in findings("validate", given, "--cluster", known) if each["rule"] == "quota-exceeded"]
+    assert found["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
+    assert found["message"].startswith("the API server refuses the claims made from it, so pods stay pending: exceeded")
+
+
+CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}
+NOT_READY = ("attached", "False", "Attaching", "slot 3")
+FAILED = ("attach-failed", "True", "NoSlot", "no slot")
+WAITS = "waits until attached is True for d0 (at most {}), to be bound to node a"
+BACK = "the scheduler takes the device back and tries again"
+AGAIN = f"{BACK}; it is the only one, so it gets d0 again"
+
+
+def held(*reported: tuple[str, str, str, str]) -> JSONObject:
+    """Make a claim whose device is not ready, allocated at midnight."""
+    made = allocated("c", "a", "d0", "p")
+    (result,) = made["status"]["allocation"]["devices"]["results"]
+    result |= CONDITIONS
+    said = [dict(zip(("type", "status", "reason", "message"), each, strict=True)) for each in reported]
+    made["status"]["devices"] = [{"driver": DRIVER, "pool": "a", "device": "d0", "conditions": said}]
+    return made
+
+
+def answer(used: JSONObject, now: str, count: int = 1, elsewhere: int = 0) -> JSONObject:
+    wanted = pod(claims={"gpu": "c"})
+    wanted["metadata"] |= {"uid": "UID:p"}
+    home = node("a")
+    home["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": now}]
+    others = [each for n in range(elsewhere) for each in (node(f"b{n}"), devices(f"b{n}", 1))]
+    (found,) = simulate([device_class(), devices("a", count, **CONDITIONS), home, *others, used], [wanted])
+    return found
+
+
+@each_row(
+    ("used", "now", "reason", "runs"),
+    [
+        (claim(), "00:00:00", WAITS.format("600 s"), True),
+        (held(), "00:01:30", f"{WAITS.format('510 s more')}; not True within 600 s: {AGAIN}", True),
+        (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
+        (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
+    ],
+)
+def test_the_states_of_a_device_differ(used: JSONObject, now: str, reason: str, runs: bool) -> None:
+    found = answer(used, f"2026-01-01T{now}Z")
+    why = found["why"]
+    assert (found["node"], why["reason"], gets_devices(found)) == (None, reason, runs)
+    assert [each["nodes"] for each in why["nodes"]] == [["a"]]
+    (change,) = why["help"]
+    assert change["change"].startswith("once attached is True for d0")
+    assert why["notes"][0].startswith(f"times are as of 2026-01-01T{now}Z, the newest one in the cluster's objects")
+
+
+@pytest.mark.parametrize(
+    ("used", "now", "until"),
+    [(held(), "00:01:30", ": the scheduler waits until 2026-01-01T00:10:00Z"), (held(FAILED), "00:01:30", "")],
+)
+def test_the_time_at_which_the_scheduler_stops_waiting_is_stated(used: JSONObject, now: str, until: str) -> None:
+    times = f"times are as of 2026-01-01T{now}Z, the newest one in the cluster's objects"
+    assert answer(used, f"2026-01-01T{now}Z")["why"]["notes"][0] == times + until
+
+
+def test_what_happens_to_a_held_device_is_stated_if_the_claim_has_the_only_time() -> None:
+    found = answer(held(), "")
+    assert found["why"]["reason"] == f"{WAITS.format('600 s')}; not True within 600 s: {AGAIN}"
+
+
+def test_a_device_elsewhere_would_do_once_the_one_that_is_held_is_taken_back() -> None:
+    reason = answer(held(), "2026-01-01T00:01:30Z", elsewhere=1)["why"]["reason"]
+    assert reason == f"{WAITS.format('510 s more')}; not True within 600 s: {BACK}"
+
+
+def test_more_nodes_than_are_asked_do_not_make_a_device_the_only_one() -> None:
+    reason = answer(held(), "2026-01-01T00:10:01Z", elsewhere=40)["why"]["reason"]
+    assert reason.endswith("tries again; it gets d0 again")
+
+
+def test_the_driver_s_reason_is_shown_while_the_pod_waits() -> None:
+    (group,) = answer(held(NOT_READY), "2026-01-01T00:01:00Z")["why"]["nodes"]
+    assert group["details"] == ["d0: attached is False (Attaching: slot 3)"]
+
+
+def test_a_claim_that_others_use_says_why_its_devices_are_not_available() -> None:
+    used = held(FAILED)
+    used["status"]["reservedFor"].append({"resource": "pods", "name": "other", "uid": "UID:other"})
+    found = answer(used, "2026-01-01T00:01:00Z")
+    assert found["why"]["reason"] == "claim default/c: d0: attach-failed is True (NoSlot: no slot)"
+
+
+def test_a_pod_whose_device_is_replaced_waits_for_another() -> None:
+    used = held(FAILED)
+    (result,) = used["status"]["allocation"]["devices"]["results"]
+    result["device"] = used["status"]["devices"][0]["device"] = "d9"
+    found = answer(used, "2026-01-01T00:01:00Z")
+    assert found["why"]["reason"].startswith("waits until attached is True for d0 (at most 600 s)")
+    assert any(each.endswith("tries again, with another device") for each in found["why"]["notes"])
+    assert gets_devices(found)
+
+
+def test_a_device_that_is_not_the_only_one_is_given_again_as_it_comes_first() -> None:
+    reason = answer(held(FAILED), "2026-01-01T00:01:00Z", count=2)["why"]["reason"]
+    assert reason.endswith("tries again; it gets d0 again")
+
+
+@each_row("now", ["soon", "2026-01-01T00:10:00", ""])
+def test_what_is_no_time_is_left_out(now: str) -> None:
+    assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]

@@ -1,7 +1,5 @@
 """Situations of clusters: every lack of a node, changes that help, and objects that are missing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The pods that workloads create."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

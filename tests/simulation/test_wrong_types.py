@@ -1,7 +1,5 @@
 """A value of a wrong type in a cluster never ends a command."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

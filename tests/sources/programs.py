@@ -1,7 +1,5 @@
 """Charts, kustomizations, and stand-ins for the programs that render them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

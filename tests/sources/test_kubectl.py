@@ -1,7 +1,5 @@
 """Kustomizations, built by the kubectl of this machine; without one, a program stands in (``test_kustomize.py``)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Kustomizations as input. A program stands in for kustomize and kubectl."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

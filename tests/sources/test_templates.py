@@ -1,7 +1,5 @@
 """Rendered output of a chart, traced back to the lines of its templates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

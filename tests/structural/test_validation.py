@@ -1,7 +1,5 @@
 """Values are validated by structural schemas in the API server's words."""
 
-from __future__ import annotations
-
 from time import process_time
 from typing import Any
 

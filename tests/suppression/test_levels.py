@@ -1,7 +1,5 @@
 """Levels of rules, comments, annotations and baselines, as `draguard validate` and `draguard policy` apply them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Jobs with claims."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

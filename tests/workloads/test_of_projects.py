@@ -1,19 +1,19 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import yaml
 
 from tests.command import draguard
 from tests.rows import each_row
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.problem import Problem
-from webhook.workloads import pods_in
-from webhook.workloads.locations import LOCATIONS, PARTIAL
+from webhook.simulation.workloads import stand_ins
+from webhook.workloads import Templates, pods_in
+from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {
@@ -308,3 +308,354 @@ class TestPathsThatUsersAdd:
     def test_a_malformed_path_is_refused(self, text: str) -> None:
         done = draguard("validate", "--pod-template", text, "-", stdin=self.MANIFEST)
         assert (done.code, "give GROUP/KIND=PATH" in done.err) == (2, True)
+
+
+RUNTIME = """
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch}
+spec:
+  mlPolicy: {numNodes: 3}
+  template:
+    spec:
+      replicatedJobs:
+      - name: data
+        template: {spec: {template: {spec: {containers: [{name: data, image: a}]}}}}
+      - name: worker
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+                containers: [{name: node, image: a, resources: {limits: {cpu: 1}, claims: [{name: gpu}]}}]
+                resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+---
+apiVersion: serving.kserve.io/v1alpha1
+kind: ClusterServingRuntime
+metadata: {name: vllm}
+spec:
+  containers: [{name: kserve-container, image: a, resources: {limits: {cpu: 1}, claims: [{name: gpu}]}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+  workerSpec: {containers: [{name: worker-container, image: a}]}
+---
+apiVersion: argoproj.io/v1alpha1
+kind: ClusterWorkflowTemplate
+metadata: {name: main}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+  templates: [{name: main, container: {image: a, resources: {claims: [{name: gpu}]}}}]
+---
+apiVersion: serving.kserve.io/v1alpha2
+kind: LLMInferenceServiceConfig
+metadata: {name: base, namespace: ml}
+spec: {template: {containers: [{name: main, image: a}]}}
+"""
+RUNTIMES = Templates(yaml.safe_load_all(RUNTIME))
+
+
+def user(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {"name": "user", "namespace": "ml"}
+    return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def made(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    return stand_ins(obj, RUNTIMES)[0]
+
+
+def container(workload: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = workload["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def test_a_runtime_alone_makes_no_pods() -> None:
+    assert {(key[0], key[1]) for key in RUNTIMES.known} <= TEMPLATES
+    assert [stand_ins(each, RUNTIMES) for each in RUNTIMES.known.values()] == [([], ())] * len(RUNTIMES.known)
+
+
+@pytest.mark.parametrize(("trainer", "expected"), [({}, 3), ({"numNodes": 2}, 2)])
+def test_a_train_job_has_the_pods_of_its_runtime(trainer: dict[str, Any], expected: int) -> None:
+    job = user("trainer.kubeflow.org", "TrainJob", {"runtimeRef": {"name": "torch"}, "trainer": trainer})
+    data, worker = made(job)
+    assert (data["spec"]["replicas"], worker["spec"]["replicas"]) == (1, expected)
+    assert worker["metadata"] == {"name": "user-1", "namespace": "ml"}
+    assert container(worker)["resources"]["claims"] == [{"name": "gpu"}]
+    assert not list(RUNTIMES.lost(job))
+
+
+def test_resources_per_node_replace_those_of_the_runtime_with_their_claims() -> None:
+    trainer = {"resourcesPerNode": {"limits": {"memory": "1Gi"}}}
+    job = user("trainer.kubeflow.org", "TrainJob", {"runtimeRef": {"name": "torch"}, "trainer": trainer})
+    assert container(made(job)[1])["resources"] == {"limits": {"cpu": 1, "memory": "1Gi"}}
+    (problem,) = RUNTIMES.lost(job)
+    assert (problem.rule, problem.field) == ("claims-lost", "spec.trainer.resourcesPerNode")
+    assert problem.message == "it replaces the resources of the runtime's container, and so its claims (gpu)"
+
+
+def test_a_launcher_of_mpi_that_is_a_node_counts_as_one() -> None:
+    runtime = yaml.safe_load(
+        """
+        apiVersion: trainer.kubeflow.org/v1alpha1
+        kind: TrainingRuntime
+        metadata: {name: mpi, namespace: ml}
+        spec:
+          mlPolicy: {mpi: {runLauncherAsNode: true}}
+          template:
+            spec:
+              replicatedJobs:
+              - name: launcher
+                template:
+                  metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+                  spec: {template: {spec: {containers: [{name: node, image: a}]}}}
+              - name: node
+                template: {spec: {template: {spec: {containers: [{name: node, image: a}]}}}}
+        """
+    )
+    spec = {"runtimeRef": {"name": "mpi", "kind": "TrainingRuntime"}, "trainer": {"numNodes": 4}}
+    workloads = stand_ins(user("trainer.kubeflow.org", "TrainJob", spec), Templates([runtime]))[0]
+    assert [each["spec"]["replicas"] for each in workloads] == [1, 3]
+
+
+def test_an_inference_service_changes_the_pods_of_its_runtime() -> None:
+    model = {"runtime": "vllm", "resources": {"limits": {"memory": "1Gi"}}}
+    spec = {"predictor": {"model": model, "minReplicas": 2, "nodeSelector": {"zone": "a"}}}
+    (workload,) = made(user("serving.kserve.io", "InferenceService", spec))
+    assert workload["spec"]["replicas"] == 2
+    resources = {"limits": {"cpu": 1, "memory": "1Gi"}, "claims": [{"name": "gpu"}]}
+    assert container(workload)["resources"] == resources
+    assert workload["spec"]["template"]["spec"]["nodeSelector"] == {"zone": "a"}
+
+
+def test_an_inference_service_of_several_nodes_has_workers() -> None:
+    spec = {"predictor": {"model": {"runtime": "vllm"}, "workerSpec": {"pipelineParallelSize": 3}}}
+    workloads = made(user("serving.kserve.io", "InferenceService", spec))
+    assert [each["spec"]["replicas"] for each in workloads] == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["Workflow", "CronWorkflow"])
+def test_a_workflow_has_the_pods_of_its_template(kind: str) -> None:
+    spec = {"workflowTemplateRef": {"name": "main", "clusterScope": True}}
+    (workload,) = made(user("argoproj.io", kind, {"workflowSpec": spec} if kind == "CronWorkflow" else spec))
+    assert workload["spec"]["template"]["spec"]["resourceClaims"] == [
+        {"name": "gpu", "resourceClaimTemplateName": "gpu"}
+    ]
+
+
+def test_an_llm_service_has_the_pods_of_its_configurations() -> None:
+    (workload,) = made(
+        user("serving.kserve.io", "LLMInferenceService", {"baseRefs": [{"name": "base"}], "replicas": 3})
+    )
+    assert (workload["spec"]["replicas"], container(workload)["name"]) == (3, "main")
+
+
+@each_row(
+    ("group", "kind", "spec", "missing"),
+    [
+        ("trainer.kubeflow.org", "TrainJob", {"runtimeRef": {"name": "a"}}, "ClusterTrainingRuntime a"),
+        (
+            "trainer.kubeflow.org",
+            "TrainJob",
+            {"runtimeRef": {"name": "a", "kind": "TrainingRuntime"}},
+            "TrainingRuntime ml/a",
+        ),
+        (
+            "serving.kserve.io",
+            "InferenceService",
+            {"predictor": {"model": {"runtime": "a"}}},
+            "ClusterServingRuntime a",
+        ),
+        ("argoproj.io", "Workflow", {"workflowTemplateRef": {"name": "a"}}, "WorkflowTemplate ml/a"),
+    ],
+)
+def test_a_note_names_what_is_missing(group: str, kind: str, spec: dict[str, Any], missing: str) -> None:
+    found = stand_ins(user(group, kind, spec), RUNTIMES)
+    assert found == ([], [f"no pods are simulated: {missing} is not among the manifests"])
+
+
+@each_row("value", [1, "a", [], {}, None])
+def test_wrong_types_make_no_pods(value: Any) -> None:
+    fields = ("runtimeRef", "trainer", "predictor", "workflowTemplateRef", "baseRefs", "template", "mlPolicy")
+    for group, kind in (*TEMPLATES, ("trainer.kubeflow.org", "TrainJob"), ("serving.kserve.io", "InferenceService")):
+        obj = user(group, kind, dict.fromkeys(fields, value))
+        assert not stand_ins(obj, Templates([obj]))[0]
+
+
+POD = {"containers": [{"name": "main", "image": "a"}]}
+TEMPLATE = {"spec": POD}
+CLAIMS = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    return {"name": "job", "template": {"spec": {"template": TEMPLATE, **spec}}}
+
+
+def clique(name: str, **spec: Any) -> dict[str, Any]:
+    return {"name": name, "spec": {"podSpec": POD, **spec}}
+
+
+WORKERS = {"workerGroupSpecs": [{"template": TEMPLATE, "replicas": 3, "numOfHosts": 2}]}
+RAY = {"headGroupSpec": {"template": TEMPLATE}, **WORKERS}
+LEADERS = {"leaderWorkerTemplate": {"leaderTemplate": TEMPLATE, "workerTemplate": TEMPLATE, "size": 4}, "replicas": 2}
+SERVICE = {"extraPodSpec": {"mainContainer": {"image": "a"}}, "replicas": 2, "multinode": {"nodeCount": 3}}
+MACHINE = {"spec": {"resourceClaims": CLAIMS}}
+NUMBERS: list[tuple[str, str, dict[str, Any], list[int]]] = [
+    ("apps.nvidia.com", "NIMService", {"replicas": 3, "draResources": [{"resourceClaimName": "a"}]}, [3]),
+    (
+        "apps.nvidia.com",
+        "NIMPipeline",
+        {"services": [{"spec": {"replicas": 2, "draResources": [{"resourceClaimName": "a"}]}}]},
+        [2],
+    ),
+    (
+        "argoproj.io",
+        "Experiment",
+        {"templates": [{"template": TEMPLATE, "replicas": 2}, {"template": TEMPLATE}]},
+        [2, 1],
+    ),
+    ("argoproj.io", "Rollout", {"template": TEMPLATE, "replicas": 4}, [4]),
+    ("batch.volcano.sh", "Job", {"tasks": [{"template": TEMPLATE, "replicas": 3}, {"template": TEMPLATE}]}, [3, 0]),
+    ("batch.volcano.sh", "CronJob", {"jobTemplate": {"spec": {"tasks": [{"template": TEMPLATE, "replicas": 2}]}}}, [2]),
+    ("disaggregatedset.x-k8s.io", "DisaggregatedSet", {"slices": 3, "roles": [{"spec": LEADERS}]}, [6, 18]),
+    ("grove.io", "PodClique", {"podSpec": POD, "replicas": 2}, [2]),
+    ("grove.io", "PodCliqueSet", {"template": {"cliques": [clique("a")]}}, [0]),
+    (
+        "grove.io",
+        "PodCliqueSet",
+        {
+            "replicas": 2,
+            "template": {
+                "cliques": [clique("a", replicas=3), clique("b")],
+                "podCliqueScalingGroups": [{"name": "g", "cliqueNames": ["a"], "replicas": 5}],
+            },
+        },
+        [30, 2],
+    ),
+    (
+        "jobset.x-k8s.io",
+        "JobSet",
+        {"replicatedJobs": [{**job(parallelism=3, completions=2), "replicas": 4}, job()]},
+        [8, 1],
+    ),
+    ("kubeflow.org", "MPIJob", {"mpiReplicaSpecs": {"Launcher": {"template": TEMPLATE}}}, [1]),
+    ("kubeflow.org", "MPIJob", {"mpiReplicaSpecs": {"Worker": {"template": TEMPLATE}}}, [0]),
+    (
+        "kubeflow.org",
+        "PyTorchJob",
+        {"pytorchReplicaSpecs": {"Master": {"template": TEMPLATE}, "Worker": {"template": TEMPLATE, "replicas": 7}}},
+        [1, 7],
+    ),
+    ("kubevirt.io", "VirtualMachine", {"template": MACHINE}, [1]),
+    ("kubevirt.io", "VirtualMachineInstanceReplicaSet", {"template": MACHINE, "replicas": 2}, [2]),
+    (
+        "pool.kubevirt.io",
+        "VirtualMachinePool",
+        {"virtualMachineTemplate": {"spec": {"template": MACHINE}}, "replicas": 3},
+        [3],
+    ),
+    ("kueue.x-k8s.io", "Workload", {"podSets": [{"template": TEMPLATE, "count": 5}]}, [5]),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet", LEADERS, [2, 6]),
+    (
+        "leaderworkerset.x-k8s.io",
+        "LeaderWorkerSet",
+        {"leaderWorkerTemplate": {"workerTemplate": TEMPLATE, "size": 4}},
+        [4],
+    ),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet", {"leaderWorkerTemplate": {"workerTemplate": TEMPLATE}}, [1]),
+    ("nvidia.com", "DynamoGraphDeployment", {"services": {"decode": SERVICE}}, [6]),
+    ("nvidia.com", "DynamoGraphDeployment", {"components": [{"podTemplate": TEMPLATE, "replicas": 2}]}, [2]),
+    ("nvidia.com", "DynamoComponentDeployment", SERVICE, [6]),
+    ("ray.io", "RayCluster", RAY, [1, 6]),
+    ("ray.io", "RayCluster", {"workerGroupSpecs": [{"template": TEMPLATE}]}, [0]),
+    ("ray.io", "RayCluster", {"workerGroupSpecs": [{"template": TEMPLATE, "minReplicas": 2}]}, [2]),
+    ("ray.io", "RayCluster", {"workerGroupSpecs": [{"template": TEMPLATE, "replicas": 9, "maxReplicas": 4}]}, [4]),
+    ("ray.io", "RayCluster", {"workerGroupSpecs": [{"template": TEMPLATE, "replicas": "3"}]}, [0]),
+    ("ray.io", "RayJob", {"rayClusterSpec": RAY, "submitterPodTemplate": TEMPLATE}, [1, 6, 1]),
+    ("ray.io", "RayCronJob", {"jobTemplate": {"rayClusterSpec": RAY}}, [1, 6]),
+    ("ray.io", "RayService", {"rayClusterConfig": RAY}, [1, 6]),
+    ("serving.kserve.io", "InferenceService", {"predictor": {**POD, "minReplicas": 3, "maxReplicas": 3}}, [3]),
+    (
+        "serving.kserve.io",
+        "InferenceService",
+        {"predictor": {**POD, "workerSpec": {**POD, "pipelineParallelSize": 3}}},
+        [1, 2],
+    ),
+    (
+        "serving.kserve.io",
+        "LLMInferenceService",
+        {"template": POD, "replicas": 2, "prefill": {"template": POD}},
+        [2, 1],
+    ),
+    (
+        "serving.kserve.io",
+        "LLMInferenceService",
+        {"template": POD, "worker": POD, "parallelism": {"data": 8, "dataLocal": 2}},
+        [1, 3],
+    ),
+    (
+        "serving.kserve.io",
+        "LLMInferenceService",
+        {"template": POD, "worker": POD, "parallelism": {"pipeline": 2}},
+        [1, 1],
+    ),
+    (
+        "sparkoperator.k8s.io",
+        "SparkApplication",
+        {"driver": {"template": TEMPLATE}, "executor": {"template": TEMPLATE}},
+        [1, 1],
+    ),
+    (
+        "sparkoperator.k8s.io",
+        "ScheduledSparkApplication",
+        {"template": {"executor": {"template": TEMPLATE, "instances": 4}}},
+        [4],
+    ),
+]
+
+
+def sized(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "w", "namespace": "n"}, "spec": spec}
+
+
+@each_row(("group", "kind", "spec", "expected"), NUMBERS)
+def test_pods_are_counted_as_their_controllers_do(
+    group: str, kind: str, spec: dict[str, Any], expected: list[int]
+) -> None:
+    made = list(pods_in(sized(group, kind, spec)))
+    assert [each.number for each in made] == expected
+    assert not any(each.unsure for each in made)
+
+
+@each_row(
+    ("of", "spec", "expected"),
+    [
+        (
+            "ray.io RayCluster",
+            {**WORKERS, "enableInTreeAutoscaling": True},
+            "enableInTreeAutoscaling lets an autoscaler",
+        ),
+        (
+            "serving.kserve.io InferenceService",
+            {"predictor": {**POD, "maxReplicas": 3}},
+            "maxReplicas lets an autoscaler",
+        ),
+        (
+            "serving.kserve.io LLMInferenceService",
+            {"template": POD, "scaling": {"minReplicas": 2}},
+            "2 pods are simulated",
+        ),
+        (
+            "argoproj.io Workflow",
+            {"templates": [{"name": "a", "container": {"image": "a"}}]},
+            "its steps tell how often",
+        ),
+        ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
+        (
+            "batch.volcano.sh Job",
+            {"tasks": [{"template": TEMPLATE}]},
+            "no pods of spec.tasks[0].template.spec are simulated",
+        ),
+    ],
+)
+def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
+    group, kind = of.split()
+    (note,) = stand_ins(sized(group, kind, spec), Templates())[1]
+    assert expected in note

@@ -1,7 +1,5 @@
 """Updates of the kinds that make pods: the claims in their templates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

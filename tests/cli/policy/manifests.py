@@ -1,7 +1,5 @@
 """A policy, its tests, and objects for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.policy.examples import POD, binding, policy

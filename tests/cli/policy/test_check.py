@@ -1,7 +1,5 @@
 """``draguard policy check``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

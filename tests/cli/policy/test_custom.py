@@ -1,7 +1,5 @@
 """Custom resources under policies: their CustomResourceDefinitions decode, complete and validate them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,17 +1,24 @@
 """``draguard policy test``."""
 
-from __future__ import annotations
-
 import json
+import os
+import signal
+import subprocess
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
-from tests.command import ROOT, draguard, findings, reported
+from tests.command import ROOT, SCRIPT, draguard, findings, reported
 from tests.policy.examples import policy
+from tests.rows import each_row
+from webhook.api.versions import DEFAULT
+from webhook.engine import cases
 
 WHOLE = (
     SUITE
@@ -190,3 +197,261 @@ class TestLibrary:
     def test_every_policy_is_sound_and_tested_to_the_last_expression(self, folder: str) -> None:
         assert draguard("policy", "check", "--strict", ROOT / "policies" / folder).code == 0
         assert draguard("policy", "test", "--strict", ROOT / "policies" / folder).code == 0
+
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/engine/suite.schema.json").read_text(encoding="utf-8"))
+Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+SUITES = sorted((ROOT / "policies").glob("*/tests.yaml"))
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  validations:
+  - {expression: "object.metadata.name != 'bad'", message: a bad name}
+  - expression: "!has(object.data) || size(object.data) < 2"
+    messageExpression: "'too much: ' + string(size(object.data))"
+"""
+BINDING = """\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [ACTION]}
+"""
+OBJECT = "{apiVersion: v1, kind: ConfigMap, metadata: {name: NAME}}"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> Path:
+    assert draguard("policy", "new", "few.example.com", "--directory", tmp_path / "new").code == 0
+    return tmp_path / "new"
+
+
+def failure(tmp_path: Path, *, case: str, action: str = "Deny", policy: str = POLICY) -> str:
+    """Run a failing case, and return its report."""
+    (tmp_path / "p.yaml").write_text(policy + BINDING.replace("ACTION", action), encoding="utf-8")
+    (tmp_path / "tests.yaml").write_text(f"cases:\n- {case}\n", encoding="utf-8")
+    report = reported("policy", "test", tmp_path)
+    (found,) = [each for each in report["findings"] if each["rule"] == "case"]
+    return str(found["message"])
+
+
+class TestWhyAllowed:
+    @pytest.mark.parametrize(
+        ("name", "message", "action", "said"),
+        [
+            ("good", "a bad name", "Deny", "spec.validations[0].expression of p is true"),
+            ("good", "too much: 3", "Deny", "spec.validations[1].expression of p is true"),
+            (
+                "bad",
+                "a bad name",
+                "Warn",
+                "spec.validations[0].expression of p is false, but its binding only does Warn",
+            ),
+        ],
+    )
+    def test_the_validation_that_should_have_refused_is_named(
+        self, name: str, message: str, action: str, said: str, tmp_path: Path
+    ) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', name)}, expect: {{allowed: false, message: '{message}'}}}}"
+        assert failure(tmp_path, case=case, action=action) == f"was allowed: {said}"
+
+    def test_without_a_message_all_validations_are_explained(self, tmp_path: Path) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', 'good')}, expect: {{allowed: false}}}}"
+        first, second = (f"spec.validations[{index}].expression of p is true" for index in range(2))
+        assert failure(tmp_path, case=case) == f"was allowed: {first}; {second}"
+
+    def test_a_policy_that_is_not_evaluated_is_reported(self, tmp_path: Path) -> None:
+        case = f"{{object: {OBJECT.replace('NAME', 'x').replace('ConfigMap', 'Secret')}, expect: {{allowed: false}}}}"
+        result = "was allowed: no policy matches the CREATE of secrets"
+        assert failure(tmp_path, case=case) == result
+
+    def test_an_error_that_is_ignored_is_reported(self, tmp_path: Path) -> None:
+        policy = POLICY.replace("spec:\n", "spec:\n  failurePolicy: Ignore\n", 1).replace("!has(object.data) || ", "")
+        case = f"{{object: {OBJECT.replace('NAME', 'x')}, expect: {{allowed: false, message: much}}}}"
+        assert "could not be evaluated, which its failurePolicy ignores: " in failure(
+            tmp_path, case=case, policy=policy
+        )
+
+
+class TestFiles:
+    def test_a_suite_beside_no_policy_is_an_error(self, new: Path) -> None:
+        (new / "policy.yaml").unlink()
+        done = draguard("policy", "test", new)
+        assert done.code == 1
+        assert "error suite: no policy to test here: put the suite beside policies, or list" in done.out
+
+    def test_of_what_is_not_there_no_cases_are_counted(self, tmp_path: Path) -> None:
+        done = draguard("policy", "test", tmp_path / "gone")
+        assert done.code == 2
+        assert (
+            done.out == f"{tmp_path}/gone: error unreadable: no such file or directory\n\nnothing was read: 1 error\n"
+        )
+
+    def test_policies_objects_and_context_can_be_in_files(self, new: Path, tmp_path: Path) -> None:
+        suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8"))
+        (tmp_path / "objects").mkdir()
+        (tmp_path / "objects/claim.json").write_text(json.dumps(suite["objects"]["claim"]), encoding="utf-8")
+        (tmp_path / "objects/ns.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n")
+        (new / "tests.yaml").unlink()
+        suite |= {
+            "objects": suite["objects"] | {"claim": "../objects/claim.json"},
+            "policies": ["../new"],
+            "context": ["../objects/ns.yaml"],
+        }
+        suite["cases"][0]["context"] = ["../objects/ns.yaml"]
+        (tmp_path / "suites").mkdir()
+        (tmp_path / "suites/tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
+        done = draguard("policy", "test", "--strict", tmp_path / "suites")
+        assert done.out == "8 cases in 1 suite: 8 passed (Kubernetes 1.37); 1 of 1 expression covered\n"
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"policies": ["gone"]}, "policies[0]: file "),
+            ({"policies": "policy.yaml"}, "policies: must be a list of files and directories"),
+            ({"policies": ["/etc"]}, "policies[0]: /etc: give a name relative to the suite"),
+            ({"objects": {"claim": "policy.yaml"}}, "policy.yaml holds 2 objects: name a file with one"),
+            ({"objects": {"claim": "bad.yaml"}}, "bad.yaml:1: "),
+            ({"context": ["/x"]}, "context[0]: /x: give a name relative to the suite"),
+        ],
+    )
+    def test_an_unreadable_file_is_reported_where_it_is_named(
+        self, change: dict[str, Any], message: str, new: Path
+    ) -> None:
+        suite = yaml.safe_load((new / "tests.yaml").read_text(encoding="utf-8")) | change
+        (new / "tests.yaml").write_text(yaml.safe_dump(suite), encoding="utf-8")
+        (new / "bad.yaml").write_text("a: [", encoding="utf-8")
+        done = draguard("policy", "test", "-o", "concise", new / "tests.yaml")
+        assert done.code == 1
+        assert message in done.out
+
+
+class TestSelection:
+    def test_cases_are_selected_by_their_names(self, new: Path) -> None:
+        done = draguard("policy", "test", "--strict", "--filter", "ARE NOT", new)
+        assert done.out.startswith("1 case in 1 suite: 1 passed")
+        assert draguard("policy", "test", "--filter", "not", "--filter", "allowed", new).out.startswith("5 cases")
+
+    def test_without_a_path_the_suites_of_the_current_directory_run(
+        self, new: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(new.parent)
+        done = draguard("policy", "test")
+        assert (done.code, done.out) == (
+            0,
+            "8 cases in 1 suite: 8 passed (Kubernetes 1.37); 1 of 1 expression covered\n",
+        )
+
+    def test_warnings_are_about_the_named_files(self, new: Path) -> None:
+        (new / "other.yaml").write_text(POLICY + BINDING.replace("ACTION", "Deny"), encoding="utf-8")
+        about = {
+            name: {each["file"].rpartition("/")[2] for each in findings("policy", "test", new / name)}
+            for name in ("policy.yaml", "other.yaml", "tests.yaml", "")
+        }
+        assert about == {"policy.yaml": set(), "other.yaml": {"other.yaml"}, "tests.yaml": set(), "": {"other.yaml"}}
+
+    def test_a_failure_stands_at_its_own_line(self, new: Path) -> None:
+        tests = new / "tests.yaml"
+        tests.write_text(tests.read_text(encoding="utf-8").replace("value: 3", "value: 1"), encoding="utf-8")
+        report = reported("policy", "test", "--filter", "not", new)
+        (case,) = report["suites"][0]["cases"]
+        lines = tests.read_text(encoding="utf-8").splitlines()
+        assert lines[case["line"] - 1] == "- name: three are not"
+        assert report["findings"][0]["field"] == "cases[1].expect.allowed"
+
+    def test_no_such_case_is_wrong_use(self, new: Path) -> None:
+        done = draguard("policy", "test", "--filter", "nothing", new)
+        assert done.code == 2
+        assert "--filter: no case has a name with 'nothing'" in done.err
+
+    def test_verbose_output_lists_each_case(self, new: Path) -> None:
+        out = draguard("policy", "test", "-v", new).out
+        assert out.startswith(
+            f"passed: {new}/tests.yaml:30: two devices are allowed (Kubernetes 1.{DEFAULT})\npassed: "
+        )
+
+
+@pytest.mark.process
+def test_suites_are_run_again_when_a_file_changes(new: Path) -> None:
+    running = subprocess.Popen(
+        [SCRIPT, "policy", "test", "--watch", new / "tests.yaml"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    assert running.stdout
+    try:
+        assert running.stdout.readline().startswith("8 cases in 1 suite: 8 passed")
+        policy = new / "policy.yaml"
+        policy.write_text(policy.read_text(encoding="utf-8").replace("count <= 2", "count <= 3"), encoding="utf-8")
+        assert "error case" in running.stdout.readline()
+    finally:
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=60)
+    assert running.returncode == 130
+
+
+class TestNew:
+    @pytest.mark.parametrize("kind", [(), ("--mutating",)])
+    def test_it_passes_from_the_start(self, kind: tuple[str, ...], tmp_path: Path) -> None:
+        done = draguard("policy", "new", "team.example.com", *kind, "--directory", tmp_path / "a/b")
+        assert done.out == f"{tmp_path}/a/b/policy.yaml\n{tmp_path}/a/b/tests.yaml\n"
+        assert draguard("policy", "check", "--strict", tmp_path).code == 0
+        assert draguard("policy", "test", "--strict", tmp_path).code == 0
+
+    def test_nothing_is_overwritten(self, new: Path) -> None:
+        done = draguard("policy", "new", "x.example.com", "--directory", new)
+        assert done.code == 2
+        assert f"{new}/policy.yaml already exists: give another --directory" in done.err
+
+    def test_a_name_must_fit(self) -> None:
+        assert "'Few devices' cannot be the name of a policy: " in draguard("policy", "new", "Few devices").err
+
+    def test_a_directory_that_cannot_be_made_is_reported(self) -> None:
+        done = draguard("policy", "new", "x.example.com", "--directory", "/dev/null/x")
+        assert (done.code, done.err.count("\n")) == (2, 1)
+        assert "cannot write to /dev/null/x: Not a directory" in done.err
+
+
+class TestSchema:
+    def test_it_is_printed(self) -> None:
+        assert json.loads(draguard("schema", "suite").out) == SCHEMA
+        Draft202012Validator.check_schema(SCHEMA)
+
+    def test_it_has_the_fields_that_suites_have(self) -> None:
+        case = SCHEMA["$defs"]["case"]["properties"]
+        assert tuple(SCHEMA["properties"]) == cases.SUITE_FIELDS
+        assert set(case) == set(cases.CASE_FIELDS)
+        assert tuple(case["expect"]["properties"]) == cases.EXPECT_FIELDS
+        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == cases.REASONS
+
+    @each_row("suite", SUITES)
+    def test_the_suites_of_the_library_fit(self, suite: Path) -> None:
+        for document in yaml.safe_load_all(suite.read_text(encoding="utf-8")):
+            Draft202012Validator(SCHEMA).validate(document)
+
+    @each_row("suite", [{}, {"cases": []}, {"cases": [{}]}, {"cases": [{"expect": {}}]}, {"case": []}])
+    def test_malformed_suites_do_not_fit(self, suite: dict[str, Any]) -> None:
+        assert not Draft202012Validator(SCHEMA).is_valid(suite)
+
+
+def test_costs_say_what_has_no_bound(new: Path) -> None:
+    out = draguard("policy", "check", "--costs", new).out
+    assert ", without bound\nwithout bound: with the largest objects that a request can hold, " in out
+    assert "without bound" not in draguard("policy", "check", new).out
+
+
+def test_a_case_without_a_binding_names_the_one_that_misspells_the_policy(tmp_path: Path) -> None:
+    assert draguard("policy", "new", "few.example.com", "--directory", tmp_path).code == 0
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy.read_text().replace("policyName: few.example.com", "policyName: fwe.example.com"))
+    done = draguard("policy", "test", tmp_path)
+    meant = 'binding "few.example.com" names "fwe.example.com" (did you mean "few.example.com"?)'
+    assert (done.code, f"was allowed: few.example.com has no binding: {meant}\n" in done.out) == (1, True)
+    policy.write_text(policy.read_text().replace("policyName: fwe.example.com", "policyName: other.example.org"))
+    assert "was allowed: few.example.com has no binding\n" in draguard("policy", "test", tmp_path).out
