@@ -101,12 +101,6 @@ def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject]
     return found
 
 
-def most_allowed(policy: JSONObject) -> str:
-    """Return the largest share that a policy allows, as it states it; empty without a limit."""
-    bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
-    return str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
-
-
 def most_within(policy: JSONObject | None, free: int) -> str:
     """Return the largest share of the free capacity that a policy allows, as a quantity; empty if it allows no share.
 
@@ -227,17 +221,17 @@ def lack_of_capacity(
         if needed > free:
             left, wanted = quantity_text(free), quantity_text(needed)
             has = f"{left} is left" if taken else f"a device has {left}"
-            text = f"capacity {name}: {has}, {wanted} is {_why(needed, (requests or {}).get(name))}"
+            why, requested = "wanted", (requests or {}).get(name)
+            if requested is None:
+                why = "taken where none is requested"
+            elif needed != amount(decode_quantity(requested)):
+                why = f"wanted: {requested}, rounded up"
+            text = f"capacity {name}: {has}, {wanted} is {why}"
             return Lack(text, name, most_within(capacity[name].get("requestPolicy"), free), wanted)
     for name in take.refused:
-        most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
+        policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])
+        bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
+        most = str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
         allows = f"allows at most {most}" if most else "does not allow such a share"
         return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, most, wanted)
     return None
-
-
-def _why(needed: int, requested: Any) -> str:
-    """Say why so much is needed of a capacity: it is requested, or more than that after rounding, or the default."""
-    if requested is None:
-        return "taken where none is requested"
-    return "wanted" if needed == amount(decode_quantity(requested)) else f"wanted: {requested}, rounded up"

@@ -165,7 +165,8 @@ class Funnel:
         """The number of devices that it wants; None for all."""
         self.constraints = demand.claims[ask.claim].constraints
         """The constraints of the claim."""
-        self._unused = unused
+        self.every_unused = unused
+        """The pools that have devices for the node but cannot be used there."""
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             known[ask, key] = self._find_whys()
@@ -247,12 +248,7 @@ class Funnel:
     def unused(self) -> list[Unused]:
         """The pools that have devices of the class but cannot be used."""
         chooser = self.ask.chooser
-        return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
-
-    @property
-    def of_others(self) -> list[Unused]:
-        """The pools that have devices for the node, none of them of the class, and cannot be used."""
-        return [each for each in self._unused if each not in self.unused]
+        return [each for each in self.every_unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
     def key(self) -> Hashable:

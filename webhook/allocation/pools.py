@@ -55,14 +55,14 @@ class Pool:
         self.is_usable = not self.reason and (is_slice or not self.is_incomplete)
         """Whether devices are allocated from it."""
 
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether any of its devices must be bound before it is used; such pools come last."""
-        return any(map(_has_binding_conditions, self.slices))
-
     def __str__(self) -> str:
         """Write driver and name, as upstream's ``PoolID``."""
         return f"{self.driver}/{self.name}"
+
+
+def _binds(pool: Pool) -> bool:
+    """Tell whether any device of a pool must be bound before it is used; such pools come last."""
+    return any(map(_has_binding_conditions, pool.slices))
 
 
 def _has_binding_conditions(each: Slice) -> bool:
@@ -113,9 +113,9 @@ def gather(
     if catalog.with_counters:
         pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
     if variant.is_sorted:
-        pools.sort(key=lambda pool: (pool.has_binding_conditions, pool.driver, pool.name))
+        pools.sort(key=lambda pool: (_binds(pool), pool.driver, pool.name))
     elif variant.knows_capacity:
-        pools.sort(key=lambda pool: pool.has_binding_conditions)
+        pools.sort(key=_binds)
     return pools
 
 
@@ -213,25 +213,18 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     """
     if each.node_name:
         return each.node_name == node
-    try:
-        if each.serves_all_nodes or each.node_selector is not None:
-            spec = {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector}
-            return node_matches(node, labels, spec)
-    except SelectorError as error:
-        raise GatherError(
-            f"gather pool information: failed to perform node selection for slice {each.name}: {error}"
-        ) from None
-    if not each.is_per_device:
-        return False
-    for device in each.devices:
+    places: list[tuple[str, Mapping[str, Any]]] = []
+    if each.serves_all_nodes or each.node_selector is not None:
+        places = [("", {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector})]
+    elif each.is_per_device:
+        places = [(f"device {device.name} in ", device.content.others) for device in each.devices]
+    for of, spec in places:
         try:
-            if node_matches(node, labels, device.content.others):
+            if node_matches(node, labels, spec):
                 return True
         except SelectorError as error:
-            raise GatherError(
-                f"gather pool information: failed to perform node selection for device {device.name} in slice "
-                f"{each.name}: {error}"
-            ) from None
+            why = f"failed to perform node selection for {of}slice {each.name}: {error}"
+            raise GatherError(f"gather pool information: {why}") from None
     return False
 
 

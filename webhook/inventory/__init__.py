@@ -435,7 +435,11 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         if kind == "Node" and (problem := refused(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         return obj
-    obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
+    obj = {**obj, "apiVersion": version or _version_of(kind)}
+    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
+        for each in _parts(obj):  # fields of later releases are accepted
+            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+                raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
     try:
         known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
     except conversion.ConversionError as error:
@@ -450,19 +454,6 @@ def _version_of(kind: str) -> str:
     group = KINDS[kind]
     known = (name for name, version in VERSIONS.items() if kind in version.kinds)
     return next(known, f"{group}/v1" if group else "v1")
-
-
-def _vouched(obj: JSONObject) -> JSONObject:
-    """Return an object without null values.
-
-    Raises:
-        MalformedError: No API server would have stored it; fields of later releases are accepted.
-    """
-    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
-        for each in _parts(obj):
-            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
-                raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
-    return obj
 
 
 def _parts(obj: JSONObject) -> Iterator[JSONObject]:

@@ -677,13 +677,13 @@ class Cluster:
         self.quotas.release(claim)
         current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
-            self._release(current)
+            self._count(current, is_used=False)
 
     @contextmanager
     def without(self, claim: JSONObject) -> Iterator[None]:
         """Pretend for a while that a claim has no devices, and that the pods which use it are gone."""
         gone = {key: self._placed.pop(key) for key in self._consumers(claim)}
-        self._release(claim)
+        self._count(claim, is_used=False)
         for node, demand in gone.values():
             self.nodes[node].remove(demand)
             self.log.append(node)
@@ -693,28 +693,21 @@ class Cluster:
             for node, demand in gone.values():
                 self.nodes[node].add(demand)
                 self.log.append(node)
-            self._use(claim)
+            self._count(claim, is_used=True)
             self._placed |= gone
 
     def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
         changed = {**claim, "status": status}
         before, after = allocation_of(claim), allocation_of(changed)
         if before and not after:
-            self._release(claim)
+            self._count(claim, is_used=False)
         self.inventory.put(changed)
         if after and not before:
-            self._use(changed)
+            self._count(changed, is_used=True)
         return changed
 
-    def _use(self, claim: JSONObject) -> None:
+    def _count(self, claim: JSONObject, *, is_used: bool) -> None:
+        """Count a claim's devices as in use, or as free again."""
         for each in (self, *self.variants.values()):
-            each.allocator.add(claim)
-        self._touch(claim)
-
-    def _release(self, claim: JSONObject) -> None:
-        for each in (self, *self.variants.values()):
-            each.allocator.remove(claim)
-        self._touch(claim)
-
-    def _touch(self, claim: JSONObject) -> None:
+            (each.allocator.add if is_used else each.allocator.remove)(claim)
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]

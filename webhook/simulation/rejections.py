@@ -367,8 +367,9 @@ class Explainer:
         constrained, together = funnel.constrained, funnel.together
         because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.counts["seen"]:
-            others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
-            because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
+            others = (each for each in funnel.every_unused if each not in funnel.unused)
+            texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
+            because = "; ".join(filter(None, (next(texts, _NO_DEVICES), self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
         settings, wishes = self._cluster.settings, []
