@@ -13,6 +13,7 @@ from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_qua
 from webhook.formats.quantities import BINARY_SI
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+from webhook.spelling import some_of
 
 Amounts = dict[str, int]
 """An amount by capacity, in nanos."""
@@ -212,8 +213,7 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        known = sorted(capacity)
-        has = f": a device has {', '.join(known[:_NAMED])}{', …' if len(known) > _NAMED else ''}" if known else ""
+        has = f": a device has {', '.join(some_of(sorted(capacity), _NAMED, '…'))}" if capacity else ""
         return Lack(f"capacity {missing} is not published{has}")
     for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)

@@ -26,6 +26,7 @@ from webhook.allocation.search import Common, Key, connected
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+from webhook.spelling import some_of
 
 _COUNTERS_MAX: Final = 3
 """The number of counters that are named."""
@@ -73,8 +74,7 @@ def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[
                 lacks.append(f"counter {name} of {counter_set}: {quantity_text(left[counter])} is left, {consumed}")
     if not lacks:
         return None
-    more = [f"and {len(lacks) - _COUNTERS_MAX} more counters"] if len(lacks) > _COUNTERS_MAX else []
-    return _Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
+    return _Together(fits, "; ".join(some_of(lacks, _COUNTERS_MAX, "and {} more counters")))
 
 
 STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")

@@ -11,6 +11,7 @@ from typing import Any, Final
 from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
+from webhook.spelling import some_of
 
 MADE: Final = "XXXXX"
 """A placeholder for the random suffix of the name of a pod's generated claim."""
@@ -134,7 +135,7 @@ def _held(claim: JSONObject) -> str:
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
     users = [named(each) for each in items(claim, "status", "reservedFor")]
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
-    listed = ", ".join([*users[:_USERS], *(["others"] if users[_USERS:] else [])])
+    listed = ", ".join(some_of(users, _USERS, "others"))
     waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
 

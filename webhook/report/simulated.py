@@ -17,6 +17,7 @@ from webhook.simulation.answers import Answers, Overlay
 from webhook.simulation.binding import Waiting
 from webhook.simulation.rejections import combined, key_of, shortfall_of, stages_of, unmet, used_by, wanted_of
 from webhook.simulation.scheduler import SCHEDULER_ERROR, Fit, Placement
+from webhook.spelling import some_of
 
 if TYPE_CHECKING:
     from webhook.report.picture import Picture
@@ -183,8 +184,7 @@ def _devices(answer: JSONObject) -> Iterator[str]:
     for claim, allocation in answer["claims"].items():
         results = allocation["devices"]["results"] if allocation.get("devices") else []
         names = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results or ()]
-        more = f", and {len(names) - _DEVICES_MAX} more" if len(names) > _DEVICES_MAX else ""
-        yield f"  {claim}: {', '.join(names[:_DEVICES_MAX]) or 'no devices'}{more}"
+        yield f"  {claim}: {', '.join(some_of(names, _DEVICES_MAX, 'and {} more')) or 'no devices'}"
 
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:

@@ -34,7 +34,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.spelling import either
+from webhook.spelling import either, some_of
 
 _BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 _ANY: Final = None
@@ -121,10 +121,9 @@ def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
         found: The number of devices that have exactly some taints; those of most devices are named first.
     """
     ordered = sorted(found, key=lambda each: (-found[each], sorted(each)))
-    named = [" and ".join(map(str, sorted(each))) for each in ordered[:_SETS_MAX]]
-    more = [f"{len(ordered) - _SETS_MAX} more"] if len(ordered) > _SETS_MAX else []
+    named = some_of([" and ".join(map(str, sorted(each))) for each in ordered], _SETS_MAX)
     noun, verb = ("taints", "are") if any(len(each) > 1 for each in ordered) else ("taint", "is")
-    return f"{noun} {either([*named, *more])} {verb} not tolerated"
+    return f"{noun} {either(named)} {verb} not tolerated"
 
 
 def state_of(key: str) -> str:

@@ -56,7 +56,7 @@ from webhook.simulation.cluster import (
 )
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
-from webhook.spelling import did_you_mean, either
+from webhook.spelling import did_you_mean, either, some_of
 
 _NAMED_MAX: Final = 2
 """The number of pods of a claim that are named, and of its other consumers."""
@@ -98,7 +98,7 @@ def used_by(held: JSONObject) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
+    return ", ".join(some_of(names, _NAMED_MAX, "…"))
 
 
 def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
@@ -229,26 +229,15 @@ class _Obstacles:
             by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
         lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
         said = []
-        for counter_set, alike in list(by_set.items())[:_SETS_MAX]:
-            texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
-            texts += [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
-            *first, last = texts
+        for counter_set, alike in by_set.items():
+            texts = [_amounts(names, *each) for each, names in alike.items()]
+            *first, last = some_of(texts, _COUNTERS_MAX)
             said.append(f"{counter_set} {lacks} {', '.join(first)}{' and ' if first else ''}{last}")
-        more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
-        return "; ".join([*said, *more])
+        return "; ".join(some_of(said, _SETS_MAX, "and {} more sets"))
 
 
-class _Look(NamedTuple):
-    """A look at a node that refuses a pod.
-
-    Args:
-        funnels: The devices left for each request; None if these are not the reason, nor missing besides.
-    """
-
-    node: int
-    verdict: Verdict
-    refusal: Refusal
-    funnels: Sequence[Funnel] | None
+_Look = tuple[int, Sequence[Funnel] | None]
+"""A node, with the devices left for each request; None if these are not the reason, nor missing besides."""
 
 
 class Explainer:
@@ -272,10 +261,11 @@ class Explainer:
 
     def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
         """Group the nodes that refuse a pod, the closest first."""
-        alike: dict[Hashable, list[_Look]] = {}
+        alike: dict[Hashable, tuple[Verdict, Refusal, list[_Look]]] = {}
+        needs = round_.needs
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
-                funnels, needs = self._funnels(node, verdict, round_), round_.needs
+                funnels = self._funnels(node, verdict, round_)
                 key: Hashable = (
                     verdict.unavailable,
                     taints(verdict.refusal, self._cluster.nodes[node], needs.demand),
@@ -283,9 +273,9 @@ class Explainer:
                 )
                 if funnels is not None:
                     key = tuple(each.key for each in funnels), _conflict(funnels, needs)
-                look = _Look(node, verdict, verdict.refusal, funnels)
-                alike.setdefault((verdict.refusal.reasons, key), []).append(look)
-        found = [self._group(looks, round_.needs) for looks in alike.values()]
+                first = verdict, verdict.refusal, list[_Look]()
+                alike.setdefault((verdict.refusal.reasons, key), first)[2].append((node, funnels))
+        found = [self._group(*each, needs) for each in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
@@ -310,15 +300,15 @@ class Explainer:
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, looks: Sequence[_Look], needs: Needs) -> Group:
-        node, verdict, refusal, funnels = looks[0]
-        names = tuple(self._cluster.names[each.node] for each in looks)
+    def _group(self, verdict: Verdict, refusal: Refusal, looks: Sequence[_Look], needs: Needs) -> Group:
+        node, funnels = looks[0]
+        names = tuple(self._cluster.names[each] for each, _ in looks)
         resolvable = refusal.resolvable
         if verdict.taken:  # the node has what the devices take of it, but for other pods
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each.node for each in looks], verdict, refusal, needs)]
+        details = [*self._details([each for each, _ in looks], verdict, refusal, needs)]
         if funnels is None:
             return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
@@ -348,8 +338,8 @@ class Explainer:
             compete: Whether each request could be met alone.
         """
         found = _Obstacles()
-        for look in looks[:_LOOKED_AT_MAX]:
-            for each in look.funnels or ():
+        for node, funnels in looks[:_LOOKED_AT_MAX]:
+            for each in funnels or ():
                 if each.ask is funnel.ask:
                     reasons = each.reasons()
                     found.add(each, reasons)
@@ -357,7 +347,7 @@ class Explainer:
                     rivals = each.rivals() if compete or each.together is not None else ()
                     for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
                         devices, on = found.held[name]
-                        on[self._cluster.names[look.node]] = None
+                        on[self._cluster.names[node]] = None
                         if reason.why != COUNTERS:
                             devices.add(reason.device.id)
                         else:  # those that draw on the same counters
@@ -573,10 +563,10 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
         return
     values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
     known = sorted({str(each) for each in values if each is not None})
-    more = f", … ({len(known)} values)" if len(known) > _LABEL_VALUES_MAX else ""
     missing = " or not there" if None in values else ""
     if known:
-        yield f"{wanted}, and the label is {', '.join(known[:_LABEL_VALUES_MAX])}{more}{missing}"
+        listed = ", ".join(some_of(known, _LABEL_VALUES_MAX, f"… ({len(known)} values)"))
+        yield f"{wanted}, and the label is {listed}{missing}"
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
     yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
@@ -685,8 +675,7 @@ def cause(groups: Sequence[Group]) -> str:
             merged[key] = each._replace(nodes=(*nodes, *each.nodes))
     others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged.values()]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
-    left = len(phrases) - _PHRASES_MAX
-    return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
+    return "; ".join(some_of(phrases, _PHRASES_MAX, "other nodes have other reasons"))
 
 
 def _of_nodes(group: Group, *, is_all: bool) -> str:

@@ -18,7 +18,7 @@ from webhook.simulation.changes import Change
 from webhook.simulation.cluster import NODE_ALLOCATABLE, Cluster, Settings
 from webhook.simulation.rejections import Group, taints_of
 from webhook.simulation.scheduler import Needs
-from webhook.spelling import nearest
+from webhook.spelling import nearest, some_of
 
 NODES_MAX: Final = 2000
 """The number of nodes on which a change is tried."""
@@ -55,12 +55,9 @@ def changes(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Faul
             yield _change(cluster, what, about, partial(cluster.variant, settings))
     if pools := completed(cluster):
         slices = [each for several in pools.values() for each in several]
-        names = ", ".join("/".join(each) for each in list(pools)[:_POOLS_MAX])
-        more, count = (
-            ", …" if len(pools) > _POOLS_MAX else "",
-            sum(len(items(each, "spec", "devices")) for each in slices),
-        )
-        what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names}{more})"
+        names = ", ".join(some_of(["/".join(each) for each in pools], _POOLS_MAX, "…"))
+        count = sum(len(items(each, "spec", "devices")) for each in slices)
+        what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names})"
         devices = f" with {count} devices" if count > 1 else ""
         what = f"once {what}{devices} {'is' if len(pools) == 1 else 'are'} complete"
         yield _change(cluster, what, "pools", partial(_with, cluster, slices))
