@@ -28,7 +28,7 @@ from webhook.simulation.rejections import stages_of
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
     from webhook.simulation.answers import Overlay
-    from webhook.simulation.changes.suggestions import Made
+    from webhook.simulation.suggestions import Made
 
 DETAILED_MAX: Final = 5_000
 """The most devices of which the page tells all; of more, it tells the names and the claims, as it would be too long."""

@@ -31,10 +31,10 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
-from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
+from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 

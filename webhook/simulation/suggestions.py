@@ -17,10 +17,7 @@ from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.binding import are_reservable
-from webhook.simulation.changes import Change
-from webhook.simulation.changes import claims as of_claims
-from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes import pods as of_pods
+from webhook.simulation.changes import NODES_MAX, RELEASE, Change, of_claims, of_cluster, of_pods, releases
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
 from webhook.simulation.scheduler import Needs, Round, Verdicts
@@ -153,13 +150,13 @@ class Suggestions:
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(of_cluster.changes(self._cluster, needs, groups, error))
+        updates = list(of_cluster(self._cluster, needs, groups, error))
         updated = False
         for update in updates:
-            if not (updated and update.about == of_cluster.RELEASE):
+            if not (updated and update.about == RELEASE):
                 for found in self._try(needs, (update,)):
                     helps = True
-                    updated = updated or update.about == of_cluster.RELEASE
+                    updated = updated or update.about == RELEASE
                     yield found
         if not helps:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
@@ -169,9 +166,9 @@ class Suggestions:
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
-            *of_claims.changes(cluster, needs.claims, groups, error),
-            *of_pods.changes(cluster, needs, groups),
-            *(of_claims.releases(cluster, needs, groups) if wants_devices else ()),
+            *of_claims(cluster, needs.claims, groups, error),
+            *of_pods(cluster, needs, groups),
+            *(releases(cluster, needs, groups) if wants_devices else ()),
         ]
         return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
@@ -204,9 +201,7 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[
-            of_cluster.NODES_MAX :
-        ]
+        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[NODES_MAX:]
         at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield self._suggestion(needs, exact, nodes, at_least=at_least)
@@ -264,7 +259,7 @@ class Suggestions:
         if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
             return []
         verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
+        verdicts.update(Round(cluster, needs), at_most=NODES_MAX)
         self._filtered += len(verdicts.by_node)
         fitting = verdicts.fitting
         return [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
