@@ -9,7 +9,7 @@ import msgspec
 
 from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
 from webhook.allocation.devices import Catalog
-from webhook.allocation.explain import Funnel
+from webhook.allocation.explain import Funnel, Why
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.pools import (
     Aside,
@@ -167,7 +167,7 @@ class Attempt:
     ) -> None:
         self.allocator, self.names, self.demand, self._outcomes = allocator, names, demand, outcomes
         self._counters: dict[str, Available] = {}
-        self._whys: dict[Hashable, list[str]] = {}
+        self._whys: dict[Hashable, list[Why]] = {}
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""

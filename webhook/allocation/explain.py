@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
-from typing import Final
+from typing import Final, Literal
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
@@ -85,26 +85,19 @@ are not in use; whose taints, if any, it tolerates; and that have enough capacit
 those that the claim's constraints allow together, and those that the counters suffice for together.
 """
 
-ELSEWHERE: Final = "elsewhere"
-CLASS: Final = "class"
-SELECTOR: Final = "selector"
-NODE: Final = "node"
-IN_USE: Final = "in use"
-TAINT: Final = "taint"
-CAPACITY: Final = "capacity"
-COUNTERS: Final = "counters"
-CONSTRAINT: Final = "constraint"
+Why = Literal["elsewhere", "class", "selector", "node", "in use", "taint", "capacity", "counters", "constraint", ""]
+"""What rules a device out for a request; ``elsewhere`` for a device of other nodes, and empty if nothing does."""
 
-_STEP_OF: Final = {
-    ELSEWHERE: "seen",
-    CLASS: "ofClass",
-    SELECTOR: "selected",
-    NODE: "selected",
-    IN_USE: "free",
-    TAINT: "tolerated",
-    CAPACITY: "enough",
-    COUNTERS: "enough",
-    CONSTRAINT: "constrained",
+_STEP_OF: Final[Mapping[Why, str]] = {
+    "elsewhere": "seen",
+    "class": "ofClass",
+    "selector": "selected",
+    "node": "selected",
+    "in use": "free",
+    "taint": "tolerated",
+    "capacity": "enough",
+    "counters": "enough",
+    "constraint": "constrained",
     "": "constrained",
 }
 """The step that a device does not pass for a reason; for all devices wanted, they are those with enough capacity."""
@@ -117,8 +110,6 @@ class Reason(NamedTuple):
     """Why a request cannot have a device.
 
     Args:
-        why: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``, ``counters`` or
-            ``constraint``; ``elsewhere`` for a device of other nodes, and empty if nothing does.
         step: The step that it does not pass.
         text: More of it, in words.
         holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
@@ -128,7 +119,7 @@ class Reason(NamedTuple):
     """
 
     device: Device
-    why: str
+    why: Why
     step: str
     text: str = ""
     holders: tuple[str, ...] = ()
@@ -155,7 +146,7 @@ class Funnel:
         *,
         left: Callable[[int], Available],
         unused: Sequence[Unused],
-        known: dict[Hashable, list[str]],
+        known: dict[Hashable, list[Why]],
         key: Hashable,
     ) -> None:
         self.ask, self.view, self.left = ask, view, left
@@ -179,29 +170,29 @@ class Funnel:
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _find_whys(self) -> list[str]:
+    def _find_whys(self) -> list[Why]:
         """Return what rules out each device by itself, the constraints of the claim aside; empty for nothing."""
         ask, view, chooser = self.ask, self.view, self.ask.chooser
-        tests: dict[str, Callable[[int], object]] = {
-            ELSEWHERE: lambda index: view.matches is not None and view.matches[index] is not True,
-            CLASS: lambda index: chooser.is_of_class(self.content(index)) is not True,
-            SELECTOR: lambda index: chooser.first_false(self.content(index)),
-            NODE: lambda index: chooser.choose(self.content(index)) is not True,
+        tests: dict[Why, Callable[[int], object]] = {
+            "elsewhere": lambda index: view.matches is not None and view.matches[index] is not True,
+            "class": lambda index: chooser.is_of_class(self.content(index)) is not True,
+            "selector": lambda index: chooser.first_false(self.content(index)),
+            "node": lambda index: chooser.choose(self.content(index)) is not True,
             # A request for all devices does not want those with too little capacity.
-            **({CAPACITY: self._lacks_capacity} if ask.is_all else {}),
-            IN_USE: lambda index: not ask.is_admin and view.taken >> index & 1,
-            TAINT: lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
-            CAPACITY: self._lacks_capacity,
-            COUNTERS: self._lacks_counters,
+            **({"capacity": self._lacks_capacity} if ask.is_all else {}),
+            "in use": lambda index: not ask.is_admin and view.taken >> index & 1,
+            "taint": lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
+            "capacity": self._lacks_capacity,
+            "counters": self._lacks_counters,
         }
         return [next((why for why, test in tests.items() if test(index)), "") for index in range(len(view.devices))]
 
-    def _depth(self, why: str) -> int:
+    def _depth(self, why: Why) -> int:
         """Return the number of steps that devices pass which something rules out."""
         return STEPS.index(self._step(why))
 
-    def _step(self, why: str) -> str:
-        return "selected" if why == CAPACITY and self.ask.is_all else _STEP_OF[why]
+    def _step(self, why: Why) -> str:
+        return "selected" if why == "capacity" and self.ask.is_all else _STEP_OF[why]
 
     def depths(self) -> Iterator[tuple[Device, int]]:
         """Yield each device of the node, with the number of steps that it passes."""
@@ -262,34 +253,34 @@ class Funnel:
 
     def _reason(self, index: int) -> Reason:
         device, why, text, lacks = self.view.devices[index], self._whys[index], "", tuple[Lack, ...]()
-        if why in {CLASS, SELECTOR} and (first := self.ask.chooser.first_false(device.content)):
+        if why in {"class", "selector"} and (first := self.ask.chooser.first_false(device.content)):
             whose = f"class {self.ask.class_['metadata']['name']}" if first.of_class else "the request"
             text = f"selector #{first.place} of {whose}{f': {first.detail}' if first.detail else ' is false'}"
-        elif why == NODE:
+        elif why == "node":
             text = _UNBOUND
-        elif why in {CAPACITY, COUNTERS}:
-            lacks = (self._lacks_capacity if why == CAPACITY else self._lacks_counters)(index)
+        elif why in {"capacity", "counters"}:
+            lacks = (self._lacks_capacity if why == "capacity" else self._lacks_counters)(index)
             text = "; ".join(each.text for each in lacks)
         elif not why:
             compared = (self.constraints[number][1] for number in self.ask.constraints)
             if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
-                why, text = CONSTRAINT, f"attribute {lacking}, which a constraint compares, is not published"
-        taints = tuple(self.ask.untolerated(device.content)) if why == TAINT else ()
+                why, text = "constraint", f"attribute {lacking}, which a constraint compares, is not published"
+        taints = tuple(self.ask.untolerated(device.content)) if why == "taint" else ()
         return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
 
     def rivals(self) -> Iterator[Reason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
         for index in self.places:
-            holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
-            yield Reason(self.view.devices[index], COUNTERS, self._step(COUNTERS), holders=tuple(holders))
+            holders = dict.fromkeys((*self._holders(index, "capacity"), *self._holders(index, "counters")))
+            yield Reason(self.view.devices[index], "counters", self._step("counters"), holders=tuple(holders))
 
-    def _holders(self, index: int, why: str) -> tuple[str, ...]:
+    def _holders(self, index: int, why: Why) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         pool_index = self.view.pool_of[index]
         device, holders = self.view.devices[index], self.view.usages[pool_index].holders
-        if why == IN_USE or (why == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
+        if why == "in use" or (why == "capacity" and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
-        if why != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
+        if why != "counters" or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
         pool, sets = self.view.pools[pool_index], _counter_sets(device)
         alike = [

@@ -7,24 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.allocation.explain import (
-    CAPACITY,
-    CLASS,
-    CONSTRAINT,
-    COUNTERS,
-    ELSEWHERE,
-    IN_USE,
-    NODE,
-    SELECTOR,
-    STEPS,
-    TAINT,
-    Conflict,
-    Funnel,
-    Reason,
-    conflict,
-    constraint,
-    spread,
-)
+from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -208,7 +191,7 @@ class _Obstacles:
         """Add the devices of a node, and why each is ruled out."""
         whys = Counter(each.why for each in reasons)
         self.whys += whys
-        self.elsewhere = max(self.elsewhere, whys[ELSEWHERE])
+        self.elsewhere = max(self.elsewhere, whys["elsewhere"])
         self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
@@ -348,14 +331,14 @@ class Explainer:
                     for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
                         devices, on = found.held[name]
                         on[self._cluster.names[node]] = None
-                        if reason.why != COUNTERS:
+                        if reason.why != "counters":
                             devices.add(reason.device.id)
                         else:  # those that draw on the same counters
                             of_claim = map(device_of, results_of(self._cluster.claim(name)))
                             devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
+        because = {"counters": found.lacking, "taint": untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.counts["seen"]:
             others = (each for each in funnel.every_unused if each not in funnel.unused)
             texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
@@ -379,7 +362,7 @@ class Explainer:
             "together": together and together.devices,
             "selecting": wish if len(wish) <= _WISH_MAX else "",
             "because": because,
-            "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
+            "short": max(("capacity", "counters"), key=found.whys.__getitem__),
             "counters": [
                 {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
                 for (counter_set, name), (left, consumed) in found.counters.items()
@@ -414,31 +397,31 @@ class Explainer:
         for step, left in funnel.counts.items():
             if left >= wanted or step == "seen":
                 continue
-            others = set() if step == "enough" else {NODE}
-            found = [each for each in reasons if (each.step == step and each.why != IN_USE) or each.why in others]
-            closest = [each for each in found if each.why != CAPACITY or each.lacks[0].name]
+            others = set() if step == "enough" else {"node"}
+            found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
+            closest = [each for each in found if each.why != "capacity" or each.lacks[0].name]
             yield from (self._first_false(funnel, each) for each in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.why == CONSTRAINT]
+            without = [Blame(reason.text) for reason in reasons if reason.why == "constraint"]
             yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
     def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
         """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
-        if reason.why == TAINT:
-            return Blame(TAINT)  # one for all taints
+        if reason.why == "taint":
+            return Blame("taint")  # one for all taints
         if reason.lacks:
             lack = reason.lacks[0]
             # One for all counters that are short, whichever devices consume them.
-            return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+            return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
         settings, values = self._cluster.settings, self._cluster.allocator.selectors.values
-        if reason.why in {SELECTOR, CLASS}:
+        if reason.why in {"selector", "class"}:
             with suppress(EvaluationError):  # an attribute of a type that the release does not know
                 bindings = values.of(reason.device.content)
-                for expression in self._selectors(funnel, of_class=reason.why == CLASS):
+                for expression in self._selectors(funnel, of_class=reason.why == "class"):
                     parts = parts_of(expression, settings.release, settings.gates)
                     if parts is not None and (blamed := parts.blame(bindings)).text:
                         return blamed
