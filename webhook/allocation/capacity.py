@@ -177,10 +177,6 @@ def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) ->
     return bool(step) and (taken.value() - least) % step != 0
 
 
-_NAMED: Final = 3
-"""How many of a device's capacities are named."""
-
-
 class Lack(NamedTuple):
     """A capacity or counter of which too little is left.
 
@@ -213,7 +209,7 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        has = f": a device has {', '.join(some_of(sorted(capacity), _NAMED, '…'))}" if capacity else ""
+        has = f": a device has {', '.join(some_of(sorted(capacity), 3, '…'))}" if capacity else ""
         return Lack(f"capacity {missing} is not published{has}")
     for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)

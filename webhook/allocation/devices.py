@@ -38,7 +38,6 @@ _OWN: Final = frozenset({"name", "attributes", "capacity"})
 """The fields of a device that are not among the others of its content."""
 _NONE: Final[JSONObject] = {}
 _NANO: Final = -9
-_KIBI: Final = 1024
 _SUFFIXES: Final = "kKMGTPEi"
 _DIGITS: Final = 400
 _MOST: Final = int("1" + "0" * (_DIGITS - _NANO))
@@ -68,7 +67,7 @@ def quantity_text(nanos: int) -> str:
         return str(parse_quantity(f"{nanos}n"))
     decimal = str(whole_quantity(whole).noted(DECIMAL_SI))
     binary = str(whole_quantity(whole).noted(BINARY_SI))
-    is_binary = whole % _KIBI == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
+    is_binary = whole % 1024 == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
     return binary if is_binary else decimal
 
 

@@ -28,9 +28,6 @@ from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
-_COUNTERS_MAX: Final = 3
-"""The number of counters that are named."""
-
 
 class _Together(NamedTuple):
     """Shared counters that do not suffice for all devices that a request wants.
@@ -74,7 +71,7 @@ def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[
                 lacks.append(f"counter {name} of {counter_set}: {quantity_text(left[counter])} is left, {consumed}")
     if not lacks:
         return None
-    return _Together(fits, "; ".join(some_of(lacks, _COUNTERS_MAX, "and {} more counters")))
+    return _Together(fits, "; ".join(some_of(lacks, 3, "and {} more counters")))
 
 
 STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")

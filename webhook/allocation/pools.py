@@ -19,8 +19,6 @@ from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
-_NO_LABELS: Final[Mapping[str, str]] = {}
-
 
 @dataclass(eq=False)
 class Pool:
@@ -170,7 +168,7 @@ def _with_devices(
         if not variant.features.PartitionableDevices and ignored(each, variant):
             continue
         try:
-            if is_relevant(each, node, labels or _NO_LABELS):
+            if is_relevant(each, node, labels or {}):
                 seen.append(each)
         except GatherError as error:
             errors.append(error)

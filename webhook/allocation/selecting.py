@@ -29,8 +29,6 @@ from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
-_ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
-"""The reads that count in any case."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
 _LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
@@ -135,7 +133,7 @@ class Reads(NamedTuple):
         """Return the reads of a selector, None if their names are not known."""
         found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
         for path in set(reads(selector.root, "device")):
-            if path in _ALWAYS:
+            if path in {("driver",), ("allowMultipleAllocations",)}:
                 continue
             if len(path) < _NAMED or path[0] not in found:
                 return None

@@ -47,8 +47,6 @@ from webhook.report.text import as_text
 from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 
-_READS: Final = "device."
-"""What every selector reads."""
 _WORK: Final = 2 * DOCUMENT
 """The work that all selectors together may take: some twenty seconds."""
 
@@ -112,7 +110,7 @@ def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
 
 def _take_expressions(arguments: Namespace) -> None:
     """Take a path for a selector if it is evidently one, as -e is easily forgotten."""
-    is_selector = {path: _READS in path and not os.path.lexists(path) for path in arguments.paths}
+    is_selector = {path: "device." in path and not os.path.lexists(path) for path in arguments.paths}
     given = (path for path, is_one in is_selector.items() if is_one)
     arguments.expression = [*arguments.expression, *given]  # the default is shared
     arguments.paths = [path for path in arguments.paths if not is_selector[path]]

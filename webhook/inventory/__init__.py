@@ -135,12 +135,10 @@ ASKED: Final[Mapping[str, str]] = {
 
 _NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
 
-_TERMINATED: Final = frozenset({"Succeeded", "Failed"})
-
 
 def has_ended(pod: JSONObject) -> bool:
     """Tell whether all containers of a pod have ended for good."""
-    return text(pod, "status", "phase") in _TERMINATED
+    return text(pod, "status", "phase") in {"Succeeded", "Failed"}
 
 
 def controller_of(obj: JSONObject) -> JSONObject:

@@ -21,8 +21,6 @@ POD_GROUP: Final = "podgroups"
 _SCHEDULING: Final = "scheduling.k8s.io"
 """The API group of PodGroups."""
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
-_USERS: Final = 3
-"""How many users of a claim are named."""
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 
 
@@ -135,7 +133,7 @@ def _held(claim: JSONObject) -> str:
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
     users = [named(each) for each in items(claim, "status", "reservedFor")]
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
-    listed = ", ".join(some_of(users, _USERS, "others"))
+    listed = ", ".join(some_of(users, 3, "others"))
     waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
 

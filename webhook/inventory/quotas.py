@@ -20,8 +20,6 @@ from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended,
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 
 QUOTA: Final = "ResourceQuota"
-_CLAIMS: Final = "count/resourceclaims.resource.k8s.io"
-_PODS: Final = "count/pods"
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _HUGE: Final = "hugepages-"
@@ -116,7 +114,7 @@ class Quotas:
 
     def _usage(self, claim: JSONObject, *, extended: bool) -> Counter[str]:
         """Return what a claim uses, by the keys of quotas: of alternatives, the most devices of each class."""
-        total = Counter({_CLAIMS: 1})
+        total = Counter({"count/resourceclaims.resource.k8s.io": 1})
         for request in items(claim, "spec", "devices", "requests"):
             most: dict[str, int] = {}
             for each in items(request, "firstAvailable") or [mapping(request, "exactly")]:
@@ -142,7 +140,7 @@ def class_in(key: str) -> str:
 
 def _usage_of_pod(pod: JSONObject) -> Counter[str]:
     """Return what a pod uses, by the keys of quotas."""
-    total = Counter({_PODS: 1, PODS: 1})
+    total = Counter({"count/pods": 1, PODS: 1})
     for name, amount in requests(pod).items():
         if name in NATIVE or name.startswith(_HUGE):
             total[name] = amount

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
-_DEVICES_MAX: Final = 8
 _GROUPS_MAX: Final = 6
 _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
@@ -184,7 +183,7 @@ def _devices(answer: JSONObject) -> Iterator[str]:
     for claim, allocation in answer["claims"].items():
         results = allocation["devices"]["results"] if allocation.get("devices") else []
         names = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results or ()]
-        yield f"  {claim}: {', '.join(some_of(names, _DEVICES_MAX, 'and {} more')) or 'no devices'}"
+        yield f"  {claim}: {', '.join(some_of(names, 8, 'and {} more')) or 'no devices'}"
 
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:

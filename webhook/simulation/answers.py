@@ -40,7 +40,6 @@ from webhook.spelling import nearest
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
 """The kinds that entries of a pod's claims name, by field."""
-_TEMPLATE: Final = "ResourceClaimTemplate"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING: Final = Advice([], 0, is_complete=True)
 
@@ -125,7 +124,7 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
         if name and inventory.find(kind, name, namespace) is None:
             known = [each for space, each in inventory.names(kind) if space == namespace]
             # A lone claim may be somebody else's; a lone template is for all pods of the namespace.
-            only = known[0] if kind == _TEMPLATE and len(known) == 1 else ""
+            only = known[0] if kind == "ResourceClaimTemplate" and len(known) == 1 else ""
             if meant := nearest(name, known) or only:
                 entry[field] = meant
                 return [f"with {field}: {meant} in place of {name}"]
@@ -163,7 +162,6 @@ NOT_SIMULATED: Final = (
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
 _ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
-_ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
 class Overlay(NamedTuple):
@@ -260,7 +258,7 @@ class Answers:
         if placement.uncertain:
             notes.append(placement.uncertain)
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
-            notes.append(_ERRORS)
+            notes.append("nodes fail with different errors, and the scheduler reports the one that it meets first")
         if placement.awaited and self._cluster.now > EPOCH:
             now, left = self._cluster.now, min(each.left for each in placement.awaited)
             is_waiting = not any(each.is_unavailable for each in placement.awaited)
@@ -287,7 +285,7 @@ class Answers:
         """List the parts of a pod that were not simulated, but may change where it runs."""
         spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
         scheduler = text(spec, "schedulerName")
-        if scheduler not in {"", _DEFAULT_SCHEDULER}:
+        if scheduler not in {"", "default-scheduler"}:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
         used = [*_used(spec)]
         group = text(spec, "schedulingGroup", "podGroupName")
@@ -419,7 +417,6 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
 
 
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 

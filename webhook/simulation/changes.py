@@ -118,8 +118,6 @@ _COUNTS_MAX: Final = 9
 _SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
-_TAINTS_MAX: Final = 4
-"""The number of sets of taints that are tolerated, each alone."""
 
 
 def of_claims(
@@ -365,7 +363,7 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
         new = sum(each.key not in keys for each in taints)
         return len(taints), new, sum(each.effect == "NoExecute" for each in taints), -found[taints], sorted(taints)
 
-    several = sorted(found, key=cost)[:_TAINTS_MAX]
+    several = sorted(found, key=cost)[:4]
     every = frozenset[Taint]().union(*found)
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
@@ -554,8 +552,6 @@ def _released(
 
 _STATES_MAX: Final = 8
 """How many sets of taints are tolerated, each alone."""
-_SMALLER_MAX: Final = 4
-"""How many smaller amounts of a resource are tried."""
 _MEBI: Final = 1024 * 1024
 
 
@@ -645,7 +641,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | No
         amounts = {left[each] or 0 for each in fitting}
         if name in NATIVE and name != CPU:  # to numbers of bytes that people write
             amounts = {each - each % _MEBI if each > _MEBI else each for each in amounts}
-        return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:_SMALLER_MAX])
+        return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:4])
 
     rest = {key: value for key, value in demand.requests.items() if key != name}
     yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)
@@ -737,10 +733,6 @@ _OPENING: Final = (
 )
 """The feature gates without which devices are left out, or requests refused; the others only rule out more."""
 
-_POOLS_MAX: Final = 3
-"""The number of incomplete pools that are named."""
-_RULES_MAX: Final = 3
-"""The number of DeviceTaintRules whose deletion is tried, each alone."""
 _VARIANTS_MAX: Final = 16
 """The number of changed clusters that are kept."""
 _WAIT: Final = 5
@@ -758,7 +750,7 @@ def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: F
             yield _change(cluster, what, about, partial(cluster.variant, settings))
     if pools := completed(cluster):
         slices = [each for several in pools.values() for each in several]
-        names = ", ".join(some_of(["/".join(each) for each in pools], _POOLS_MAX, "…"))
+        names = ", ".join(some_of(["/".join(each) for each in pools], 3, "…"))
         count = sum(len(items(each, "spec", "devices")) for each in slices)
         what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names})"
         devices = f" with {count} devices" if count > 1 else ""
@@ -767,7 +759,7 @@ def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: F
     for device_class, what in _of_classes(cluster, needs, groups, error):
         yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
     taints = frozenset().union(*taints_of(each for group in groups for each in group.requests))
-    for rule in () if cluster.settings.taint_rules_ignored else cluster.rules_of(taints)[:_RULES_MAX]:
+    for rule in () if cluster.settings.taint_rules_ignored else cluster.rules_of(taints)[:3]:
         what = f"once DeviceTaintRule {name_of(rule)} is deleted"
         yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
 

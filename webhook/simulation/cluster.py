@@ -94,8 +94,6 @@ def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
     return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
 
 
-_SETS_MAX: Final = 3
-"""The number of sets of taints that are named."""
 _SINGULAR: Final = {"is": "is", "has": "has"}
 
 
@@ -121,7 +119,7 @@ def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
         found: The number of devices that have exactly some taints; those of most devices are named first.
     """
     ordered = sorted(found, key=lambda each: (-found[each], sorted(each)))
-    named = some_of([" and ".join(map(str, sorted(each))) for each in ordered], _SETS_MAX)
+    named = some_of([" and ".join(map(str, sorted(each))) for each in ordered], 3)
     noun, verb = ("taints", "are") if any(len(each) > 1 for each in ordered) else ("taint", "is")
     return f"{noun} {either(named)} {verb} not tolerated"
 
@@ -184,8 +182,6 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 )
 """The scheduler's plugins that look at nodes before devices."""
 
-_NANO: Final = 10**9
-_MILLI: Final = 10**6
 
 Port = tuple[str, str, int]
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
@@ -330,7 +326,7 @@ def amount_text(name: str, amount: int) -> str:
     Args:
         amount: The amount: cpu in millicores, others in whole units.
     """
-    return quantity_text(amount * (_MILLI if name == CPU else _NANO))
+    return quantity_text(amount * (10**6 if name == CPU else 10**9))
 
 
 _TAINT_RULES_BROKEN: Final = 36
@@ -342,8 +338,6 @@ _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
-_SELECTORS_MAX: Final = 16
-"""The number of node selectors of slices that are tried on the nodes."""
 EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
@@ -545,7 +539,7 @@ class Cluster:
         selectors = {required(each): each for one in slices if (each := mapping(one, "spec", "nodeSelector"))}
         missed = [
             each
-            for each, selector in islice(selectors.items(), _SELECTORS_MAX)
+            for each, selector in islice(selectors.items(), 16)
             if not any(selects(selector, state.node) for state in self.nodes)
         ]
         notes = [f"slices name {shortened(absent)}, not among the nodes"] if absent else []

@@ -41,8 +41,6 @@ from webhook.simulation.nodeallocatable import total
 from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either, some_of
 
-_NAMED_MAX: Final = 2
-"""The number of pods of a claim that are named, and of its other consumers."""
 FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
 GONE: Final = "not found"
@@ -81,7 +79,7 @@ def used_by(held: JSONObject) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join(some_of(names, _NAMED_MAX, "…"))
+    return ", ".join(some_of(names, 2, "…"))
 
 
 def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
@@ -216,7 +214,7 @@ class _Obstacles:
             texts = [_amounts(names, *each) for each, names in alike.items()]
             *first, last = some_of(texts, _COUNTERS_MAX)
             said.append(f"{counter_set} {lacks} {', '.join(first)}{' and ' if first else ''}{last}")
-        return "; ".join(some_of(said, _SETS_MAX, "and {} more sets"))
+        return "; ".join(some_of(said, 3, "and {} more sets"))
 
 
 _Look = tuple[int, Sequence[Funnel] | None]
@@ -489,8 +487,6 @@ def _subject(claim: str, request: str, needs: Needs) -> str:
     return f"extended resource {resource} of container {container}"
 
 
-_SETS_MAX: Final = 3
-"""The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
 """The number of amounts of a set that are named, and of counters with the same amounts."""
 
@@ -511,10 +507,6 @@ def _range(amounts: Iterable[str]) -> str:
 
 def _sorted(amounts: Iterable[str]) -> list[str]:
     return sorted(amounts, key=lambda each: readable_quantity(each) or 0)
-
-
-_LABEL_VALUES_MAX: Final = 4
-"""The number of values of a label that are named."""
 
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
@@ -548,7 +540,7 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
     known = sorted({str(each) for each in values if each is not None})
     missing = " or not there" if None in values else ""
     if known:
-        listed = ", ".join(some_of(known, _LABEL_VALUES_MAX, f"… ({len(known)} values)"))
+        listed = ", ".join(some_of(known, 4, f"… ({len(known)} values)"))
         yield f"{wanted}, and the label is {listed}{missing}"
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))

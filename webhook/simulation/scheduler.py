@@ -42,8 +42,6 @@ from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
-_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
-_TIMED_OUT = "node {}: timed out trying to allocate devices"
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 
@@ -162,7 +160,7 @@ class Round:
         result = self.result_on(node)
         if result is not None and result.timed_out:
             said = isinstance(result, Failure) and result.error
-            error = said or Fault(_TIMED_OUT.format(state.name))
+            error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
             return Verdict(Refusal((error,)), error=error, by_devices=True)
         if isinstance(result, Failure):
             reason: str = result.error or "cannot allocate all claims"
@@ -210,7 +208,7 @@ def _uncertainty(result: Result | Failure) -> str:
         return ""
     mixed_up = result.mixed_up
     if not mixed_up:
-        return _ORDER
+        return "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
     pool, drivers = next(iter(mixed_up.items()))
     return (
         f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
@@ -316,9 +314,6 @@ NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
 STILL_NOT: Final = "still not schedulable"
 DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 DELETED: Final = "deletion of ResourceClaim completed"
-
-_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
-_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
 
 SCHEDULER_ERROR: Final = "SchedulerError"
@@ -727,7 +722,8 @@ def _unavailable(said: str, nodes: int, helpless: int, done: str, pod: JSONObjec
     """
     preemption = "preemption: not eligible due to preemptionPolicy=Never."
     if text(pod, "spec", "preemptionPolicy") != "Never":
-        counts = {_NOT_HELPFUL: helpless, _NO_VICTIMS: nodes - helpless}
+        no_victims = "No preemption victims found for incoming pod"
+        counts = {"Preemption is not helpful for scheduling": helpless, no_victims: nodes - helpless}
         preemption = f"preemption: 0/{nodes} nodes are available: {_histogram(counts)}."
     return _failed(f"0/{nodes} nodes are available: {said}. {done}, {preemption}", UNSCHEDULABLE)
 

@@ -15,7 +15,6 @@ from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_o
 from webhook.simulation.cluster import UNSCHEDULABLE, Tolerations, blocking
 from webhook.workloads import Templates
 
-_NUMBERED: Final = frozenset({"StatefulSet"})
 _TOLERATED: Final = (
     {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
     {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
@@ -83,7 +82,7 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running | Non
         for node in nodes:
             if pod := placed.get(name_of(node)) or _of_daemon_set(one, obj, node):
                 yield pod
-    elif text(obj, "kind") in _NUMBERED:
+    elif text(obj, "kind") == "StatefulSet":
         for index in range(replicas_of(obj)):
             pod = _named(one, obj, str(index))
             yield running.named(pod) or pod

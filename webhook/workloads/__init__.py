@@ -14,7 +14,6 @@ from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
 
-_SPEC: Final = ("template", "spec")
 _SOURCES: Final = frozenset({"resourceClaimName", "resourceClaimTemplateName", "source"})
 _UNKNOWN: Final = "how many such pods it makes is not known"
 
@@ -71,7 +70,7 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, 
         value = _pod_spec(value)
     if "containers" not in value and "resourceClaims" not in value:
         return None
-    return PodsIn(manifest(obj, {"spec": value}), ((_SPEC, steps),), is_known)
+    return PodsIn(manifest(obj, {"spec": value}), ((("template", "spec"), steps),), is_known)
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:

@@ -15,8 +15,6 @@ Container = tuple[Steps, JSONObject]
 
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")
-_PARAMETER: Final = "{{"
-"""Begins what Argo replaces by a value once the workflow runs."""
 
 
 def _items(value: Any, name: str) -> list[Any]:
@@ -58,7 +56,7 @@ def _are_open(claims: list[Any], containers: Sequence[Container], holders: Itera
     if any(isinstance(each, str) and "resourceClaims" in each for each in patches):
         return True
     stated = every_object([claims, *(mapping(each, "resources") for _, each in containers)])
-    return any(isinstance(value, str) and _PARAMETER in value for _, each in stated for value in each.values())
+    return any(isinstance(value, str) and "{{" in value for _, each in stated for value in each.values())
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:

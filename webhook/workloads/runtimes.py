@@ -14,7 +14,6 @@ Key = tuple[str, str, str, str]
 
 """Group, kind, namespace and name of a runtime or template; the namespace is empty for those without."""
 
-_CONTAINER: Final = "kserve-container"
 _NODE: Final = "node"
 _ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 
@@ -137,7 +136,7 @@ def _service(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
     """An InferenceService changes the pod spec of its runtime (kserve, MergeServingRuntimeAndInferenceServiceSpecs)."""
     runtime, spec = mapping(used[0], "spec"), mapping(obj, "spec")
     predictor = mapping(spec, "predictor")
-    changes = {**predictor, "containers": [{**mapping(predictor, "model"), "name": _CONTAINER}]}
+    changes = {**predictor, "containers": [{**mapping(predictor, "model"), "name": "kserve-container"}]}
     if "workerSpec" not in predictor:
         runtime = {name: each for name, each in runtime.items() if name != "workerSpec"}
     return {**obj, "spec": {**spec, "predictor": _merge(runtime, changes)}}
