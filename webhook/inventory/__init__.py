@@ -17,7 +17,7 @@ from webhook.api.core.meta import Metadata, Object
 from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
-from webhook.budget import REVIEW, Budget, current, limited
+from webhook.budget import REVIEW, Budget, current, enter, leave
 from webhook.objects import (
     DEFAULT_NAMESPACE,
     JSONObject,
@@ -434,10 +434,13 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         return obj
     obj = {**obj, "apiVersion": version or _version_of(kind)}
-    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
+    token = enter(Budget(REVIEW, current().deadline, is_offline=True))
+    try:
         for each in _parts(obj):  # fields of later releases are accepted
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
                 raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
+    finally:
+        leave(token)
     try:
         known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
     except conversion.ConversionError as error:

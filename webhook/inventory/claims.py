@@ -80,14 +80,14 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         inventory: The claims and templates; generated claims are added.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
-    namespace, pod_name = namespace_of(pod), name_of(pod)
+    namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
     group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        owner, consumer = pod, Consumer(POD, pod_name, uid_of(pod))
+        owner, consumer = pod, me
         if group is not None and [text(entry, field) for field in fields] in of_group:
             owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
         name, is_owned = _named(entry, owner, inventory)
@@ -102,7 +102,7 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
             why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
-            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{pod_name} ({why})")
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
         found.append(Use(text(entry, "name"), claim, consumer))
     return found
 

@@ -235,6 +235,11 @@ class Demand(NamedTuple):
         spec = mapping(pod, "spec")
         return cls(spec, requests(pod), frozenset(_ports(spec)), Tolerations(items(spec, "tolerations")))
 
+    @property
+    def is_for_all(self) -> bool:
+        """Whether the pod is for all nodes, as it selects none."""
+        return not self.spec.get("nodeSelector") and not self.spec.get("affinity")
+
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
         total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
@@ -291,7 +296,7 @@ class NodeState:
                 if release >= _TAINTS_COUNTED_SINCE:
                     return _TAINTED
                 return Refusal((Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS)
-        if not wants(demand.spec, self.node):
+        if not demand.is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
