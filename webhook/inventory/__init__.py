@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 from webhook.api import conversion
 from webhook.api.core.meta import Metadata, Object
@@ -436,7 +436,11 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     obj = {**obj, "apiVersion": version or _version_of(kind)}
     token = enter(Budget(REVIEW, current().deadline, is_offline=True))
     try:
-        for each in _parts(obj):  # fields of later releases are accepted
+        parts, spec = [obj], obj.get("spec")
+        if kind == "ResourceSlice" and isinstance(spec, dict) and {"devices", "sharedCounters"} <= spec.keys():
+            halves = ("devices", "sharedCounters")  # up to 1.34, one slice had both
+            parts = [{**obj, "spec": {key: value for key, value in spec.items() if key != half}} for half in halves]
+        for each in parts:  # fields of later releases are accepted
             if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
                 raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
     finally:
@@ -455,16 +459,6 @@ def _version_of(kind: str) -> str:
     group = KINDS[kind]
     known = (name for name, version in VERSIONS.items() if kind in version.kinds)
     return next(known, f"{group}/v1" if group else "v1")
-
-
-def _parts(obj: JSONObject) -> Iterator[JSONObject]:
-    """Return the devices and the counters of a slice as two slices: up to 1.34, one slice had both."""
-    spec: Any = obj.get("spec")
-    if obj["kind"] != "ResourceSlice" or not isinstance(spec, dict) or not {"devices", "sharedCounters"} <= spec.keys():
-        yield obj
-        return
-    for name in ("devices", "sharedCounters"):
-        yield {**obj, "spec": {key: value for key, value in spec.items() if key != name}}
 
 
 _STORED_BY: Final = "1.36"

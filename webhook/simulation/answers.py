@@ -30,7 +30,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
+from webhook.simulation.binding import EPOCH, are_reservable, written
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
@@ -65,7 +65,7 @@ def _advice_untried(
     uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
     for use in uses:
         if not allocation_of(use.claim):
-            done += [*_with_classes(use.claim, inventory), *_without_alternatives(use.claim, inventory)]
+            done += _with_classes(use.claim, inventory)
     tries = list(_without_node_name(pod))
     is_gate_off = PRIORITIZED_LIST not in scheduler.cluster.settings.gates
     asked = (each for use in uses for each in items(use.claim, "spec", "devices", "requests"))
@@ -132,28 +132,20 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
 
 
 def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
-    """Let the requests of a claim name classes that exist; return the changes."""
-    changes = []
-    for request in requests_of(claim):
-        name = request.class_name
-        is_known = inventory.find("DeviceClass", name) is not None
-        if not is_known and (meant := nearest(name, [each for _, each in inventory.names("DeviceClass")])):
-            request.content["deviceClassName"] = meant
-            changes.append(f"with deviceClassName: {meant} in place of {name} in request {request.name}")
-    return changes
-
-
-def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[str]:
-    """Leave out the alternatives whose classes do not exist, if others are left; yield the changes."""
+    """Let the requests of a claim name classes that exist, or leave out alternatives without; return the changes."""
+    changes, known = [], [each for _, each in inventory.names("DeviceClass")]
+    for each in requests_of(claim):
+        if each.class_name not in known and (meant := nearest(each.class_name, known)):
+            changes.append(f"with deviceClassName: {meant} in place of {each.class_name} in request {each.name}")
+            each.content["deviceClassName"] = meant
     for request in items(claim, "spec", "devices", "requests"):
-        left: list[JSONObject] = []
-        lost: list[JSONObject] = []
-        for each in items(request, "firstAvailable"):
-            is_known = inventory.find("DeviceClass", text(each, "deviceClassName")) is not None
-            (left if is_known else lost).append(each)
+        alternatives = items(request, "firstAvailable")
+        left = [each for each in alternatives if text(each, "deviceClassName") in known]
+        lost = [text(each, "name") for each in alternatives if text(each, "deviceClassName") not in known]
         if left and lost:
             request["firstAvailable"] = left
-            yield from (f"without alternative {text(each, 'name')} of request {text(request, 'name')}" for each in lost)
+            changes += [f"without alternative {name} of request {text(request, 'name')}" for name in lost]
+    return changes
 
 
 NOT_SIMULATED: Final = (
@@ -161,7 +153,6 @@ NOT_SIMULATED: Final = (
 )
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
-_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
 
 
 class Overlay(NamedTuple):
@@ -193,7 +184,12 @@ class Answers:
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return _answer(placement, _reason(placement, why["reason"]), why, self._notes(placement))
+        reason = placement.reason
+        if not reason and placement.node is None:
+            reason = binding.used_up(placement.claims) if placement.is_unbound else ""
+            error = placement.error and f"an error ends the scheduling of the pod on all nodes: {placement.error}"
+            reason = reason or error or why["reason"] or (placement.condition or {}).get("message", "")
+        return _answer(placement, reason, why, self._notes(placement))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -223,7 +219,12 @@ class Answers:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         if placement.awaited:
             names = (self._cluster.names[each] for each in (placement.verdicts.fitting if placement.verdicts else ()))
-            return _of_waiting(placement.awaited, placement.candidates or tuple(names)), _NOTHING
+            nodes, wishes = placement.candidates or tuple(names), [each.wish for each in placement.awaited]
+            wishes += [f"{text(each.failed, 'type')} is not True" for each in placement.awaited if each.failed]
+            reason = UNAVAILABLE if any(each.is_unavailable for each in placement.awaited) else _WAITING
+            group = Group(nodes, (reason,), (), details=tuple(each.text for each in placement.awaited))
+            once = Suggestion(f"once {' and '.join(wishes)}", len(nodes))
+            return _advised([group], Advice([once], 0, is_complete=True)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
         is_reservable = needs is None or are_reservable(
             needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
@@ -287,7 +288,14 @@ class Answers:
         scheduler = text(spec, "schedulerName")
         if scheduler not in {"", "default-scheduler"}:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
-        used = [*_used(spec)]
+        terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
+        used = [what for field, what in terms.items() if items(spec, "affinity", field, REQUIRED_TERMS)]
+        spread = items(spec, "topologySpreadConstraints")
+        if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
+            used.append("topology spread constraints")
+        kinds = ("persistentVolumeClaim", "ephemeral")
+        if any(mapping(each, kind) for each in items(spec, "volumes") for kind in kinds):
+            used.append("persistent volumes")
         group = text(spec, "schedulingGroup", "podGroupName")
         found = inventory.find("PodGroup", group, namespace_of(placement.pod)) if group else None
         if mapping(found, "spec", "schedulingPolicy", "gang"):
@@ -359,24 +367,6 @@ def _answer(placement: Placement, reason: str, explained: JSONObject, notes: lis
     }
 
 
-def _reason(placement: Placement, said: str) -> str:
-    """Return the reason of the scheduler, or else what is said of the nodes; empty for a pod that gets a node."""
-    if placement.reason or placement.node is not None:
-        return placement.reason
-    if placement.is_unbound and (full := binding.used_up(placement.claims)):
-        return full
-    return f"{_ERROR}{placement.error}" if placement.error else said or (placement.condition or {}).get("message", "")
-
-
-def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
-    """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
-    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
-    group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
-    wishes = [each.wish for each in devices]
-    wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]
-    return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
-
-
 def _advised(groups: Sequence[Group], advice: Advice, said: str = "") -> JSONObject:
     """Write how nodes refuse a pod, what is said of them, and what would help."""
     return {
@@ -419,13 +409,3 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
 
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
-
-
-def _used(spec: JSONObject) -> Iterator[str]:
-    for field, what in (("podAffinity", "required pod affinity"), ("podAntiAffinity", "required pod anti-affinity")):
-        if items(spec, "affinity", field, REQUIRED_TERMS):
-            yield what
-    if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in items(spec, "topologySpreadConstraints")):
-        yield "topology spread constraints"
-    if any(mapping(each, kind) for each in items(spec, "volumes") for kind in ("persistentVolumeClaim", "ephemeral")):
-        yield "persistent volumes"

@@ -233,7 +233,13 @@ class Demand(NamedTuple):
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
         spec = mapping(pod, "spec")
-        return cls(spec, requests(pod), frozenset(_ports(spec)), Tolerations(items(spec, "tolerations")))
+        containers = (*items(spec, "containers"), *items(spec, "initContainers"))
+        ports = frozenset(
+            (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
+            for port in (port for container in containers for port in items(container, "ports"))
+            if (wanted := number(port, "hostPort"))
+        )
+        return cls(spec, requests(pod), ports, Tolerations(items(spec, "tolerations")))
 
     @property
     def is_for_all(self) -> bool:
@@ -316,13 +322,6 @@ class NodeState:
         if not self.allocatable or not (missing or is_full):
             return None
         return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
-
-
-def _ports(spec: JSONObject) -> Iterator[Port]:
-    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
-        for port in items(container, "ports"):
-            if wanted := number(port, "hostPort"):
-                yield text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted
 
 
 def amount_text(name: str, amount: int) -> str:

@@ -582,7 +582,6 @@ RequestKey = tuple[str, str]
 
 _PHRASES_MAX: Final = 3
 _LACK: Final = ("lack", "lacks")
-_CANNOT: Final = ("cannot", "cannot")
 """What several nodes do, and what a single one does."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
@@ -680,7 +679,11 @@ def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
         return [f"{_counted(count)} {_LACK[count == 1]} {', and '.join(texts)}"]
     counts: Counter[tuple[tuple[str, str], str]] = Counter()
     for group, short in zip(groups, lacks, strict=True):
-        counts[_of_group(group, short)] += len(group.nodes)
+        alone = combined(group.requests)
+        alike = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
+        said = ("cannot", "cannot"), ": ".join(filter(None, [f"meet {alike}", group.conflict]))
+        missing = (_lacking(each, short[key]) for each in group.requests if (key := key_of(each)) in short)
+        counts[next(((_LACK, what) for what in missing), said)] += len(group.nodes)
     return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
@@ -693,16 +696,6 @@ def _of_request(key: RequestKey, groups: Sequence[Group], lacks: Sequence[Mappin
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
     return _lacking(asked[furthest], lacks[furthest][key], where)
-
-
-def _of_group(group: Group, lacks: Mapping[RequestKey, Shortfall]) -> tuple[tuple[str, str], str]:
-    """Return the verbs of a sentence about a group, and what its nodes lack for the first request that is not met."""
-    for request in group.requests:
-        if short := lacks.get(key_of(request)):
-            return _LACK, _lacking(request, short)
-    alone = combined(group.requests)
-    what = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
-    return _CANNOT, ": ".join(filter(None, [f"meet {what}", group.conflict]))
 
 
 def key_of(request: JSONObject) -> RequestKey:

@@ -146,11 +146,18 @@ class Suggestions:
     def _every(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
-        changes = self._of_pod(needs, groups, error)
+        cluster = self._cluster
+        wants_devices = needs.claims or any(group.requests for group in groups)
+        every = [
+            *of_claims(cluster, needs.claims, groups, error),
+            *of_pods(cluster, needs, groups),
+            *(releases(cluster, needs, groups) if wants_devices else ()),
+        ]
+        changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
         for found in self._alone_or_paired(needs, changes):
             helps = True
             yield found
-        updates = list(of_cluster(self._cluster, needs, groups, error))
+        updates = list(of_cluster(cluster, needs, groups, error))
         updated = False
         for update in updates:
             if not (updated and update.about == RELEASE):
@@ -160,17 +167,6 @@ class Suggestions:
                     yield found
         if not helps:
             yield from self._paired(needs, [(change, update) for update in updates for change in changes])
-
-    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: Fault) -> list[Change]:
-        """Return the changes to a pod, its claims and those of others, the smallest first."""
-        cluster = self._cluster
-        wants_devices = needs.claims or any(group.requests for group in groups)
-        every = [
-            *of_claims(cluster, needs.claims, groups, error),
-            *of_pods(cluster, needs, groups),
-            *(releases(cluster, needs, groups) if wants_devices else ()),
-        ]
-        return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
 
     def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
@@ -231,12 +227,22 @@ class Suggestions:
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
-        with self._changed(changes) as cluster:
-            return _concerned(changes, self._fitting(_edited(needs, changes), cluster))
+        with self._changed(needs, changes) as round_:
+            if self._filtered > _FILTERED_MAX:
+                raise DeadlineExceededError
+            cluster, needs = round_.cluster, round_.needs
+            if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
+                return []
+            verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
+            verdicts.update(round_, at_most=NODES_MAX)
+            self._filtered += len(verdicts.by_node)
+            fitting = verdicts.fitting
+            nodes = [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            return _concerned(changes, nodes)
 
     def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
-        with self._changed(changes) as cluster:
-            made = Made.on(node, Round(cluster, _edited(needs, changes)))
+        with self._changed(needs, changes) as round_:
+            made = Made.on(node, round_)
         return made._replace(
             released=[full_name_of(each.released) for each in changes if each.released is not None],
             objects=[obj for each in changes for obj in each.objects],
@@ -245,24 +251,14 @@ class Suggestions:
         )
 
     @contextmanager
-    def _changed(self, changes: Sequence[Change]) -> Iterator[Cluster]:
-        """Make changes for a while, but for those of the pod."""
+    def _changed(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Round]:
+        """Make changes for a while, to check nodes."""
         with ExitStack() as gone:
             for change in changes:
                 if change.released is not None:
                     gone.enter_context(self._cluster.without(change.released))
-            yield next((change.cluster for change in changes if change.cluster is not None), self._cluster)
-
-    def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
-        if self._filtered > _FILTERED_MAX:
-            raise DeadlineExceededError
-        if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
-            return []
-        verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=NODES_MAX)
-        self._filtered += len(verdicts.by_node)
-        fitting = verdicts.fitting
-        return [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
+            yield Round(cluster, _edited(needs, changes))
 
 
 def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:
