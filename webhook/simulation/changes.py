@@ -242,12 +242,17 @@ class _Request:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}
             names = {name for domain, name in known if domain == read.domain}
-            if names:
-                yield from self._respelt(selector, read.name, nearest(read.name, names), read.offset)
-                continue
             having = [domain for domain, name in known if name == read.name]
-            meant = nearest(read.domain, domains) or (having[0] if len(having) == 1 else "")
-            yield from self._respelt(selector, read.domain, meant, read.domain_offset)
+            other = nearest(read.domain, domains) or (having[0] if len(having) == 1 else "")
+            written, meant, offset = read.domain, other, read.domain_offset
+            if names:
+                written, meant, offset = read.name, nearest(read.name, names), read.offset
+            start = offset + (expression[offset : offset + 1] in {'"', "'"})
+            end = start + len(written)
+            if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
+                better = f"{expression[:start]}{meant}{expression[end:]}"
+                what = f"with {meant} in place of {written} in the selector of {self._title}"
+                yield self._reselect(what, 0, selector, better)
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
@@ -272,16 +277,6 @@ class _Request:
             asks["selectors"] = [changed if each == selector else each for each in items(asks, "selectors")]
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
-
-    def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
-        """Correct a name that a selector reads, but no device publishes."""
-        expression = text(selector, "cel", "expression")
-        start = offset + (expression[offset : offset + 1] in {'"', "'"})
-        end = start + len(written)
-        if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
-            better = f"{expression[:start]}{meant}{expression[end:]}"
-            what = f"with {meant} in place of {written} in the selector of {self._title}"
-            yield self._reselect(what, 0, selector, better)
 
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
