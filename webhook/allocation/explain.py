@@ -383,7 +383,8 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
         title: Returns the name of a request, such as ``request gpu``.
     """
     requests = [each for each in funnels if each.ask.parent is None]
-    return next((found for look in _LOOKS for found in look(requests, title)), Conflict())
+    looks = (_of_devices, _of_constraints, _of_counters, _of_capacity)
+    return next((found for look in looks for found in look(requests, title)), Conflict())
 
 
 def spread(funnel: Funnel) -> str:
@@ -539,6 +540,3 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:
     *first, last = map(title, funnels)
     return f"{', '.join(first)} and {last}"
-
-
-_LOOKS: Final = (_of_devices, _of_constraints, _of_counters, _of_capacity)

@@ -446,14 +446,11 @@ class Usage:
 
     def __init__(self, *, with_shares: bool) -> None:
         self._with_shares = with_shares
-        self._pools: dict[PoolId, PoolUsage] = {}
+        self._pools: defaultdict[PoolId, PoolUsage] = defaultdict(PoolUsage)
 
     def pool(self, driver: str, name: str) -> PoolUsage:
         """Return the usage of a pool."""
-        found = self._pools.get((driver, name))
-        if found is None:
-            found = self._pools[driver, name] = PoolUsage()
-        return found
+        return self._pools[driver, name]
 
     def add(self, claim: JSONObject) -> None:
         """Count the devices of an allocated claim as in use.
@@ -516,16 +513,11 @@ def full_name(claim: Mapping[str, Any]) -> str:
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
 
 
-class Available:
-    """The remaining counters of a pool, in nanos.
+class Available(NamedTuple):
+    """The remaining counters of a pool, in nanos, by counter set and counter."""
 
-    Args:
-        counters: The remaining amounts, by counter set and counter.
-    """
-
-    def __init__(self, counters: Counters) -> None:
-        self.counters = counters
-        self.is_overdrawn = any(left < 0 for left in counters.values())
+    counters: Counters
+    is_overdrawn: bool
 
 
 def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
@@ -542,7 +534,7 @@ def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
                 for key, amount in device.content.consumes.items():
                     if key in left:
                         left[key] -= amount
-    return Available(left)
+    return Available(left, any(each < 0 for each in left.values()))
 
 
 class NodeView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -23,7 +23,6 @@ from webhook.cli.console import (
 )
 from webhook.findings import FAILED
 from webhook.hints.names import listed
-from webhook.inventory import Inventory
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, gets_devices
@@ -62,7 +61,11 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if (code := show_refusals(report, texts)) or ready is None:
         return code
     scheduler, pods, notes = ready
-    _show_notes(notes, pods.every, inventory, arguments)
+    if not arguments.quiet:  # nor of which kinds the cluster has no objects, without which no pod gets devices
+        wants = any(items(each, "spec", "resourceClaims") for each in pods.every)
+        kinds = {"DeviceClass": "DeviceClasses", "ResourceSlice": "ResourceSlices"} if wants else {}
+        lacks = [not_found(several, arguments.cluster) for kind, several in kinds.items() if not inventory.knows(kind)]
+        show_lines((f"note: {each}" for each in (*notes, *lacks)), sys.stderr)
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
@@ -118,14 +121,3 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
-
-
-def _show_notes(notes: Sequence[str], pods: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> None:
-    """Print notes, and the kinds of which the cluster has no objects, without which no pod gets devices."""
-    if arguments.quiet:
-        return
-    missing: list[str] = []
-    if any(items(each, "spec", "resourceClaims") for each in pods):
-        kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
-        missing = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
-    show_lines((f"note: {each}" for each in (*notes, *missing)), sys.stderr)

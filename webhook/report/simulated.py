@@ -212,7 +212,14 @@ def _group(group: JSONObject) -> Iterator[str]:
     for request in shown:
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
         text = f"{_funnel(request)}{'' if lacks else f'; {alone}'}"
-        yield f", {also}{request['for']}{claim}: {text}{_unused(request['unused'])}"
+        unused = ""
+        if pools := request["unused"]:
+            first, *rest = pools
+            more = counted(sum(each["devices"] for each in rest), "device")
+            others = f", and {more} of {counted(len(rest), 'other pool')}" if rest else ""
+            devices = counted(first["devices"], "device")
+            unused = f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
+        yield f", {also}{request['for']}{claim}: {text}{unused}"
     if requests and not shown:
         yield f": each request alone can be met, but not all of them together{details}"
 
@@ -236,17 +243,6 @@ def _funnel(request: JSONObject) -> str:
             parts.append(f"{short.left} {together}")
         because = _because(request, step)
     return f"{', '.join(parts)}{because}{f'; {wanted} are wanted' if wanted > 1 else ''}"
-
-
-def _unused(pools: Sequence[JSONObject]) -> str:
-    """Name an unused pool, and count the others."""
-    if not pools:
-        return ""
-    first, *rest = pools
-    more = counted(sum(each["devices"] for each in rest), "device")
-    others = f", and {more} of {counted(len(rest), 'other pool')}" if rest else ""
-    devices = counted(first["devices"], "device")
-    return f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
 
 
 def _because(request: JSONObject, key: str) -> str:

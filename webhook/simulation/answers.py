@@ -66,11 +66,18 @@ def _advice_untried(
     for use in uses:
         if not allocation_of(use.claim):
             done += _with_classes(use.claim, inventory)
-    tries = list(_without_node_name(pod))
+    spec, node = mapping(pod, "spec"), text(pod, "spec", "nodeName")
+    tries: list[tuple[list[str], JSONObject]] = [([], pod)]
+    if node:  # the scheduler is to choose: the same node first, then any
+        rest = {key: value for key, value in spec.items() if key != "nodeName"}
+        selector = {**mapping(spec, "nodeSelector"), _HOSTNAME: node}
+        what = f"with nodeSelector {_HOSTNAME}: {node} in place of nodeName (draguard mutate)"
+        tries = [([what], {**pod, "spec": {**rest, "nodeSelector": selector}})]
+        tries.append((["without nodeName"], {**pod, "spec": rest}))
     is_gate_off = PRIORITIZED_LIST not in scheduler.cluster.settings.gates
     asked = (each for use in uses for each in items(use.claim, "spec", "devices", "requests"))
     needs_gate = is_gate_off and any(items(each, "firstAvailable") for each in asked)
-    if not done and not needs_gate and not text(pod, "spec", "nodeName"):
+    if not done and not needs_gate and not node:
         return _NOTHING
     for tried, (change, other) in enumerate(tries, 1):
         verdicts, round_ = scheduler.filter(other, uses)
@@ -83,20 +90,6 @@ def _advice_untried(
     _, found = explained(verdicts, round_.needs)
     suggestions = [each._replace(change=" and ".join([*done, *change, each.change])) for each in found.suggestions]
     return Advice(suggestions, len(tries) + found.tried, found.is_complete)
-
-
-def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
-    """Return a pod that leaves its node to the scheduler, with the change: the same node first, then any."""
-    spec = mapping(pod, "spec")
-    node = text(spec, "nodeName")
-    if not node:
-        yield [], pod
-        return
-    rest = {key: value for key, value in spec.items() if key != "nodeName"}
-    selector = {**mapping(spec, "nodeSelector"), _HOSTNAME: node}
-    what = f"with nodeSelector {_HOSTNAME}: {node} in place of nodeName (draguard mutate)"
-    yield [what], {**pod, "spec": {**rest, "nodeSelector": selector}}
-    yield ["without nodeName"], {**pod, "spec": rest}
 
 
 def _named_by(pod: JSONObject, inventory: Inventory) -> Inventory:

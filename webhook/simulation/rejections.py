@@ -41,12 +41,9 @@ from webhook.simulation.nodeallocatable import total
 from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either, some_of
 
-FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
-GONE: Final = "not found"
 COPY: Final = "counted here"
 """The state of pods that exist only to count how many fit."""
-UNUSED: Final = "used by no pod"
 
 
 def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
@@ -91,14 +88,14 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
         if (namespace, name) in cluster.copies:
             state = COPY
         elif pod is None:
-            state = GONE if namespace in cluster.namespaces_of_pods else ""
+            state = "not found" if namespace in cluster.namespaces_of_pods else ""
         elif has_ended(pod):
-            state = FINISHED
+            state = "finished"
         elif at(pod, "metadata", "deletionTimestamp"):
             state = TERMINATING
         found[state].append(name)
     if not found and not others:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
