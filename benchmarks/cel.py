@@ -15,8 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.timing import interleaved
-from webhook.cel import Environment, EnvironmentOptions, Meter
-from webhook.cel.ext import LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
+from webhook.cel.checker.declarations import EnvironmentOptions
+from webhook.cel.environment import Environment
+from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
+from webhook.cel.ext.lists import LISTS, SETS
+from webhook.cel.ext.optionals import OPTIONALS
+from webhook.cel.ext.strings import strings
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN
 
 if TYPE_CHECKING:

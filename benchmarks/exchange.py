@@ -19,10 +19,10 @@ from webhook import admission
 from webhook.admission import Answer, Call, Record, ReviewOptions
 from webhook.certificates import certs
 from webhook.documents import Document, read
+from webhook.logs import DecisionLog
 from webhook.optional import install
 from webhook.policy.load import load
 from webhook.reloading import Reloaded
-from webhook.reviewlog import DecisionLog
 from webhook.server import Certificate, Limits, Reviews, listen
 from webhook.server.connection import Connection
 from webhook.server.metrics import Metrics

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from webhook.certificates import issuing
+from webhook.certificates import certs
 
 
 class Identity(NamedTuple):
@@ -26,14 +26,14 @@ class Identity(NamedTuple):
         return trust
 
 
-def authority() -> issuing.Certified:
+def authority() -> certs.Certified:
     now = datetime.now(UTC)
-    return issuing.new_authority(now, now + timedelta(days=1))
+    return certs.new_authority(now, now + timedelta(days=1))
 
 
 def identity(
     path: Path,
-    signer: issuing.Certified,
+    signer: certs.Certified,
     name: str | None = "kube-apiserver",
     alternatives: Sequence[x509.GeneralName] = (),
     *,
@@ -66,5 +66,5 @@ def identity(
     )
     if alternatives:
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=not name)
-    path.write_bytes(issuing.pem(builder.sign(signer.key, SHA256())) + issuing.key_pem(key))
+    path.write_bytes(certs.pem(builder.sign(signer.key, SHA256())) + certs.key_pem(key))
     return Identity(path)

@@ -17,8 +17,7 @@ import pytest
 from tests.admission.reviews import asked
 from webhook.admission import Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
-from webhook.logs import LONGEST, JsonFormatter, Lines, TextFormatter
-from webhook.reviewlog import DecisionLog
+from webhook.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
 
 Read = Callable[[], str]
 

@@ -1,77 +1,16 @@
 """Which names are slips of others, and which are other names."""
 
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from tests.steps import counting
 from webhook.spelling import certain, did_you_mean, mistyped, near, nearest
 
-FRIENDS = (
-    ("requsets", "requests"),
-    ("cuont", "count"),
-    ("nam", "name"),
-    ("gpus", "gpu"),
-    ("gpu", "gpus"),
-    ("exactCount", "ExactCount"),
-    ("Exact", "ExactCount"),
-    ("hostpid", "hostPID"),
-    ("deviceClassname", "deviceClassName"),
-    ("resource_claims", "resourceClaims"),
-    ("className", "deviceClassName"),
-    ("resourceClass", "resourceClassName"),
-    ("driverName", "driver"),
-    ("GpuConfg", "GpuConfig"),
-    ("TimeSlicng", "TimeSlicing"),
-    ("TimeSlice", "TimeSlicing"),
-    ("TimeSlicing", "TimeSlice"),
-    ("DRADeviceTaint", "DRADeviceTaints"),
-    ("unkown-field", "unknown-field"),
-    ("--kube-version", "--kubernetes-version"),
-    ("--polices", "--policies"),
-    ("validat", "validate"),
-    ("gpu.exmaple.com", "gpu.example.com"),
-    ("gpu-example-com", "gpu.example.com"),
-    ("gpu.nvidia.con", "gpu.nvidia.com"),
-    ("gpu.nvida.com", "gpu.nvidia.com"),
-    ("trian-1", "train-1"),
-    ("train2", "train"),
-    ("Größe", "größe"),
-    ("Al", "All"),
-    ("ResourceClame", "ResourceClaim"),
-    ("limit", "limited"),
-)
-STRANGERS = (
-    ("cpu", "gpu"),
-    ("nic", "gpu"),
-    ("mode", "node"),
-    ("All", "Any"),
-    ("a", "b"),
-    ("claim-a", "claim-b"),
-    ("gpu-0", "gpu-1"),
-    ("a100", "h100"),
-    ("a10", "a100"),
-    ("v1beta1", "v1beta2"),
-    ("train", "infer"),
-    ("memory", "cores"),
-    ("limits", "requests"),
-    ("count", "counters"),
-    ("devices", "volumeDevices"),
-    ("deviceClaims", "resourceClaims"),
-    ("minReplicas", "maxReplicas"),
-    ("mig.nvidia.com", "gpu.nvidia.com"),
-    ("gpu.amd.com", "gpu.arm.com"),
-    ("gpu.intel.com", "gpu.nvidia.com"),
-    ("gpu.example.org", "gpu.example.com"),
-    ("gpu", "gpu.example.com"),
-    ("", "a"),
-    ("---", "-"),
-)
 
-
-@each_row(("written", "meant"), FRIENDS)
+@each_row_beside("written", "meant")
 def test_a_slip_is_recognized(written: str, meant: str) -> None:
     assert nearest(written, ["else", meant]) == meant
 
 
-@each_row(("written", "other"), STRANGERS)
+@each_row_beside("written", "other")
 def test_another_name_is_not_a_slip(written: str, other: str) -> None:
     assert not nearest(written, [other])
 

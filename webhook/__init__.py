@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from webhook.limits import set_limits
 
 if TYPE_CHECKING:
-    from webhook.deviceselectors.matching import Match
+    from webhook.deviceselectors.fleet import Match
     from webhook.findings import Finding
     from webhook.problem import Path, Problem
 
@@ -212,7 +212,7 @@ def matches(
         TypeError: A value in ``device`` or ``selector`` is not a JSON value; the message says where.
     """
     from webhook import arguments  # `import webhook` stays cheap
-    from webhook.deviceselectors.matching import match
+    from webhook.deviceselectors.fleet import match
 
     _check_settings(kubernetes, feature_gates)
     arguments.check_string("driver", driver)

@@ -25,20 +25,13 @@ _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceCl
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
 
 
-class _ClassKey(NamedTuple):
-    """What stands around the name of a class in the key of an amount."""
-
-    prefix: str
-    suffix: str = ""
-
-
 _CLASS_KEYS: Final = (
-    _ClassKey(IMPLICIT_PREFIX),
-    _ClassKey(f"requests.{IMPLICIT_PREFIX}"),
-    _ClassKey("", QUOTA_SUFFIX),
+    (IMPLICIT_PREFIX, ""),
+    (f"requests.{IMPLICIT_PREFIX}", ""),
+    ("", QUOTA_SUFFIX),
 )
-"""The extended resource of a class; in a ResourceQuota, requests of it, and devices of the class
-(``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
+"""What stands around the name of a class in the key of an amount: that of the extended resource of a class; in a
+ResourceQuota, of requests of it, and of devices of the class (``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
 
 _Mention = tuple["Document", tuple[str | int, ...]]
 """A document, and the path of a name, or of an amount whose key has the name of a class."""
@@ -55,15 +48,12 @@ class _References:
         self._documents = documents
         self._reserved: dict[Identity, Document] = {}
 
-    @cached_property
-    def _objects(self) -> dict[Identity, Document]:
-        return {_same_name(each): each for each in self._documents}
-
     def reserve(self, document: Document, name: str) -> Document | None:
         """Reserve a new name for an object; return the other object that has it, or for which it is reserved."""
         about = _same_name(document)
         new = about._replace(name=name)
-        other = self._objects.get(new) or self._reserved.setdefault(new, document)
+        self._reserved = self._reserved or {_same_name(each): each for each in self._documents}
+        other = self._reserved.setdefault(new, document)
         return None if _same_name(other) == about else other
 
     @cached_property
@@ -95,9 +85,9 @@ class _References:
                 yield each, where
 
 
-def _class_key(key: str) -> _ClassKey | None:
+def _class_key(key: str) -> tuple[str, str] | None:
     """Return what stands around the name of a class in a key; None if it has none."""
-    return next((each for each in _CLASS_KEYS if key.startswith(each.prefix) and key.endswith(each.suffix)), None)
+    return next((each for each in _CLASS_KEYS if key.startswith(each[0]) and key.endswith(each[1])), None)
 
 
 def _same_name(document: Document) -> Identity:
@@ -117,7 +107,7 @@ def _names(
     if isinstance(value, dict):
         for key, inner in value.items():
             if NAMED_BY["DeviceClass"] in fields and (around := _class_key(key)):
-                yield NAMED_BY["DeviceClass"], key.removeprefix(around.prefix).removesuffix(around.suffix), (*path, key)
+                yield NAMED_BY["DeviceClass"], key.removeprefix(around[0]).removesuffix(around[1]), (*path, key)
             if field != "metadata":
                 yield from _names(inner, fields, (*path, key), key)
     elif isinstance(value, list):
@@ -192,7 +182,10 @@ class Planner:
     def _plan(self, group: tuple[Finding, ...]) -> Plan:
         finding, fix = group[0], group[0].problem.fix
         if fix and fix.change == "separate":
-            return Plan(group, {finding.file: [_separator(self._texts[finding.file], finding.line)]})
+            lines = self._texts[finding.file].split("\n")
+            start = sum(len(line) + 1 for line in lines[: finding.line - 1])
+            line_break = "\r\n" if lines[finding.line - 1].endswith("\r") else "\n"
+            return Plan(group, {finding.file: [Edit(start, start, f"---{line_break}")]})
         document = self._by_place.get((finding.file, finding.document - 1, finding.within))
         if document is None or fix is None or finding.origin:
             return Plan(group)
@@ -235,7 +228,7 @@ class Planner:
         if found is None:
             return None
         if found.entry and (around := _class_key(found.entry.name)):
-            return key(found.entry.key, f"{around.prefix}{name}{around.suffix}")
+            return key(found.entry.key, name.join(around))
         return rewritten(document.file.text, found.node, name, in_braces=found.in_braces)
 
     def _tree(self, document: Document) -> Tree:
@@ -247,14 +240,6 @@ class Planner:
 
 def _line(document: Document, path: Sequence[str | int]) -> str:
     return f"{document.source}:{document.position(path).line}"
-
-
-def _separator(text: str, number: int) -> Edit:
-    """Return the edit that begins a document at a line."""
-    lines = text.split("\n")
-    start = sum(len(line) + 1 for line in lines[: number - 1])
-    line_break = "\r\n" if lines[number - 1].endswith("\r") else "\n"
-    return Edit(start, start, f"---{line_break}")
 
 
 def applied(texts: dict[str, str], plans: Iterable[Plan]) -> tuple[dict[str, str], list[Plan]]:
@@ -436,7 +421,9 @@ class Fixing:
         is_ignored = _Ignored(before, fixed)
         seen = (each for each in before.findings if not is_ignored(each))
         allowed = Counter(map(_kind, seen)) - Counter(map(_kind, fixed))
-        rewritten = set() if any(map(_moves, fixed)) else set(map(_place, fixed))
+        # Unless a fix gives other values other paths, its finding is to be gone from its place.
+        is_in_place = all((fix := each.problem.fix) and fix.change in _IN_PLACE for each in fixed)
+        rewritten = set(map(_place, fixed)) if is_in_place else set()
         state, surplus = before, Counter[tuple[str, str, str]]()
         looked_at: list[Finding] = []
         for _ in range(_ROUNDS):
@@ -503,12 +490,6 @@ def _turn(plan: Plan) -> tuple[bool, bool]:
     """Order plans: safe ones first, so that others cannot block them; renames last, as they may break references."""
     fixes = [fix for each in plan.findings if (fix := each.problem.fix)]
     return not all(each.safe for each in fixes), any(each.change == "respell" for each in fixes)
-
-
-def _moves(fixed: Finding) -> bool:
-    """Tell whether a fix gives other values other paths."""
-    fix = fixed.problem.fix
-    return fix is None or fix.change not in _IN_PLACE
 
 
 def _place(finding: Finding) -> tuple[object, ...]:

@@ -1,6 +1,8 @@
-"""The log of commands that serve: JSON lines, or text on a terminal.
+"""The log of commands that serve: JSON lines, or text on a terminal; and the log of reviews.
 
-No input of a client can forge a line, or make one longer than a pipe takes as a whole.
+No input of a client can forge a line, or make one longer than a pipe takes as a whole. The log of reviews tells what
+was decided, why, and how long it took. A slow review is explained by ``durationMs``, which includes waiting, and by
+``cost``, what policies did; the bounds of both are those of ``server/app.py`` and ``budget.py``.
 """
 
 from __future__ import annotations
@@ -12,18 +14,20 @@ import select
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from logging.handlers import QueueHandler
 from queue import SimpleQueue
 from typing import Any, Literal
 
-from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED
+from webhook.admission import Record
+from webhook.admission.enforcement import DENY
+from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, MALFORMED, RecordedFinding
 
 Format = Literal["auto", "json", "text"]
 LONGEST = select.PIPE_BUF
 """The maximum bytes of a line that a pipe takes as a whole, even if other processes write to it at the same time."""
 _WAITING = 2000
-_PARTING_SECONDS = 1.0
 _AT_ONCE = 10.0
 _COLOURS: Mapping[str, str] = {
     ALLOWED: "32",
@@ -67,8 +71,7 @@ class Lines(QueueHandler):
 
     def __init__(self, file: int = 2, waiting: int = _WAITING) -> None:
         super().__init__(SimpleQueue())  # whose put() a signal handler may interrupt that logs, too
-        self._file = file
-        self._limit = waiting
+        self._file, self._limit = file, waiting
         self.begin()
 
     def begin(self) -> None:
@@ -96,7 +99,7 @@ class Lines(QueueHandler):
         thread, self._thread = self._thread, None
         if thread is not None:
             self.queue.put_nowait(None)
-            thread.join(_PARTING_SECONDS)
+            thread.join(1.0)
         super().close()
 
     def _write_all(self) -> None:
@@ -126,9 +129,7 @@ class BoundedLog:
     """
 
     def __init__(self, log: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:
-        self._log = log
-        self._clock = clock
-        self._allowed = _AT_ONCE
+        self._log, self._clock, self._allowed = log, clock, _AT_ONCE
         self._checked_at = clock()
         self._left_out = 0
 
@@ -211,3 +212,107 @@ def _cut(value: Any, bound: int) -> Any:
     if isinstance(value, dict):
         return type(value)((name, _cut(each, bound)) for name, each in value.items())
     return [_cut(each, bound) for each in value] if isinstance(value, list) else value
+
+
+SHARE = 0.01
+"""The share of plainly allowed reviews that is logged as samples; metrics count all of them."""
+_FOUND = 20
+
+
+class DecisionLog:
+    """Logs decisions: all unusual ones, and a share of the plainly allowed ones.
+
+    Args:
+        share: The share of plainly allowed and ignored reviews that is logged: 1 for all, 0 for none. Their uid alone
+            decides which ones.
+    """
+
+    def __init__(self, share: float = SHARE) -> None:
+        self._bound = round(share * (1 << 32))
+        self._log = logging.getLogger("webhook.decisions")
+        self._malformed = BoundedLog(self._log)
+
+    def reviewed(self, record: Record, seconds: float) -> None:
+        """Log an answered review, if it is selected.
+
+        Args:
+            record: Its record.
+            seconds: How long it took.
+        """
+        if record.decision == MALFORMED:  # any client can send any number of these, and they hold no object
+            self._malformed.warning(
+                "invalid AdmissionReview on /%s: %s", record.endpoint, record.message or "malformed"
+            )
+            return
+        plain = record.decision in {ALLOWED, EXEMPT} and not (record.found or record.patched or record.warnings)
+        if plain and zlib.crc32(record.uid.encode("utf-8", "replace")) >= self._bound:
+            return
+        level = logging.ERROR if record.decision == FAILED else logging.INFO
+        if self._log.isEnabledFor(level):
+            said = record.message or record.decision
+            self._log.log(level, "%s", said, extra={"decided": Decision.of(record, seconds)})
+
+
+class Decision(dict[str, Any]):
+    """The log record of a review: the user, the request, the decision and its reasons, without empty fields."""
+
+    @classmethod
+    def of(cls, record: Record, seconds: float) -> Decision:
+        """Describe a review.
+
+        Args:
+            record: Its record.
+            seconds: How long it took.
+        """
+        kind, group, version = record.kind
+        found = list(dict.fromkeys(record.found))
+        fields = {
+            "decision": record.decision,
+            "endpoint": record.endpoint,
+            "uid": record.uid,
+            "operation": record.operation,
+            "apiVersion": f"{group}/{version}" if group else version,
+            "kind": kind,
+            "resource": record.resource,
+            "namespace": record.namespace,
+            "name": record.name,
+            "user": record.user,
+            "dryRun": record.dry_run,
+            "found": [_as_record(each) for each in found[:_FOUND]],
+            "foundMore": len(found[_FOUND:]),
+            "patched": record.patched,
+            "warnings": record.warnings,
+            "cost": record.cost,
+            "message": record.message,
+        }
+        return cls({name: value for name, value in fields.items() if value}, durationMs=round(seconds * 1000, 3))
+
+    def __str__(self) -> str:
+        """Write it as a line for people."""
+        where = "/".join(_word(self[part]) for part in ("namespace", "name") if part in self)
+        what = [
+            self["endpoint"].ljust(8),
+            *(_word(self[part]) for part in ("operation", "kind") if part in self),
+            where,
+        ]
+        by = f"by {_word(self['user'])}" if "user" in self else ""
+        remarks = [f"{self['durationMs']:.1f} ms"]
+        remarks += [word for name, word in (("dryRun", "dry run"), ("patched", "patched")) if name in self]
+        why = [", ".join(map(_reason, self.get("found", ()))), self.get("message", "")]
+        return ": ".join(filter(None, [" ".join(filter(None, [*what, by, f"({', '.join(remarks)})"])), *why]))
+
+
+def _as_record(found: RecordedFinding) -> dict[str, Any]:
+    name = {"policy": found.policy} if found.policy else {"rule": found.rule}
+    return {**name, "mode": found.mode} | ({"error": True} if found.is_error else {})
+
+
+def _reason(found: Mapping[str, Any]) -> str:
+    name = found.get("rule") or f"policy {found['policy']}"
+    led_to = "" if found["mode"] == DENY else f" ({found['mode']})"
+    return name + (" failed" if "error" in found else "") + led_to
+
+
+def _word(text: str) -> str:
+    """Write a client's text as one word, so that it cannot be taken for another part of the line."""
+    return text if text.isprintable() and not set(text) & set(' "\\') else json.dumps(text)

@@ -13,7 +13,7 @@ from webhook.admission import Enforcement, ReviewOptions, review
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.documents import Document, parse
 from webhook.inventory import Inventory
-from webhook.references.cluster import Surroundings
+from webhook.references.lookup import Surroundings
 
 CLUSTER = ROOT / "examples" / "simulate" / "cluster.yaml"
 CLAIM = {

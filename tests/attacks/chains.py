@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from tests.attacks import CLIENT_CA, Attack
 from tests.attacks.target import Target, together, trusting
 from tests.identities import authority, identity
-from webhook.certificates import issuing
+from webhook.certificates import certs
 
 LENGTHS: Final = (0, 20, 200)
 """How many authorities: none, almost as many as are read, and about as many as OpenSSL takes."""
@@ -27,11 +27,11 @@ def chain(path: Path, length: int) -> Path:
     identity(path, signer)
     with path.open("ab") as file:
         for _ in range(length):
-            file.write(issuing.pem(_again(signer)))
+            file.write(certs.pem(_again(signer)))
     return path
 
 
-def _again(signer: issuing.Certified) -> x509.Certificate:
+def _again(signer: certs.Certified) -> x509.Certificate:
     of = signer.certificate
     builder = x509.CertificateBuilder(of.issuer, of.subject, of.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(of.not_valid_before_utc).not_valid_after(of.not_valid_after_utc)

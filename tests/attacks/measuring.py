@@ -19,7 +19,7 @@ from tests.attacks import CLIENT_CA, MIB, Attack, attacks
 from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
 from tests.identities import authority, identity
 from tests.processes import Process, certificate, serving
-from webhook.certificates import issuing
+from webhook.certificates import certs
 
 CHART_LIMIT = 512 * MIB
 """The memory limit of the webhook in the chart."""
@@ -124,7 +124,7 @@ def victim(directory: Path, options: Sequence[str] = ()) -> Iterator[Victim]:
     certificate(directory)
     ca, clients, own = (directory / name for name in ("ca.crt", "clients.crt", "client.pem"))
     signer = authority()
-    clients.write_bytes(issuing.pem(signer.certificate))
+    clients.write_bytes(certs.pem(signer.certificate))
     identity(own, signer)
     given = [str(clients) if option == CLIENT_CA else option for option in options]
     with serving(directory, "--monitoring-port", "0", *given) as process:

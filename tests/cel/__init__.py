@@ -5,8 +5,12 @@ from typing import Any
 
 from tests.cel.encoders import ENCODERS
 from tests.cel.mathematics import MATH
-from webhook.cel import Environment, Meter
-from webhook.cel.ext import BINDINGS, LISTS, OPTIONALS, SETS, TWO_VARIABLE_COMPREHENSIONS, strings
+from webhook.cel.environment import Environment
+from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
+from webhook.cel.ext.lists import LISTS, SETS
+from webhook.cel.ext.optionals import OPTIONALS
+from webhook.cel.ext.strings import strings
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN
 
 EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))

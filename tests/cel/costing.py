@@ -3,7 +3,8 @@
 from typing import Any
 
 from tests.cel import EXTENSIONS
-from webhook.cel import Environment, EnvironmentOptions, Library, StructType
+from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
+from webhook.cel.environment import Environment
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP, list_of, map_of, struct
 
 ITEM = struct("Item")

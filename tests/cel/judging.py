@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from webhook.cel import CompileError, Environment, EvaluationError, ProgramError
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.environments import admission_environment
 
 NEWEST = 36

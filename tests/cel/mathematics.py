@@ -12,7 +12,7 @@ from webhook.cel.functions import Function, Overload
 from webhook.cel.runtime.operators import greater, less
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import ANY_ARITY, Builder, Expander, Macro, MacroError
+from webhook.cel.syntax.macros import ANY_ARITY, Expander, Macro, MacroError
 from webhook.cel.types.base import BOOL, DOUBLE, DYN, INT, UINT, Type, list_of
 from webhook.cel.types.values import INT_MIN, UINT_MAX, UInt
 
@@ -58,7 +58,7 @@ def _is_numeric(node: Expression) -> bool:
 
 
 def _extreme_macro(name: str, function: str) -> Expander:
-    def expand(build: Builder, operands: Sequence[Expression]) -> Expression | None:
+    def expand(at: int, operands: Sequence[Expression]) -> Expression | None:
         target, *arguments = operands
         if not isinstance(target, ast.Ident) or target.name != "math":
             return None
@@ -69,12 +69,12 @@ def _extreme_macro(name: str, function: str) -> Expander:
             values = only.elements if isinstance(only, ast.ListExpression) else [only]
             if not values or not all(map(_is_numeric, values)):
                 raise MacroError(only, f"math.{name}() invalid single argument value")
-            return build.call(function, only)
+            return ast.Call(at, function, [only])
         for argument in arguments:
             if not _is_numeric(argument):
                 raise MacroError(argument, f"math.{name}() simple literal arguments must be numeric")
-        return (
-            build.call(function, *arguments) if len(arguments) == 2 else build.call(function, build.list(*arguments))
+        return ast.Call(
+            at, function, arguments if len(arguments) == 2 else [ast.ListExpression(at, arguments)]
         )  # a pair
 
     return expand

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cel import EXTENSIONS
-from webhook.cel import CelError, Environment, EnvironmentOptions, Function, Library, Overload
+from webhook.cel.checker.declarations import EnvironmentOptions, Library
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CelError
+from webhook.cel.functions import Function, Overload
 from webhook.cel.kubernetes import net
 from webhook.cel.runtime.conversions import parse_duration, parse_timestamp
 from webhook.cel.runtime.operators import equal

@@ -25,10 +25,12 @@ from webhook.budget import (
     limited,
     work,
 )
-from webhook.cel import Environment, Meter
-from webhook.cel.ext import BINDINGS, OPTIONALS
+from webhook.cel.environment import Environment
+from webhook.cel.ext.comprehensions import BINDINGS
+from webhook.cel.ext.optionals import OPTIONALS
 from webhook.cel.kubernetes.devices import Refusal, compile_selector, selector_environment
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN, INT, Type, declared_name, map_of
 from webhook.policy.load import load
 from webhook.release import Release

@@ -4,8 +4,11 @@ import pytest
 
 from tests.cel import EXTENSIONS
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CompileError, Environment, Function, Library, Overload, StructType
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CompileError
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
+from webhook.cel.functions import Function, Overload
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, DYN, INT, STRING, list_of, map_of, opaque, parameter, struct
 

@@ -13,9 +13,12 @@ import pytest
 from tests.cel import EXTENSIONS, cost_of
 from tests.cel.costing import BINDINGS, FOLDING, KUBERNETES, PLAIN
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CostLimitExceededError, Environment, EvaluationError, Function, Library, Meter, Overload
 from webhook.cel.checker.cost import estimate_cost
-from webhook.cel.functions import MOST, Bounds, CallEstimate, EstimatedNode, fixed
+from webhook.cel.checker.declarations import Library
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.functions import MOST, Bounds, CallEstimate, EstimatedNode, Function, Overload, fixed
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, DYN, INT, STRING
 from webhook.cel.types.values import Optional

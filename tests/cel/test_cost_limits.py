@@ -8,9 +8,10 @@ import pytest
 from tests.cel.costing import BINDINGS, FOLDING
 from tests.rows import each_row
 from webhook.budget import DeadlineExceededError
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter
 from webhook.cel.environment import Program
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.runtime.constants import Analysis
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import INT, list_of
 
 LOOPS = (

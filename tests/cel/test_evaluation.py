@@ -9,16 +9,10 @@ import pytest
 from tests.cel import EVERYTHING, EXTENSIONS, evaluate
 from tests.cel.judging import outcome
 from tests.rows import each_row, each_row_beside
-from webhook.cel import (
-    Environment,
-    EnvironmentOptions,
-    EvaluationError,
-    Function,
-    Library,
-    Overload,
-    ProgramError,
-    StructType,
-)
+from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
+from webhook.cel.environment import Environment
+from webhook.cel.errors import EvaluationError, ProgramError
+from webhook.cel.functions import Function, Overload
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, INT, STRING, Type, opaque, struct
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, evaluate
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CompileError, Environment, EvaluationError
-from webhook.cel.ext import LISTS, strings
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CompileError, EvaluationError
+from webhook.cel.ext.lists import LISTS
+from webhook.cel.ext.strings import strings
 from webhook.cel.runtime import conversions
 from webhook.cel.types.base import DYN
 from webhook.cel.types.values import Duration, Timestamp, UInt

@@ -13,11 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cel import EVERYTHING, EXTENSIONS
-from webhook.cel import CelError, CompileError, CostLimitExceededError, Environment, EvaluationError, Meter, Program
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.environment import Environment, Program
+from webhook.cel.errors import CelError, CompileError, CostLimitExceededError, EvaluationError
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
 from webhook.cel.functions import MOST
 from webhook.cel.runtime import operators
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.operators import MAX_ELEMENTS
 from webhook.cel.syntax.parser import MAX_CODE_POINTS
 from webhook.cel.types.base import DYN

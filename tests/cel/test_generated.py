@@ -16,9 +16,12 @@ from tests.cel.sources import MOST_LINES, NASTY, WIDE, quoted, strangers
 from tests.examples import examples
 from tests.rows import each_row
 from webhook.budget import INLINE, Budget, BudgetExceededError, limited
-from webhook.cel import CelError, CostLimitExceededError, Environment, EnvironmentOptions, EvaluationError, Meter
+from webhook.cel.checker.declarations import EnvironmentOptions
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CelError, CostLimitExceededError, EvaluationError
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.generator import BUILTINS, Generator
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN
 
 ENVIRONMENT = Environment(EXTENSIONS, variables={"o": DYN, "l": DYN, "m": DYN})

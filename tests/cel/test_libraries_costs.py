@@ -8,10 +8,11 @@ import pytest
 from tests.cel.authorizer import BINDINGS
 from tests.cel.judging import NEWEST
 from tests.rows import each_row, each_row_beside
-from webhook.cel import EvaluationError, Meter
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import Bounds, EstimatedNode
 from webhook.cel.kubernetes.environments import admission_environment
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import BYTES, STRING
 
 ENVIRONMENT = admission_environment(NEWEST, patch_types=True)

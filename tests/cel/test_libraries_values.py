@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.cel.authorizer import ADMIN, BINDINGS
 from tests.cel.judging import NEWEST, outcome
 from tests.rows import each_row, each_row_beside
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes import net, semver
 from webhook.cel.kubernetes import url as gourl
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
@@ -189,9 +189,6 @@ def test_no_text_makes_the_parsers_raise_anything_else(text: str) -> None:
             parse(text)
         except ValueError as error:
             assert str(error)  # noqa: PT017  # both outcomes are right
-
-
-NO_URL = "error: URL parse error during conversion from string: parse "
 
 
 @each_row_beside("expression", "expected")

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from webhook.cel import CelError
+from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.release import Release
 

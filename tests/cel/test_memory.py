@@ -10,10 +10,10 @@ import pytest
 
 from tests.cel.judging import NEWEST
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter
-from webhook.cel.ext import BINDINGS
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.kubernetes.environments import CALL_LIMIT, admission_environment
-from webhook.cel.runtime.meter import MAX_BYTES
+from webhook.cel.runtime.meter import MAX_BYTES, Meter
 
 pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 

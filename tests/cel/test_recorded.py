@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.rows import each_row
-from webhook.cel import CelError, CompileError, EvaluationError, ProgramError
+from webhook.cel.errors import CelError, CompileError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types.base import BOOL

@@ -12,8 +12,8 @@ from tests.cel.judging import outcome
 from tests.rows import each_row, each_row_beside
 from tests.steps import counting
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
-from webhook.cel import EvaluationError
 from webhook.cel.cache import Cache
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cel.regex import re2 as regex
 from webhook.cel.regex.pattern import PatternError, read_pattern

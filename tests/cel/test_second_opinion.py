@@ -15,7 +15,8 @@ import pytest
 
 from tests.cel import EXTENSIONS
 from tests.cel.specification import SAMPLES, disagreement, is_explained, suite
-from webhook.cel import CelError, Environment
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CelError
 from webhook.cel.types.base import DYN
 from webhook.cel.types.values import BoolKey, Duration, Timestamp, UInt
 

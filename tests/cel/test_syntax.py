@@ -8,8 +8,8 @@ import pytest
 
 from tests.cel import EVERYTHING, evaluate
 from tests.rows import each_row, each_row_beside
-from webhook.cel import CompileError, Environment
-from webhook.cel.errors import Issues
+from webhook.cel.environment import Environment
+from webhook.cel.errors import CompileError, Issues
 from webhook.cel.syntax.lexer import tokenize
 from webhook.cel.syntax.parser import MAX_CODE_POINTS
 

@@ -17,6 +17,7 @@ import webhook
 from charts.generate import generated
 from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
+from tests.rows import each_row_beside
 from webhook.admission import Enforcement
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.reviews import enforcement
@@ -485,45 +486,7 @@ class TestSwitches:
         assert kinds == {"Service", "Deployment", "ValidatingWebhookConfiguration"}
         assert release.webhooks.keys() == {"resources"}
 
-    @pytest.mark.parametrize(
-        ("wrong", "complaint"),
-        [
-            ({"replica": 2}, "replica"),
-            ({"replicaCount": 0}, "/replicaCount"),
-            ({"kubernetesVersion": 1.3}, "/kubernetesVersion"),
-            ({"featureGates": {"DRADeviceTaints": "on"}}, "/featureGates/DRADeviceTaints"),
-            ({"featureGates": {"A=b,C": True}}, "propertyName 'A=b,C'"),
-            ({"featureGates": {"DRADeviceTaint": True}}, "propertyName 'DRADeviceTaint'"),
-            ({"featureGates": {"DRADeviceTaints": True}, "kubernetesVersion": "1.32"}, "'DRADeviceTaints'"),
-            ({"featureGates": {"DRAAdminAccess": False}, "kubernetesVersion": "1.36"}, "/DRAAdminAccess"),
-            ({"kubernetesVersion": "1.27"}, "/kubernetesVersion"),
-            ({"enforce": {"rules": {"attribute-value": "warn"}}}, "propertyName 'attribute-value'"),
-            ({"commonLabels": {"app.kubernetes.io/name": "x"}}, "propertyName 'app.kubernetes.io/name'"),
-            ({"podDisruptionBudget": {"minAvailable": -1}}, "/podDisruptionBudget/minAvailable"),
-            ({"serve": {"pods": "none"}}, "/serve/pods"),
-            ({"serve": {"failurePolicy": "ignore"}}, "failurePolicy"),  # that of each webhook counts
-            ({"serve": {"clientCA": {"kind": "File"}}}, "/serve/clientCA/kind"),
-            ({"serve": {"clientCA": {"name": "a"}}, "monitoring": {"enabled": False}}, "monitoring.enabled: kubelet"),
-            ({"enforce": {"mode": "Deny"}}, "/enforce/mode"),
-            ({"enforce": {"rules": {"attribute-values": "off"}}}, "/enforce/rules/attribute-values"),
-            ({"exempt": {"users": [""]}}, "/exempt/users/0"),
-            ({"logging": {"allowed": 2}}, "/logging/allowed"),
-            ({"logging": {"allowed": "2/1"}}, "/logging/allowed"),
-            ({"monitoring": {"port": 8443}}, "monitoring.port: "),
-            ({"monitoring": {"port": 443}}, "monitoring.port: "),
-            ({"networkPolicy": {"apiServer": {"ports": []}}}, "/networkPolicy/apiServer/ports"),
-            ({"webhooks": {"exemptNamespaceLabel": "a/b/c"}}, "/webhooks/exemptNamespaceLabel"),
-            ({"certificates": {"source": "generated"}}, "'self-managed', 'cert-manager', 'secret'"),
-            ({"serviceAccount": {"create": False}, "certificates": {"manager": "embedded"}}, "serviceAccount.name: "),
-            ({"webhooks": {"pods": {"failurePolicy": "fail"}}}, "/webhooks/pods/failurePolicy"),
-            ({"webhooks": {"timeoutSeconds": 31}}, "/webhooks/timeoutSeconds"),
-            ({"certificates": {"secret": {"caBundle": "bWlpYg=="}}}, "/certificates/secret/caBundle"),
-            ({"policies": {"quota": "a: 1"}}, "at '/policies'"),
-            ({"image": {"digest": "sha256:1"}}, "/image/digest"),
-            ({"scan": {"every": "9s"}}, "/scan/every"),
-            ({"certificates": {"source": "secret"}}, "certificates.secret."),
-        ],
-    )
+    @each_row_beside("wrong", "complaint")
     def test_values_that_cannot_be_meant_are_refused(self, wrong: dict[str, Any], complaint: str) -> None:
         with pytest.raises(helm_python.HelmError, match=re.escape(complaint)):
             render(wrong)

@@ -12,10 +12,10 @@ import pytest
 
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
+from tests.rows import each_row_beside
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
-from webhook.policy.evaluation.plan import match
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of, request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.load import load
@@ -256,23 +256,7 @@ class TestReach:
             }
             assert reached(request_of_review(review)) == webhooks
 
-    @pytest.mark.parametrize(
-        ("changes", "reaches"),
-        [
-            ({}, False),
-            ({"metadata.finalizers": None}, False),
-            ({"metadata.finalizers": ["b"], "metadata.managedFields": [], "metadata.resourceVersion": "8"}, False),
-            ({"metadata.ownerReferences": []}, False),
-            ({"metadata.deletionTimestamp": None}, False),
-            ({"status": {"a": 1}}, False),
-            ({"spec": {"devices": {"requests": []}}}, True),
-            ({"spec": None}, True),
-            ({"parametersRef": {}}, True),
-            ({"metadata.labels": {"team": "b"}}, True),
-            ({"metadata.labels": None}, True),
-            ({"metadata.annotations": {"a": "b"}}, True),
-        ],
-    )
+    @each_row_beside("changes", "reaches")
     def test_what_is_being_deleted_can_lose_finalizers_and_do_nothing_else_unseen(
         self, changes: dict[str, Any], *, reaches: bool
     ) -> None:

@@ -11,7 +11,7 @@ from tests.cli.fixing import guarded
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
 from tests.rows import each_row
-from webhook.documents.writing import Rewritten, rewrite
+from webhook.documents.writing import rewrite
 from webhook.usage import UsageError
 
 
@@ -68,7 +68,7 @@ def test_a_file_that_has_changed_since_it_was_read_stays(manifests: Path) -> Non
     file = manifests / "old.yaml"
     before = file.read_bytes()
     with pytest.raises(UsageError, match="not written: it has changed since it was read: try again"):
-        rewrite([Rewritten(str(file), "a: 1", "a: 2")])
+        rewrite([(str(file), "a: 1", "a: 2")])
     assert file.read_bytes() == before
 
 

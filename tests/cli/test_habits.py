@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.cli.completion import every, options_of
 from webhook.cli.parser import Parser, make_parser
 
@@ -34,24 +34,7 @@ def parsers(parser: Parser) -> Iterator[Parser]:
 
 
 class TestMistakes:
-    @each_row(
-        ("arguments", "hint"),
-        [
-            ("validat", "unknown command 'validat': did you mean validate?"),
-            ("policy tset x", "unknown command 'tset': did you mean test?"),
-            ("xyz", "(choose from validate, "),
-            ("lint x", "unknown command 'lint': did you mean validate?"),
-            ("check x", "unknown command 'check': did you mean validate?"),
-            ("validate -summary", "unrecognized arguments: -summary: the summary is shown unless --quiet"),
-            ("validate --verbose", "unrecognized arguments: --verbose: --output junit lists every object"),
-            ("validate --color alway", "invalid choice: 'alway': did you mean always?"),
-            ("validate --strikt", "unrecognized arguments: --strikt: did you mean --strict?"),
-            ("help validat", "unknown command 'validat' of draguard: did you mean validate?"),
-            ("help policy xyz", "unknown command 'xyz' of draguard policy; commands are check, test"),
-            ("help --man validate", "--man is about all commands"),
-            ("validate --stdin-filename a.yaml b.yaml", "standard input is not read: leave out the paths"),
-        ],
-    )
+    @each_row_beside("arguments", "hint")
     def test_they_come_with_suggestions(self, arguments: str, hint: str) -> None:
         done = draguard(*arguments.split())
         assert (done.code, done.out) == (2, "")

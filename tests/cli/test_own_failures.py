@@ -13,7 +13,7 @@ from webhook.cli.policy import test as suites
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites
-from webhook.engine.cases import Sent
+from webhook.engine.suites import Sent
 from webhook.migration import objects
 from webhook.policy import load
 from webhook.policy.manifest import policies

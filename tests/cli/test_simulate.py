@@ -255,7 +255,7 @@ class TestWrongUse:
             (("web", "--cluster", CLUSTER), "the cluster has team-x/train-1-0, team-x/train-2-0"),
             (("web", "--cluster", ROOT / "examples/v1/deviceclass.yaml"), "the cluster has no pods"),
             (("web.yaml", "--cluster", CLUSTER), "web.yaml: error unreadable: no such file or directory"),
-            (("web",), "web: no such file; a pod is named together with its cluster: --cluster"),
+            (("web",), "web: no such file; to ask about a pod in a cluster, give --cluster or --live"),
         ],
     )
     def test_is_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:

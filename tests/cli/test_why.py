@@ -98,7 +98,7 @@ class TestAsked:
     def test_a_name_needs_a_cluster(self) -> None:
         done = draguard("why", "notebook")
         assert done.code == 2
-        assert "what is in a cluster is named together with it: --cluster" in done.err
+        assert "to ask about an object in a cluster, give --cluster or --live" in done.err
 
     @each_row(
         ("arguments", "said"),

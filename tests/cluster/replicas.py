@@ -14,9 +14,8 @@ import yaml
 from tests.apiserver import ApiServer
 from tests.serving import look
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes, ManagerOptions
+from webhook.cluster.options import Lifetimes, ManagerOptions, encode_all
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import encode_all
 from webhook.objects import JSONObject
 from webhook.server import Certificate
 

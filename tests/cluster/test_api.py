@@ -17,9 +17,8 @@ from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict
 from webhook.cluster.manager import Pair, decide_elsewhere
-from webhook.cluster.options import Lifetimes, ManagerOptions
+from webhook.cluster.options import Lifetimes, ManagerOptions, decode
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import decode
 
 pytestmark = pytest.mark.process
 

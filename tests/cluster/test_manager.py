@@ -36,9 +36,8 @@ from tests.cluster.replicas import (
 from webhook.cluster import manager
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes
+from webhook.cluster.options import Lifetimes, Step, encode_all
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import Step, encode_all
 
 pytestmark = pytest.mark.process
 

@@ -9,11 +9,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from webhook.certificates.issuing import CertificateError
+from webhook.certificates.certs import CertificateError
 from webhook.cluster.errors import ClusterError
-from webhook.cluster.options import Lifetimes
+from webhook.cluster.options import Lifetimes, Step
 from webhook.cluster.rotation import step
-from webhook.cluster.secret import Step
 
 pytestmark = pytest.mark.slow
 

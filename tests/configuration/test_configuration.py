@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT, Done, draguard
+from tests.rows import each_row_beside
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.cli.parser import make_parser, settle
 from webhook.configuration.options import COMMANDS, CONFIGURED, Live, reads_variables
@@ -222,84 +223,15 @@ class TestKeys:
 
 
 class TestMistakes:
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("kubernetesVersion: []", "1:1: unknown key 'kubernetesVersion'; did you mean kubernetesVersions?"),
-            ("feature-gates: {}", "1:1: unknown key 'feature-gates'; did you mean featureGates?"),
-            ("zzz: 1", "1:1: unknown key 'zzz'; the keys are kubernetesVersions, featureGates, "),
-            ("strict: maybe", "1:1: strict: must be true or false, not a text"),
-            (
-                "\nkubernetesVersions: [1.30]",
-                "2:22: kubernetesVersions[0]: must be a text, not a number; YAML takes it for a number: write it ",
-            ),
-            (
-                "kubernetesVersions: [latest]",
-                "1:22: kubernetesVersions[0]: 'latest' is not allowed here: give a text, such as 1.34",
-            ),
-            (
-                "kubernetesVersions: 1.34",
-                "1:1: kubernetesVersions: must be a list, not a number; write each item on a line of its own after -",
-            ),
-            ("featureGates: [A]", "1:1: featureGates: must be a map of feature gates, not a list"),
-            (
-                "featureGates:\n  DRAPartitionableDevicez: true",
-                "2: featureGates: unrecognized feature gate: DRAPartitionableDevicez; did you mean DRAPart",
-            ),
-            (
-                "kubernetesVersions: ['1.30']\nfeatureGates:\n  DRAPartitionableDevices: true",
-                "3: featureGates: Kubernetes 1.30 has no feature gate DRAPartitionableDevices; added in 1.33",
-            ),
-            ("namespaceLabels: {ops: {a: 1}}", "1:25: namespaceLabels.ops.a: must be a text, not a number; "),
-            (
-                "levels: {unknown-field: of}",
-                '1:10: levels.unknown-field: "of" is not one of off, note, warn, error, audit, warning, ',
-            ),
-            (
-                "levels: {unknown-feild: off}",
-                "1:10: levels.unknown-feild: unknown rule unknown-feild; did you mean unknown-field?",
-            ),
-            ("ignores: [{paths: [a], rules: [b], reason: c}]", "1:24: ignores[0].rules: unknown rule b; "),
-            (
-                "ignores: [{paths: [a], rules: [required]}]",
-                "1:11: ignores[0]: reason is missing: why they are suppressed; add it, such as `reason: ",
-            ),
-            ("ignores: [{paths: [a], rules: [], reason: c}]", "1:24: ignores[0].rules: must not be empty"),
-            (
-                "ignores: [{paths: [../a], rules: [required], reason: c}]",
-                "1:12: ignores[0].paths: ../a: a pattern cannot lead out of its directory",
-            ),
-            ("exclude: ['']", "1:11: exclude[0]: '' is not allowed here: give a text, such as examples/**"),
-            ("exclude: ['[z-a]']", "1:1: exclude: [z-a]: invalid character class range"),
-            ("policies: [../policies]", "1:12: policies[0]: ../policies leads out of "),
-            ("policies: [/etc/passwd]", "1:12: policies[0]: /etc/passwd leads out of "),
-            ("policies: [link]", "1:12: policies[0]: link leads out of "),
-            ("policies: ['link/*.yaml']", "1:12: policies[0]: link/*.yaml leads out of "),
-            ('policies: ["a\\0b"]', "1:12: policies[0]: a path cannot contain a null character"),
-            ('driverProfiles: ["a\\0b"]', "1:18: driverProfiles[0]: a path cannot contain a null character"),
-            ('baseline: "a\\0b"', "1:1: baseline: a path cannot contain a null character"),
-            ("baseline: ../known.json", "1:1: baseline: ../known.json leads out of "),
-            ("policies: [.git/config]", "1:12: policies[0]: .git/config leads into .git; "),
-            ("policies: ['.git/*']", "1:12: policies[0]: .git/* leads into .git; "),
-            ("driverProfiles: [apps/../.git]", "1:18: driverProfiles[0]: apps/../.git leads into .git; "),
-            ("baseline: kept", "1:1: baseline: kept leads into .git; "),
-            ("baseline: pipe", "1:1: baseline: pipe is not a regular file"),
-            ("a: 1\n---\nb: 1", "3:1: a second document; a configuration file has one"),
-            ("- a", "1:1: must be a map with kubernetesVersions, "),
-            ("a: [", "1:5: did not find expected node content"),
-            (
-                "strict: true\nstrict: true",
-                '2:1: key "strict" already set in map: on line 1 and again on line 2; keep one of the two',
-            ),
-            ("exclude: [" + "a," * 1001 + "]", "1:1: exclude: must have at most 1000 items"),
-        ],
-    )
-    def test_the_place_and_the_fix_are_reported(
-        self, configure: Callable[..., None], repository: Path, text: str, message: str
-    ) -> None:
+    @pytest.fixture
+    def trapped(self, repository: Path) -> None:
         (repository / "link").symlink_to("/etc")
         (repository / "kept").symlink_to(".git/config")
         os.mkfifo(repository / "pipe")
+
+    @pytest.mark.usefixtures("trapped")
+    @each_row_beside("text", "message")
+    def test_the_place_and_the_fix_are_reported(self, configure: Callable[..., None], text: str, message: str) -> None:
         configure(text)
         done = draguard("validate", "apps")
         assert (done.code, done.out) == (2, "")
@@ -326,6 +258,8 @@ class TestMistakes:
         configure("exclude: [" + "1," * 1000 + "]")
         lines = draguard("validate", "apps").err.splitlines()
         assert (len(lines), lines[-1]) == (21, "and more")
+        configure("exclude: [" + "a," * 1001 + "]")
+        assert ".draguard.yaml:1:1: exclude: must have at most 1000 items" in draguard("validate", "apps").err
 
     def test_its_size_is_bounded(self, configure: Callable[..., None]) -> None:
         configure("#" * 1024 * 1024 + "\n")

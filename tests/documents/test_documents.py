@@ -106,8 +106,8 @@ class TestSyntax:
         [
             ("a: {{ .Values.a }}", "if this is a template, render it first, for example with helm template"),
             ("{{- if .Values.a }}\na: [\n", "if this is a template, render it first, for example with helm template"),
-            ("a: b: c", 'quote a text that holds ": ", and check the indentation'),
-            ("a: *b", "quote a text that starts with *"),
+            ("a: b: c", 'quote a string that holds ": ", and check the indentation'),
+            ("a: *b", "quote a string that starts with *"),
         ],
     )
     def test_errors_say_how_to_fix_them(self, text: str, hint: str) -> None:
@@ -116,7 +116,7 @@ class TestSyntax:
     def test_the_line_is_shown(self) -> None:
         (found,) = parse("a: 1\r\nb: 2: 3\r\n", "claims.yaml")
         message = "mapping values are not allowed in this context"
-        hint = 'quote a text that holds ": ", and check the indentation'
+        hint = 'quote a string that holds ": ", and check the indentation'
         assert found == Unreadable("claims.yaml", 2, 5, message, hint, "b: 2: 3")
 
     def test_a_line_is_not_shown_if_it_is_too_long_for_that(self) -> None:

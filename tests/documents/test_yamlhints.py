@@ -1,62 +1,19 @@
 """YAML misreads some expressions: the hint explains it, and shows how to write them."""
 
 from tests.command import draguard, findings
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec:\n  selectors:\n  - cel:\n"
-BELOW = "write it on the line below `expression: |`, indented"
 
 
-@each_row(
-    ("written", "help_"),
-    [
-        ('"a" == device.driver', f'what begins with " for a text that ends at the next ": {BELOW}'),
-        ("'device.driver == 'a''", f"what begins with ' for a text that ends at the next ': {BELOW}"),
-        ('"device.driver == "a""', f'what begins with " for a text that ends at the next ": {BELOW}'),
-        ('["a"].exists(x, x == device.driver)', f"what begins with [ for a list: {BELOW}"),
-        ('{"a": 1}[device.driver] == 1', f"what begins with {{ for a map: {BELOW}"),
-        ('device.driver == "a" ? true : false', f'YAML takes ": " for the end of a key: {BELOW}'),
-        ('device.driver == "a: b"', f'YAML takes ": " for the end of a key: {BELOW}'),
-        ("`device`.driver", f"what begins with ` for something else: {BELOW}"),
-        ("* 2", f"what begins with * for an alias: {BELOW}"),
-        ('device.driver == "a #b"', f"YAML takes what follows # for a comment: {BELOW}"),
-        ('| device.driver == "a"', "a text begins on the line below | or >, indented"),
-        ("- device.driver", "a list begins on the line below its key"),
-        ('|\n      device.driver == "a"', "give the key a colon, and indent what goes on from the line before"),
-        (r'"device.driver.matches(\"a\.b\")"', "in double quotes a backslash is written twice; or use single quotes"),
-        ('!(device.driver == "a")', "quote the expression: YAML takes a leading ! for a tag"),
-        ("!device.allowMultipleAllocations", "quote the expression: YAML takes a leading ! for a tag"),
-    ],
-)
+@each_row_beside("written", "help_")
 def test_an_expression_that_yaml_takes_for_something_else(written: str, help_: str) -> None:
     done = draguard("validate", "-", stdin=f"{CLASS}      expression: {written}\n".encode())
     assert done.code == 1
     assert help_ in done.out
 
 
-@each_row(
-    ("line", "help_"),
-    [
-        ("name: 'a' b", 'for a text that ends at the next \': put all of it between " and "'),
-        (
-            "cel: {expression: a[b] == c, d}",
-            "inside { }, quotes, brackets and commas end a plain value: put all of it between ' and '",
-        ),
-        ("a b", "give the key a colon"),
-        ("spec:\n  devices\n\n    requests: []", 'did you mean "devices:" above?'),
-        ("metadata:\n  name gpu\n  namespace: a", 'did you mean "name: gpu" above?'),
-        ("a: {b: @c}", "YAML takes what begins with @ for something else: put all of it between ' and '"),
-        ("\u2013--", "three hyphens separate documents: write ---"),
-        ("--", "three hyphens separate documents: write ---"),
-        ("x: y: z", 'quote a text that holds ": ", and check the indentation'),
-        ("\tdevices: {}", "help: indent with spaces, not tabs\n"),
-        ('a:\n- b\n\t- name: "{a"', "help: indent with spaces, not tabs\n"),
-        ("a: [b, c", "a ], a comma or a quotation mark is missing before this: the [ of `a: [b, c` is still open\n"),
-        ("- {b: c\n  d: e}", "help: check the indentation"),
-        ("a: {b: c\n  d: e}", "a }, a comma or a quotation mark is missing before this: the { of `a: {b: c` is still"),
-        ("a: 'b", "a ' is missing before this: the ' of `a: 'b` is still open\n"),
-    ],
-)
+@each_row_beside("line", "help_")
 def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
     assert help_ in draguard("validate", "-", stdin=f"kind: x\n{line}\nb: c\n".encode()).out
 

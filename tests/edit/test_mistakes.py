@@ -1,216 +1,13 @@
 """Everyday mistakes, and how many of them are fixed."""
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row_beside
 
-ALL_OF_THEM = '- cel:\n      expression: device.driver == "gpu.example.com" # all of them\n'
-ALL_ABOVE = '- expression: device.driver == "gpu.example.com" # all of them\n    cel:\n'
-CLUSTER = """\
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata:
-  name: gpu.example.com
-spec:
-  selectors:
-  - cel:
-      expression: device.driver == "gpu.example.com" # all of them
-  config:
-  - opaque:
-      driver: gpu.example.com
-      parameters: {apiVersion: gpu.resource.example.com/v1alpha1, kind: GpuConfig}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata:
-  name: one-gpu
-spec:
-  spec:
-    devices:
-      requests:
-      - name: gpu
-        exactly:
-          deviceClassName: gpu.example.com
-          allocationMode: ExactCount
-          count: 1
-          selectors:
-          - cel:
-              expression: |-
-                device.attributes["gpu.example.com"].model == "A100" &&
-                  device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0
-      config:
-      - requests: [gpu]
-        opaque:
-          driver: gpu.example.com
-          parameters: # of the driver
-            apiVersion: gpu.resource.example.com/v1alpha1
-            kind: GpuConfig
-            sharing: {strategy: TimeSlicing}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata:
-  name: node-1-gpus
-spec:
-  driver: gpu.example.com
-  nodeName: node-1
-  pool: {name: node-1, generation: 1, resourceSliceCount: 1}
-  devices:
-  - name: gpu-0
-    attributes:
-      model: {string: A100}
-    capacity:
-      memory: {value: 80Gi}
-  - name: gpu-1
-    attributes:
-      model: {string: A100}
-      nvlink: {bool: true}
-    capacity:
-      memory: {value: 80Gi}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: inference
-spec:
-  replicas: 2
-  selector:
-    matchLabels: {app: inference}
-  template:
-    metadata:
-      labels: {app: inference}
-    spec:
-      containers:
-      - name: server
-        image: server:1
-        resources:
-          claims:
-          - name: gpu
-            request: gpu
-      resourceClaims:
-      - name: gpu
-        resourceClaimTemplateName: one-gpu
-"""
-MODEL = 'device.attributes["gpu.example.com"].model'
-BOTH = f"""|-
-                {MODEL} == "A100" &&
-                  device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0"""
-EXACTLY = CLUSTER[CLUSTER.index("exactly:") : CLUSTER.index("      config:\n      - requests")]
-FIXED = [
-    ("attributes in a misspelt domain", MODEL, MODEL.replace("example", "exmaple")),
-    ("a misspelt attribute", f"{MODEL} ==", f"{MODEL.replace('model', 'modle')} =="),
-    ("a request that the claim has not", "request: gpu\n", "request: gpus\n"),
-    ("a misspelt template", "TemplateName: one-gpu", "TemplateName: one-gpus"),
-    ("a misspelt class", "deviceClassName: gpu.example.com", "deviceClassName: gpu.exmaple.com"),
-    ("v1beta1's shape", EXACTLY, dedent(EXACTLY.partition("\n")[2]).replace("\n", "\n        ").rstrip(" ")),
-    (
-        "parameters for a misspelt driver",
-        "driver: gpu.example.com\n          param",
-        "driver: gpu.exmple.com\n          param",
-    ),
-    ("a claim that the pod has not", "- name: gpu\n            request", "- name: gpus\n            request"),
-    ("configuration of an unknown request", "- requests: [gpu]", "- requests: [gpus]"),
-    ("resourceClaimName of a template", "resourceClaimTemplateName: one", "resourceClaimName: one"),
-    ("a quantity with a unit", '"40Gi"', '"40Gb"'),
-    ("two numbers for a version", BOTH, f'{MODEL} == "A100" && semver("1.0").major() == 1'),
-    ("source of 1.30", "resourceClaimTemplateName: one-gpu", "source: {resourceClaimTemplateName: one-gpu}"),
-    ("resourceClaimTemplate", "resourceClaimTemplateName:", "resourceClaimTemplate:"),
-    ("an enumeration in another case", "ExactCount", "exactCount"),
-    ("an attribute that some devices lack", BOTH, 'device.attributes["gpu.example.com"].nvlink'),
-    ("= for ==", "model ==", "model ="),
-    ("=== for ==", "model ==", "model ==="),
-    ("a list in parentheses", f'{MODEL} == "A100"', f'{MODEL} in ("A100", "H100")'),
-    ("! for !=", BOTH, f'(!{MODEL} == "B200")'),
-    ("and for &&", "&&", "and"),
-    ("AND for &&", "&&", "AND"),
-    ("and for && and = for ==", '.model == "A100" &&', '.model = "A100" and'),
-    ("a quantity as a number with a unit", '.compareTo(quantity("40Gi")) >= 0', " >= 40Gi"),
-    ("a domain by its parts", MODEL, "device.attributes.gpu.example.com.model"),
-    ("an attribute without its domain", MODEL, "device.attributes.model"),
-    ("domain and name in one", MODEL, 'device.attributes["gpu.example.com/model"]'),
-    ("the type of an attribute", "model ==", "model.string =="),
-    ("a driver that the class does not select", BOTH, 'device.driver == "gpu.exmaple.com"'),
-    ("two misspelt names", BOTH, f'{MODEL}l == "A100" && device.capacity["gpu.example.com"].memry == quantity("80Gi")'),
-    ("a value in another case", '"A100"', '"a100"'),
-    ("a capacity compared by an operator", '.compareTo(quantity("40Gi")) >= 0', ' >= quantity("40Gi")'),
-    ("a capacity compared with a text", '.compareTo(quantity("40Gi")) >= 0', ' >= "40Gi"'),
-    (
-        "a quantity in front of a capacity",
-        'device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
-        'quantity("40Gi") <= device.capacity["gpu.example.com"].memory',
-    ),
-    ("a text in the place of a quantity", 'quantity("40Gi")', '"40Gi"'),
-    ("a quantity without quotes", 'quantity("40Gi")', "quantity(40Gi)"),
-    (
-        "a quantity of a capacity",
-        'device.capacity["gpu.example.com"].memory',
-        'quantity(device.capacity["gpu.example.com"].memory)',
-    ),
-    ("a function in another case", ".compareTo(", ".compareto("),
-    ("a misspelt field of the device", "device.capacity[", "device.capacty["),
-    ("an attribute of the driver's name alone", BOTH, 'driver == "gpu.example.com"'),
-    ("the value of a capacity", "memory.compareTo", "memory.value.compareTo"),
-    (
-        "a misspelt attribute of a constraint",
-        "      config:\n      - r",
-        "      constraints: [{matchAttribute: gpu.example.com/modl}]\n      config:\n      - r",
-    ),
-    (
-        "a misspelt kind and field",
-        "kind: GpuConfig\n            sharing: {st",
-        "kind: GpuConfg\n            sharing: {st",
-    ),
-    ("the beginning of a value", "ExactCount", "Exact"),
-    ("an expression for a map", "cel:\n      expression: device", "cel: device"),
-    ("an expression for a selector", "- cel:\n      expression: device", "- device"),
-    ("an expression beside cel", "- cel:\n      expression: device", "- cel:\n    expression: device"),
-    ("an expression beside a null", "- cel:\n      expression: device", "- cel: null\n    expression: device"),
-    ("an expression above cel", ALL_OF_THEM, ALL_ABOVE),
-    ("the name of a claim for a map", "- name: gpu\n            request: gpu", "- gpu"),
-    ("a capacity for a map", "memory: {value: 80Gi}", "memory: 80Gi"),
-    ("an attribute for a map", "model: {string: A100}", "model: A100"),
-    ("a boolean for a map", "nvlink: {bool: true}", "nvlink: true"),
-    ("a text for a list", "- requests: [gpu]", "- requests: gpu"),
-    ("a version without its group", "resource.k8s.io/v1\nkind: DeviceClass", "v1\nkind: DeviceClass"),
-    ("a quoted number", "count: 1", 'count: "1"'),
-    ("a number in other quotes", "count: 1", "count: '1' # one"),
-    ("a quoted boolean", "count: 1", "count: 1\n          adminAccess: 'false'"),
-    ("a quoted field", "count: 1", '"cuont": 1'),
-    ("an enumeration that is cut", "allocationMode: ExactCount", "allocationMode: 'ExactCoun'"),
-    ("a quoted number of a workload", "replicas: 2", 'replicas: "2"'),
-    ("a missing separator", "---\napiVersion: apps/v1", "apiVersion: apps/v1"),
-    ("a capital letter", "one-gpu", "One_Gpu"),
-    ("a repeated request", "requests: [gpu]", "requests: [gpu, gpu]"),
-    ("a misspelt field", "deviceClassName", "deviceClasName"),
-    ("a misspelt kind of parameters", "            kind: GpuConfig", "            kind: GpuConfg"),
-    ("a misspelt parameter", "strategy:", "stratgy:"),
-    ("a misspelt value of a parameter", "TimeSlicing", "TimeSlicng"),
-    ("a misspelt kind", "kind: ResourceSlice", "kind: ResourceSlise"),
-]
-LEFT = [
-    ("more devices than there are", "count: 1", "count: 9"),
-    ("a selector that never holds", BOTH, "1 > 2"),
-    ("a value that no device has", '"A100"', '"B200"'),
-    ("a quantity compared as a number", BOTH, 'device.capacity["gpu.example.com"].memory >= 40'),
-    ("a capacity compared with a name", BOTH, 'device.capacity["gpu.example.com"].memory == "large"'),
-    ("the order of a capacity and a name", BOTH, 'device.capacity["gpu.example.com"].memory >= "1.2.3"'),
-    (
-        "a capacity compared with a quantity of no number",
-        BOTH,
-        'device.capacity["gpu.example.com"].memory >= quantity("A100")',
-    ),
-    ("a claim that no container uses", "          - name: gpu\n            request: gpu\n", "          - {}\n"),
-    ("no template at all", "TemplateName: one-gpu", "TemplateName: elsewhere"),
-    (
-        "both names",
-        "resourceClaimTemplateName: one-gpu",
-        "resourceClaimTemplateName: one-gpu\n        resourceClaimName: x",
-    ),
-    ("a domain that none can have", MODEL, MODEL.replace("gpu.example.com", "Gpu_Example")),
-]
+CLUSTER = Path(__file__).with_name("cluster.yaml").read_text(encoding="utf-8")
 
 
 def found(folder: Path, text: str, *options: str) -> tuple[list[str], str]:
@@ -225,9 +22,9 @@ def test_the_manifests_have_no_findings_before_a_mistake(tmp_path: Path) -> None
     assert found(tmp_path, CLUSTER)[0] == []
 
 
-@pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in FIXED], ids=[each[0] for each in FIXED])
-def test_a_mistake_is_fixed(right: str, wrong: str, tmp_path: Path) -> None:
-    assert CLUSTER.count(right) >= 1
+@each_row_beside("about", "right", "wrong")
+def test_a_mistake_is_fixed(about: str, right: str, wrong: str, tmp_path: Path) -> None:
+    assert CLUSTER.count(right) >= 1, about
     broken = CLUSTER.replace(right, wrong)
     assert found(tmp_path, broken)[0] != []
     left, corrected = found(tmp_path, broken, "--fix", "--unsafe-fixes")
@@ -244,9 +41,9 @@ def test_a_short_value_becomes_another_one_only_if_that_is_asked_for(wrong: str,
     assert "allocationMode: All\n" in found(tmp_path, broken.replace(wrong, "all"), "--fix")[1]
 
 
-@pytest.mark.parametrize(("right", "wrong"), [each[1:] for each in LEFT], ids=[each[0] for each in LEFT])
-def test_what_only_a_person_knows_is_left(right: str, wrong: str, tmp_path: Path) -> None:
-    assert CLUSTER.count(right) >= 1
+@each_row_beside("about", "right", "wrong")
+def test_what_only_a_person_knows_is_left(about: str, right: str, wrong: str, tmp_path: Path) -> None:
+    assert CLUSTER.count(right) >= 1, about
     broken = CLUSTER.replace(right, wrong)
     assert found(tmp_path, broken)[0] != []
     assert found(tmp_path, broken, "--fix", "--unsafe-fixes")[1] == broken

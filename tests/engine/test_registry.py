@@ -7,7 +7,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
 from tests.reviews import recorded
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.change.defaults import completed
 from webhook.policy.evaluation.request import request_of
@@ -188,23 +188,7 @@ def test_what_no_crd_defines_counts_its_generations() -> None:
     assert verdict(gadget, "object.metadata.generation == 1")
 
 
-@each_row(
-    ("api_version", "kind", "is_counted"),
-    [
-        ("networking.k8s.io/v1", "Ingress", True),
-        ("networking.k8s.io/v1", "NetworkPolicy", True),
-        ("policy/v1", "PodDisruptionBudget", True),
-        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", True),
-        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", True),
-        ("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", True),
-        ("scheduling.k8s.io/v1", "PriorityClass", True),
-        ("apps/v1", "Deployment", True),
-        ("v1", "Service", False),
-        ("rbac.authorization.k8s.io/v1", "ClusterRole", False),
-        ("networking.k8s.io/v1", "IPAddress", False),
-        ("apiregistration.k8s.io/v1", "APIService", False),
-    ],
-)
+@each_row_beside("api_version", "kind", "is_counted")
 def test_generations_are_counted_for_some_kinds(api_version: str, kind: str, *, is_counted: bool) -> None:
     obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "generation": 7}}
     kinds = Kinds(Release(36))

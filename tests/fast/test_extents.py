@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.objects import mutilated
 from tests.rows import each_row
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import admission_environment, with_variables
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import DYN
 from webhook.fast.extents import ITEMS, Extent, type_of
 from webhook.fast.joint import Joint

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command import draguard, findings
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from tests.structured import CLAIM, claim
 from webhook import validate
 from webhook.api.judgement import judge
@@ -44,169 +44,10 @@ ANYTHING = st.recursive(
 )
 
 UNITS = """CEL has no units: device.capacity['a.b'].memory.compareTo(quantity("40Gi")) >= 0"""
-UNITS_FOLLOW = '; units follow the number, as in "40Gi"'
-READ = 'device.attributes["DRIVER"].foo'
 
 
 class TestExpressions:
-    @each_row(
-        ("expression", "hint"),
-        [
-            ("device.attributes['a.b'].model = 'A'", "compare with == in place of ="),
-            ("device.driver == 'a' and device.attributes['a.b'].model = 'A'", "CEL writes `and` as &&"),
-            ("device.driver == 'a' AND true", "CEL writes `and` as &&"),
-            ("device.driver == 'a' or not true", "CEL writes `or` as ||"),
-            ("device.driver == 'a' OR true", "CEL writes `or` as ||"),
-            ("device.capacity['a.b'].memory >= 40Gi", UNITS),
-            ("device.driver = 'a' && true", "compare with == in place of ="),
-            ("device.driver == 'a' and true", "CEL writes `and` as &&"),
-            ("device.driver == 'a' & true", "CEL writes `and` as &&"),
-            ("device.driver == 'a' or true", "CEL writes `or` as ||"),
-            ("not device.driver == 'a'", "CEL writes `not` as !"),
-            ("True", "CEL writes true in lower case"),
-            ("device.driver == 'a", "a string is not closed: the closing quote is missing"),
-            ("(device.driver == 'a'", "a parenthesis is not closed"),
-            ("device.driver == 'a')", "there is one ) too many"),
-            ("device.driver in ['a', 'b'", "a bracket is not closed: a ] is missing"),
-            ("device.attributes['a.b'.foo == 'c'", "a bracket is not closed: a ] is missing"),
-            ("device.driver LIKE 'a%'", 'CEL has no LIKE: write …startsWith("A"), …contains("A"), or …matches("^A")'),
-            ("device.drive == 'a'", 'did you mean "driver"?'),
-            (
-                "device.foo == 1",
-                f"read an attribute as in {READ}, a capacity as in {READ.replace('attributes', 'capacity')}",
-            ),
-            ('attributes["a.b"].model == "A"', 'did you mean "device.attributes"?'),
-            ("device.driver == A", 'put text in quotes: "A"'),
-            ("device.driver == gpu.example.com && true", 'put text in quotes: "gpu.example.com"'),
-            ("device.driver == gpu.lower()", 'put text in quotes: "gpu"'),
-            ("foo(device)", "only `device` and CEL's functions are defined here"),
-            ("devic.driver == 'a'", 'did you mean "device"?'),
-            ("driver == 'a'", 'did you mean "device.driver"?'),
-            ("model == 'A'", 'read an attribute as in device.attributes["DRIVER"].model'),
-            ("device.driver == 'a.b' && model == 'A'", 'read an attribute as in device.attributes["a.b"].model'),
-            (
-                "device.capacity['a.b'].m >= 108",
-                "a capacity is a quantity: device.capacity['a.b'].m.compareTo(quantity(\"108\")) >= 0" + UNITS_FOLLOW,
-            ),
-            (
-                "device.capacity['a.b'].memory >= 40 * 1024",
-                'a capacity is a quantity: compare it as in …memory.compareTo(quantity("40Gi")) >= 0',
-            ),
-            (
-                "device.capacity['a.b'].memory == '40Gi'",
-                "a capacity is a quantity: device.capacity['a.b'].memory == quantity('40Gi')",
-            ),
-            (
-                "quantity('80Gi') <= device.capacity['a.b'].memory",
-                "a capacity is a quantity: quantity('80Gi').compareTo(device.capacity['a.b'].memory) <= 0",
-            ),
-            (
-                "device.attributes.model == 'A'",
-                'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
-            ),
-            (
-                "device.attributes['model'] == 'A'",
-                'name the domain, which is usually the driver: device.attributes["DRIVER"].model',
-            ),
-            (
-                "device.attributes['a.b'].?model == 'A'",
-                'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")',
-            ),
-            ("device.driver == 3", "both sides must have one type, and are string and int"),
-            ("", "the expression is empty"),
-            ("device.attributes['a.b/model'] == 'A'", 'domain and name are two steps: device.attributes["a.b"].model'),
-            ("'A'", "a selector is true or false for a device: compare, as in device.driver == …"),
-            (
-                "device.driver.matches('[a')",
-                "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)",
-            ),
-            (
-                "device.capacity['a.b'].memory > quantity('40Gi')",
-                "a capacity is a quantity: device.capacity['a.b'].memory.compareTo(quantity('40Gi')) > 0",
-            ),
-            (
-                "device.capacity['a.b'].memory.isGreaterThan('40Gi')",
-                "a quantity is compared with a quantity: device.capacity['a.b'].memory.isGreaterThan(quantity('40Gi'))",
-            ),
-            (
-                "device.capacity.gpu.acme.io.memory.compareTo(quantity('3Gi')) > 0",
-                'put the domain in brackets and quotes: device.capacity["gpu.acme.io"].memory',
-            ),
-            (
-                "device.attributes.gpu.my-corp.io.model == 'A'",
-                'put the domain in brackets and quotes: device.attributes["gpu.my-corp.io"].model',
-            ),
-            ("device.capacity['a.b'].memory.value > 4", "a capacity is the quantity itself: leave out .value"),
-            (
-                "device.attributes['a.b'].version > semver('1.0.0')",
-                "versions are compared by methods: device.attributes['a.b'].version.compareTo(semver('1.0.0')) > 0",
-            ),
-            (
-                "device.attributes['a.b'].version.compareTo('1.0.0') > 0",
-                "state the type: device.attributes['a.b'].version.compareTo(semver('1.0.0'))",
-            ),
-            (
-                "device.attributes['a.b'].version.isGreaterThan('550')",
-                "state the type: device.attributes['a.b'].version.isGreaterThan(semver('550.0.0'))",
-            ),
-            (
-                "device.attributes['a.b'].version.isLessThan(12.4)",
-                "state the type: device.attributes['a.b'].version.isLessThan(semver(\"12.4.0\"))",
-            ),
-            (
-                "has(device.attributes['a.b']['m'])",
-                'has() takes a field after a dot: has(device.attributes["a.b"].model)',
-            ),
-            ("device['driver'] == 'a'", "read a field of device with a dot, as in device.driver"),
-            ("device.driver in 'a'", '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]'),
-            (
-                "!device.driver.lowerAscii()",
-                "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
-            ),
-            ("!device.driver == 'a'", "! is for conditions: device.driver != 'a'"),
-            ("!device.attributes['a.b'].model == 'A'", "! is for conditions: device.attributes['a.b'].model != 'A'"),
-            ("device.driver in ('a', 'b')", "a CEL list is written in brackets: ['a', 'b']"),
-            ("device.driver === 'a'", "CEL writes === as =="),
-            ("device.driver !== 'a'", "CEL writes !== as !="),
-            ("device.driver == '===' 'a'", ""),
-            ("device.driver == 'a'; true", "CEL has no `;`: join conditions by &&"),
-            ("device.driver == 'a' ? true", "`?` needs a value for false, too: … ? … : …"),
-            ("device.driver.startsWith(a100)", 'put text in quotes: "a100"'),
-            (
-                "device.capacity.memory.compareTo(quantity('40Gi')) >= 0",
-                'name the domain, which is usually the driver: device.capacity["DRIVER"].memory',
-            ),
-            ("device.driver =~ 'a'", 'regular expressions are matched by a method: ….matches("A100.*")'),
-            ("device.driver <> 'a'", "CEL writes <> as !="),
-            ("if device.driver == 'a' then true", "CEL writes `if` as a condition: … ? … : …"),
-            ("device.driver.startswith('a')", 'did you mean "startsWith"?'),
-            ("['a'].exist(x, x == device.driver)", 'did you mean "exists"?'),
-            ("['a'].Exists(x, x == device.driver)", 'did you mean "exists"?'),
-            ("['a'].All(x, x == device.driver)", 'did you mean "all"?'),
-            ("exists(device.driver)", "exists() is for lists: has(…) asks whether a field is there"),
-            ("device.driver.size(1)", ""),
-            (
-                "device.attributes['a.b'].memory >= quantity('40Gi')",
-                "quantities are capacities: device.capacity['a.b'].memory.compareTo(quantity('40Gi')) >= 0",
-            ),
-            (
-                "quantity('40Gi') <= device.attributes['a.b'].memory",
-                'quantities are capacities: device.capacity["a.b"].memory.compareTo(quantity("40Gi")) >= 0',
-            ),
-            (
-                "device.attributes['a.b'].model == 'A' || 'B' || 'C'",
-                "each side of || and && is a condition: device.attributes['a.b'].model in ['A', 'B', 'C']",
-            ),
-            (
-                "device.driver != 'a' && 'b' && true",
-                "each side of || and && is a condition: !(device.driver in ['a', 'b'])",
-            ),
-            (
-                "device.driver == 'a' || 'b' == 'c' || 'd'",
-                'a condition is true or false: compare each value, as in … == "A" || … == "B"',
-            ),
-        ],
-    )
+    @each_row_beside("expression", "hint")
     def test_what_people_write_gets_help(self, expression: str, hint: str) -> None:
         obj = selecting(expression)
         (problem,) = validate(obj)
@@ -505,30 +346,7 @@ def advice(obj: dict[str, Any], kubernetes: str = "1.36") -> tuple[str, object]:
     return problem.hint, problem.fix and problem.fix.value
 
 
-@each_row(
-    ("toleration", "hint"),
-    [
-        (
-            {"key": "a", "operator": "Exists", "value": "b"},
-            "leave out value to tolerate all values of the key, or write operator: Equal to tolerate this one",
-        ),
-        (
-            {"key": "a", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5},
-            "only NoExecute evicts pods: leave out tolerationSeconds, or write effect: NoExecute",
-        ),
-        (
-            {"effect": "NoSchedule"},
-            "add the key of the taint, or write operator: Exists without a value for all taints",
-        ),
-        (
-            {"key": "a=b:NoSchedule"},
-            "each part is a field of its own: key: a, operator: Equal, value: b, effect: NoSchedule",
-        ),
-        ({"key": "a=1"}, 'each part is a field of its own: key: a, operator: Equal, value: "1"'),
-        ({"key": "a:NoSchedule"}, "each part is a field of its own: key: a, operator: Exists, effect: NoSchedule"),
-        ({"key": "not a key"}, ""),
-    ],
-)
+@each_row_beside("toleration", "hint")
 def test_a_toleration_is_fixed_by_its_fields(toleration: dict[str, Any], hint: str) -> None:
     assert advice(pod(tolerations=[toleration])) == (hint, None)
 

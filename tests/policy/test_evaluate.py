@@ -16,8 +16,7 @@ from webhook.engine import mutation
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.authorizer import DENY_ALL, NOTE, AuthorizerError, Permission, authorizer_of
-from webhook.policy.evaluation.plan import Candidate, Invocation
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import Candidate, Invocation, PolicySet
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict

@@ -15,7 +15,7 @@ from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.clusterobjects import decoded, undecodable
-from webhook.policy.evaluation.plan import ConfigurationError
+from webhook.policy.evaluation.policyset import ConfigurationError
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.session import convert
 from webhook.policy.evaluation.verdict import Verdict

@@ -46,7 +46,7 @@ def verdict(obj: dict[str, Any], expression: str, *given: Any, old: Any = None) 
 
 
 TOKEN_OFF: dict[str, Any] = {"automountServiceAccountToken": False}
-STORAGE, INGRESS = of("PersistentVolumeClaim", spec={}), of("Ingress", version="networking.k8s.io/v1", spec={})
+STORAGE = of("PersistentVolumeClaim", spec={})
 
 
 @each_row_beside("obj", "given", "expression")

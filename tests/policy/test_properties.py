@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.objects import INFINITE, mutilated, seeded, value
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY, evaluate
-from webhook.engine.cases import SuiteError
-from webhook.engine.suites import run_suite
+from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch
 from webhook.policy.evaluation.authorizer import AuthorizerError, authorizer_of

@@ -7,8 +7,7 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.rows import each_row, each_row_beside
-from webhook.engine.cases import SuiteError
-from webhook.engine.suites import SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, SuiteResult, run_suite
 from webhook.release import Release
 
 NAMED = policy(

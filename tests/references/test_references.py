@@ -8,7 +8,7 @@ import pytest
 
 from tests.command import draguard, findings
 from tests.references.manifests import POD, claim_of, device_class, found_in, resource_slice
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.references import every_rule, lookup
 
 RULES = every_rule()
@@ -438,32 +438,7 @@ def test_a_value_of_another_type_is_never_equal(condition: str, hint: str) -> No
     assert [(each["rule"], each["hint"]) for each in found] == [("selects-nothing", hint)]
 
 
-@each_row(
-    ("condition", "message", "hint"),
-    [
-        ('attributes["g.example.com"].model == "C"', 'model is "A", wanted "C"', 'model of the devices: "A", "B"'),
-        (
-            'attributes["g.example.com"].memory >= 40',
-            'the attribute "g.example.com/memory"',
-            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("40Gi")) >= 0',
-        ),
-        (
-            'attributes["g.example.com"].memory == "1Gi"',
-            'the attribute "g.example.com/memory"',
-            'memory is a capacity: device.capacity["g.example.com"].memory.compareTo(quantity("1Gi")) == 0',
-        ),
-        (
-            'capacity["g.example.com"].model.compareTo(quantity("1")) == 0',
-            'the capacity "g.example.com/model"',
-            'model is an attribute: device.attributes["g.example.com"].model',
-        ),
-        (
-            'attributes["g.example.com"].version.compareTo(semver("2.0.0")) >= 0',
-            "version is 1.2.3-rc.1, wanted >= 2.0.0",
-            "",
-        ),
-    ],
-)
+@each_row_beside("condition", "message", "hint")
 def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str) -> None:
     rest = "version: {version: 1.2.3-rc.1+b}}, capacity: {memory: {value: 1Gi}}"
     devices = [f"{{name: {model.lower()}, attributes: {{model: {{string: {model}}}, {rest}}}" for model in "AB"]

@@ -225,13 +225,16 @@ def test_it_prints_what_it_shows(chromium: Browser, tmp_path: Path) -> None:
     assert len(page.pdf()) > 10_000
 
 
+SMALL = pytest.mark.parametrize("address", [100], indirect=True)
+
+
 class TestUi:
     """``draguard ui``."""
 
     @pytest.fixture
-    def address(self, tmp_path: Path) -> Iterator[str]:
+    def address(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         file = tmp_path / "cluster.json"
-        file.write_bytes(large(1_000))
+        file.write_bytes(large(getattr(request, "param", 1_000)))
         command = [str(SCRIPT), "ui", "--quiet", "--cluster", str(file)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
             assert process.stdout
@@ -258,6 +261,7 @@ class TestUi:
         assert seen.said == []
         assert {each.split("/")[2] for each in seen.asked} == {address.split("/")[2]}
 
+    @SMALL
     def test_what_is_not_answered_is_told(self, address: str, chromium: Browser) -> None:
         page = Seen(chromium, address).page
         page.fill("#selector", "false")
@@ -270,6 +274,7 @@ class TestUi:
         page.fill("#selector", "false")
         page.locator("#said", has_text="draguard ui does not answer").wait_for()
 
+    @SMALL
     def test_it_is_read_again_once_while_the_answer_takes_long(self, address: str, chromium: Browser) -> None:
         page = Seen(chromium, "about:blank").page
         page.clock.install()
@@ -299,6 +304,7 @@ class TestUi:
         assert not seen.is_wide
         assert {each.split("/")[2] for each in seen.asked} == {address.split("/")[2]}
 
+    @SMALL
     def test_a_form_that_is_sent_comes_back_filled_in(self, address: str, chromium: Browser) -> None:
         seen = Seen(chromium, address)
         page = seen.page
@@ -306,7 +312,7 @@ class TestUi:
         page.fill("[name=pods]", "default/late")
         page.get_by_text("What if?").click()
         page.fill("[name=add]", "node-00001*1")
-        page.get_by_label("all 8,000").check()
+        page.get_by_label("all 800").check()
         page.get_by_role("button", name="Show").click()
         page.wait_for_selector("h1:has-text('1 pod: 1 scheduled')")
         assert page.locator("[name=add][type=checkbox]").is_checked()

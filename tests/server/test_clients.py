@@ -21,7 +21,7 @@ from tests.cli.running import running
 from tests.command import draguard
 from tests.identities import Identity, authority, identity
 from tests.serving import GET, SOON, Served, answered, echo, eventually, look, post, serving, statuses
-from webhook.certificates import certs, issuing
+from webhook.certificates import certs
 from webhook.logs import BoundedLog
 from webhook.server import Certificate, Clients, Limits, Reviews, ServerError
 
@@ -48,9 +48,9 @@ class Guarded:
         self.ca = pair.ca.decode()
         self.certificate = Certificate(pair.certificate, pair.key, clients=self.clients)
 
-    def trust(self, *signers: issuing.Certified) -> None:
+    def trust(self, *signers: certs.Certified) -> None:
         """Write the file of authorities."""
-        self.authorities.write_bytes(b"".join(issuing.pem(signer.certificate) for signer in signers))
+        self.authorities.write_bytes(b"".join(certs.pem(signer.certificate) for signer in signers))
 
     def identity(self, name: str | None = "kube-apiserver", *alternatives: x509.GeneralName) -> Identity:
         return identity(self.directory / "client.pem", self.signer, name, alternatives)
@@ -177,7 +177,7 @@ class TestAuthorities:
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .sign(root.key, SHA256())
         )
-        between = issuing.Certified(certificate, guarded.signer.key)
+        between = certs.Certified(certificate, guarded.signer.key)
         guarded.trust(between)
         look(guarded.certificate)
         client = identity(guarded.directory / "client.pem", between)
@@ -202,7 +202,7 @@ class TestAuthorities:
             .next_update(now + timedelta(days=1))
             .sign(signer.key, SHA256())
         )
-        path.write_bytes(issuing.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM))
+        path.write_bytes(certs.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM))
         with pytest.raises(ServerError, match=r"clients\.crt holds a revocation list, which would be ignored"):
             Certificate(pair.certificate, pair.key, clients=Clients(path))
 
@@ -324,7 +324,7 @@ class TestRotation:
         mount, successor = guarded.directory / "mount", authority()
         for name, signer in (("..first", guarded.signer), ("..second", successor)):
             (guarded.directory / name).mkdir()
-            (guarded.directory / name / "ca.crt").write_bytes(issuing.pem(signer.certificate))
+            (guarded.directory / name / "ca.crt").write_bytes(certs.pem(signer.certificate))
         mount.mkdir()
         (mount / "..data").symlink_to(guarded.directory / "..first")
         (mount / "ca.crt").symlink_to("..data/ca.crt")

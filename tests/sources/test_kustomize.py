@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.command import draguard, findings
+from tests.rows import each_row_beside
 from tests.sources.programs import BAD, program
 
 pytestmark = pytest.mark.process
@@ -314,35 +315,7 @@ def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Pat
     assert [each["name"] for each in findings("validate", overlay, tmp_path / "file.yaml")] == ["file", "x"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "hint"),
-    [
-        ('Error: invalid Kustomization: json: unknown field "pathces"', 'unknown field "pathces"', 'mean "patches"?'),
-        ('E1122 12:17:40.245023    4599 run.go:72] "command failed" err="a \\"b\\""', 'rendered: a "b"', ""),
-        ('E1122 12:17:40.245023 4599 run.go:72] "command failed" err=<\n\tx: `\n\ty\n >', "rendered: x: ` y", ""),
-        ("must specify --enable-helm", "must specify --enable-helm", "give the chart's directory"),
-        (
-            "accumulating resources: expected kind != 'Component' for path '/a'",
-            "kind != ",
-            "list it in components, not",
-        ),
-        ("\"expected kind 'Component' for path '/a' but got 'Kustomization'\"", "kind 'C", "list it in resources, not"),
-        (
-            "Error: accumulating resources from 'x.yaml': lstat /a/x.yaml: no such file or directory",
-            "accumulating",
-            "x.yaml does not exist beside the kustomization",
-        ),
-        (
-            (
-                "error: accumulating resources: accumulation err='accumulating resources from '../b': '/a/base' must "
-                "resolve to a file': recursed accumulation of path '/a/base': accumulating resources: accumulation "
-                "err='accumulating resources from 'x.yaml': lstat /a/base/x.yaml: no such file or directory'"
-            ),
-            "accumulating",
-            "x.yaml does not exist in /a/base: correct its resources",
-        ),
-    ],
-)
+@each_row_beside("text", "message", "hint")
 def test_what_a_program_says_is_shown_without_its_log(
     text: str, message: str, hint: str, path: Path, overlay: Path
 ) -> None:

@@ -10,7 +10,7 @@ from tests.command import draguard
 from tests.examples import examples
 from tests.rows import each_row
 from tests.sources.programs import chart
-from webhook.sources.origins import TemplatePlace, locate
+from webhook.sources.origins import locate
 
 TEMPLATE = """\
 {{- range $i := until 2 }}
@@ -72,13 +72,11 @@ spec:
     ],
 )
 def test_a_line_is_traced_to_the_template(line: int, column: int, place: tuple[int, int]) -> None:
-    assert locate(TEMPLATE, RENDERED, line, column) == TemplatePlace(*place, TEMPLATE.splitlines()[place[0] - 1])
+    assert locate(TEMPLATE, RENDERED, line, column) == (*place, TEMPLATE.splitlines()[place[0] - 1])
 
 
 def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
-    assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == TemplatePlace(
-        2, 13, "      kind: Pod"
-    )
+    assert locate("{{ if x }}\n      kind: Pod\n{{ end }}", "\n  kind: Pod\n", 2, 9) == (2, 13, "      kind: Pod")
 
 
 @each_row(
@@ -98,7 +96,7 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
 def test_places_among_and_behind_actions_are_found(template: str, word: str, place: str) -> None:
     rendered = "a: {n: more, foo: {foo: 1}}"
     found = locate(template, rendered, 1, rendered.index(word) + 1)
-    assert found == TemplatePlace(1, template.index(place) + 1, template)
+    assert found == (1, template.index(place) + 1, template)
 
 
 @each_row(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
@@ -122,8 +120,9 @@ def test_a_place_is_in_the_template(template: list[str], rendered: list[str], da
     column = data.draw(st.integers(1, len(rendered[line - 1]) + 1))
     place = locate("\n".join(template), "\n".join(rendered), line, column)
     if place:
-        assert template[place.line - 1] == place.text
-        assert 1 <= place.column <= len(place.text) + 1
+        found, at, text = place
+        assert template[found - 1] == text
+        assert 1 <= at <= len(text) + 1
 
 
 @pytest.mark.tools

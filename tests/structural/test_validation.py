@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.release import Release
 from webhook.structural.definition import decoded, defaulted
@@ -31,49 +31,7 @@ def errors(stated: str, value: str, old: str = "", release: Release = RELEASE) -
     return [("warning: " if each.level == "warning" else "") + str(each) for each in found]
 
 
-KEYWORDS = [
-    ("{type: integer}", "x", 'Invalid value: "string": a in body must be of type integer: "string"'),
-    ("{type: integer}", "1.0", ""),
-    ("{type: number}", "1", ""),
-    ("{type: integer, nullable: true}", "null", ""),
-    ("{type: string}", "null", 'Invalid value: "null": a in body must be of type string: "null"'),
-    ("{type: string}", "true", 'Invalid value: "boolean": a in body must be of type string: "boolean"'),
-    ("{type: array}", "{}", 'Invalid value: "object": a in body must be of type array: "object"'),
-    (
-        "{x-kubernetes-int-or-string: true}",
-        "[]",
-        'Invalid value: "array": a in body must be of type integer,string: "array"',
-    ),
-    ("{x-kubernetes-int-or-string: true}", "5", ""),
-    ("{type: string, enum: [x, y]}", "z", 'Unsupported value: "z": supported values: "x", "y"'),
-    ("{type: integer, enum: [1, 2]}", "3", 'Unsupported value: 3: supported values: "1", "2"'),
-    ("{type: integer, enum: [1, 2]}", "2", ""),
-    ("{type: integer, minimum: 2}", "1", "Invalid value: 1: a in body should be greater than or equal to 2"),
-    ("{type: integer, maximum: 2}", "3", "Invalid value: 3: a in body should be less than or equal to 2"),
-    ("{type: integer, maximum: 2, exclusiveMaximum: true}", "2", "Invalid value: 2: a in body should be less than 2"),
-    ("{type: number, minimum: 0.5}", "0.25", "Invalid value: 0.25: a in body should be greater than or equal to 0.5"),
-    ("{type: integer, multipleOf: 4}", "6", "Invalid value: 6: a in body should be a multiple of 4"),
-    ("{type: number, multipleOf: 0.5}", "1.5", ""),
-    ("{type: string, maxLength: 2}", "abc", "Too long: may not be more than 2 bytes"),
-    ("{type: string, minLength: 2}", "a", 'Invalid value: "a": a in body should be at least 2 chars long'),
-    ("{type: string, pattern: ^a$}", "b", "Invalid value: \"b\": a in body should match '^a$'"),
-    ("{type: string, pattern: '('}", "b", "pattern is invalid: error parsing regexp: missing closing ): `(`'"),
-    ("{type: array, maxItems: 1}", "[1, 2]", "Too many: 2: must have at most 1 item"),
-    ("{type: array, minItems: 1}", "[]", "Invalid value: 0: a in body should have at least 1 items"),
-    ("{type: array, uniqueItems: true}", "[1, 1]", 'Invalid value: "": a in body shouldn\'t contain duplicates'),
-    ("{type: object, minProperties: 1}", "{}", "Invalid value: 0: a in body should have at least 1 properties"),
-    ("{type: object, maxProperties: 1}", "{b: 1, c: 2}", "Too many: 2: must have at most 1 item"),
-    ("{type: string, format: date-time}", "x", 'Invalid value: "x": a in body must be of type date-time: "x"'),
-    ("{type: string, format: date-time}", "'2026-01-02T03:04:05Z'", ""),
-    ("{type: string, format: unheard-of}", "x", ""),
-    ("{anyOf: [{minimum: 2}, {maximum: 0}]}", "1", '"a" must validate at least one schema (anyOf)'),
-    ("{oneOf: [{minimum: 0}, {maximum: 2}]}", "1", "and only one schema (oneOf). Found 2 valid alternatives"),
-    ("{allOf: [{minimum: 2}]}", "1", '"a" must validate all the schemas (allOf). None validated'),
-    ("{not: {minimum: 0}}", "1", '"a" must not validate the schema (not)'),
-]
-
-
-@each_row(("stated", "value", "expected"), KEYWORDS)
+@each_row_beside("stated", "value", "expected")
 def test_a_keyword_refuses_what_the_api_server_refuses(stated: str, value: str, expected: str) -> None:
     found = errors(f"{{type: object, properties: {{a: {stated}}}}}", f"{{a: {value}}}")
     assert any(expected in each for each in found) if expected else not found, found
@@ -185,22 +143,9 @@ x-kubernetes-validations:
 - {rule: "oldSelf.orValue(self).?name == self.?name", optionalOldSelf: true, message: name is immutable}
 - {rule: "!has(self.name) || self.name.size() < [5][self.size]", message: index}
 """
-RULES = [
-    ("{size: 11}", "", ["Invalid value: size is 11"]),
-    ("{when: '2028-01-01T00:00:00Z'}", "", ["Invalid value: too late"]),
-    ("{for-a: 2h}", "", ["failed rule: !has(self.for__dash__a) || self.for__dash__a < duration('1h')"]),
-    ("{tags: [good, bad]}", "", ["tags[1]: Invalid value: \"bad\": failed rule: self != 'bad'"]),
-    ("{limits: {cpu: {low: 2, high: 1}}}", "", ["limits[cpu].low: Forbidden: failed rule: self.low <= self.high"]),
-    ("{items: [{name: a, weight: 1}]}", "{items: [{name: b, weight: 3}, {name: a, weight: 2}]}", ["must not shrink"]),
-    ("{items: [{name: a, weight: 1}]}", "{items: [{name: b, weight: 3}]}", []),
-    ("{name: a, size: 0}", "{size: 0}", ["name is immutable"]),
-    ("{name: a, size: 0}", "", []),
-    ("{name: a, size: 1}", "", ['Invalid value: "object": index out of bounds: 1 evaluating rule: index']),
-    ("{size: x}", "", ["must be of type integer", UNCHECKED]),
-]
 
 
-@each_row(("value", "old", "expected"), RULES)
+@each_row_beside("value", "old", "expected")
 def test_rules_are_evaluated_wherever_they_stand(value: str, old: str, expected: list[str]) -> None:
     found = errors(RULED, value, old)
     assert len(found) == len(expected)
@@ -265,31 +210,9 @@ properties:
       items: {type: array, items: {type: object, properties: {weight: {type: integer, default: 1}}}}
       pod: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}
 """
-DECODED: list[tuple[str, dict[str, Any], list[str]]] = [
-    ("{}", {"spec": {"size": 3}}, []),
-    ("{spec: {size: null, note: null, name: null}}", {"spec": {"size": 3, "note": None}}, []),
-    ("{spec: {items: [{}, {weight: 2}]}}", {"spec": {"size": 3, "items": [{"weight": 1}, {"weight": 2}]}}, []),
-    ("{spec: {labels: {a: null, b: c}}}", {"spec": {"size": 3, "labels": {"b": "c"}}}, []),
-    ("{metadata: {x: 1}, extra: 1}", {"metadata": {"x": 1}, "spec": {"size": 3}}, ["extra"]),
-    (
-        "{spec: {z: 1, items: [{b: 1}], a: 1}}",
-        {"spec": {"size": 3, "items": [{"weight": 1}]}},
-        ["spec.a", "spec.items[0].b", "spec.z"],
-    ),
-    (
-        "{spec: {free: {x: {y: null}, a: {b: 1}}}}",
-        {"spec": {"size": 3, "free": {"x": {"y": None}, "a": {}}}},
-        ["spec.free.a.b"],
-    ),
-    (
-        "{spec: {pod: {kind: Pod, metadata: {x: 1}, spec: {}, status: {}}}}",
-        {"spec": {"size": 3, "pod": {"kind": "Pod", "metadata": {"x": 1}, "spec": {}}}},
-        ["spec.pod.status"],
-    ),
-]
 
 
-@each_row(("submitted", "stored", "unknown"), DECODED)
+@each_row_beside("submitted", "stored", "unknown")
 def test_an_object_is_pruned_and_completed(submitted: str, stored: dict[str, Any], unknown: list[str]) -> None:
     stated, value = schema(STORED), yaml.safe_load(submitted)
     kept, paths = decoded(value, stated)

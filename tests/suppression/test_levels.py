@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.command import Done, draguard, findings, process
+from tests.rows import each_row_beside
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.documents import Document, comments, parse
 from webhook.explain import names
@@ -204,44 +205,7 @@ class TestComments:
     def test_what_looks_like_a_comment_in_a_text_is_none(self, value: str) -> None:
         assert rules(judged(claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
 
-    @pytest.mark.parametrize(
-        ("comment", "message", "hint"),
-        [
-            ("ignore[unknown-field] why", "suppresses no finding of unknown-field", MOVE),
-            ("ignore[unknown-field,required] why", "suppresses no finding of unknown-field, required", MOVE),
-            ("ignore[object-name, required] why", "suppresses no finding of required", "remove required"),
-            (
-                "ignore[object-nam] why",
-                "names the unknown rule object-nam, so it suppresses nothing",
-                "did you mean object-name?",
-            ),
-            (
-                "ignore[] why",
-                "`ignore[] why` names no rule in [ ], so it suppresses nothing",
-                "write # draguard: ignore[object-name] why",
-            ),
-            (
-                "ignore required why not",
-                "`ignore required why not` names no rule in [ ], so it suppresses nothing",
-                "write # draguard: ignore[required] why not",
-            ),
-            (
-                "ignore fine",
-                "`ignore fine` names no rule in [ ], so it suppresses nothing",
-                "write # draguard: ignore[object-name] fine",
-            ),
-            (
-                f"skip{'x' * 60}",
-                f"`skip{'x' * 56}\u2026 (4 more characters)` is not an instruction that draguard knows, {NOTHING}",
-                "write # draguard: ignore[object-name] the reason",
-            ),
-            (
-                "ignore[object-name]",
-                "gives no reason for suppressing object-name",
-                WRITE.replace("unknown-field", "object-name"),
-            ),
-        ],
-    )
+    @each_row_beside("comment", "message", "hint")
     def test_a_comment_that_is_of_no_use_is_reported_where_it_is(self, comment: str, message: str, hint: str) -> None:
         done = judged(claim("GPU").replace("GPU", f"GPU # draguard: {comment}"))
         (finding,) = [each for each in json.loads(done.out)["findings"] if each["rule"].endswith("-suppression")]

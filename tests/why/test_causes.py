@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from tests.simulation.clusters import device_class, requests, selector
 from tests.stored import clusters, completed
 from webhook.check.stored import stored_cluster
@@ -146,26 +146,7 @@ def answer_of(asked: str, objects: list[JSONObject], gates: dict[str, bool] | No
     return explain(Scene(inventory, "1.36.3", gates), obj, asked)
 
 
-@each_row(
-    ("driver", "workloads", "found"),
-    [
-        (
-            "gpu.nvidia.com",
-            ["nvidia-dra-driver-gpu-kubelet-plugin", "k8s-amd-gpu"],
-            "nvidia-dra-driver-gpu-kubelet-plugin",
-        ),
-        ("dra.net", ["dranet", "nvidia-gpu"], "dranet"),
-        ("gpu.intel.com", ["intel-gaudi-resource-driver", "intel-gpu-resource-driver"], "intel-gpu-resource-driver"),
-        (
-            "gaudi.intel.com",
-            ["intel-gpu-resource-driver", "intel-gaudi-resource-driver"],
-            "intel-gaudi-resource-driver",
-        ),
-        ("dra.cpu", ["dra-driver-cpu", "acme-cpu"], "dra-driver-cpu"),
-        ("accel.acme.io", ["nvidia-dra-driver-gpu"], ""),
-        ("gpu.example.com", ["nvidia-gpu"], ""),
-    ],
-)
+@each_row_beside("driver", "workloads", "found")
 def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], found: str) -> None:
     expression = 'device.driver == "{}"'
     others = ["gpu.nvidia.com", "npu.acme.io"]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.authorizer import Authorizer
     from webhook.policy.evaluation.policyset import PolicySet
     from webhook.policy.evaluation.verdict import Verdict
-    from webhook.references.cluster import Surroundings
+    from webhook.references.lookup import Surroundings
 
     Response = dict[str, Any]
 
@@ -277,7 +277,11 @@ def _mutated(case: _Case) -> Response:
     if policies is not None:
         passed = _passed(case)
         if passed is None or rewritten(request, request.get("object"), case.options.prescheduled) is not None:
-            return _mutated_by_policies(case, _evaluator(case, policies))
+            done, operations = _evaluator(case, policies).mutate(case.request, lambda obj: _rewrite(obj, case))
+            if isinstance(done.rewrite, Problem):
+                return refused([done.rewrite], case.request, done.object)
+            done_by = done.rewrite or prescheduled.Rewrite([], (), {})
+            return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | _patched(operations)
         cost, notes = passed
         case.record.cost += cost
         return assuming(notes)
@@ -288,14 +292,6 @@ def _mutated(case: _Case) -> Response:
     if isinstance(change, Problem):
         return refused([change], case.request, obj)
     return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
-
-
-def _mutated_by_policies(case: _Case, evaluator: Evaluator) -> Response:
-    done, operations = evaluator.mutate(case.request, lambda obj: _rewrite(obj, case))
-    if isinstance(done.rewrite, Problem):
-        return refused([done.rewrite], case.request, done.object)
-    change = done.rewrite or prescheduled.Rewrite([], (), {})
-    return _answered(done.verdict, case, change.warnings, change.annotations) | _patched(operations)
 
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
@@ -323,7 +319,4 @@ def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Map
 
 
 _MODES: Mapping[str, Mode] = {"Deny": DENY, "Warn": WARN, "Audit": AUDIT}
-_ENDPOINTS: Mapping[Endpoint, Callable[[_Case], Response]] = {
-    "validate": _validated,
-    "mutate": _mutated,
-}
+_ENDPOINTS: Mapping[Endpoint, Callable[[_Case], Response]] = {"validate": _validated, "mutate": _mutated}

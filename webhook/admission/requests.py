@@ -150,7 +150,7 @@ def _fault(body: bytes) -> str:
         return f"is not UTF-8: byte {error.start} cannot be read"
     except ValueError as error:
         return f"is not JSON: {error}"
-    return "is not JSON: a text holds one half of a surrogate pair without the other"
+    return "is not JSON: a string holds one half of a surrogate pair without the other"
 
 
 def _check_float(text: str) -> None:

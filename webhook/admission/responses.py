@@ -38,7 +38,6 @@ _MAX_PATCH_BYTES = 3 << 18
 """The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
 
 _MORE = "…"
-_ANNOTATED = {"allowed", "auditAnnotations"}
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
 _ADMITTED = {"allowed": True}
 _ADMISSION = _REVIEW % ("%s", '"allowed": true}')
@@ -56,7 +55,7 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """
     if response == _ADMITTED:  # as nearly all are
         return (_ADMISSION % encode_basestring_ascii(uid)).encode()
-    if response.keys() == _ANNOTATED and response["allowed"]:
+    if response.keys() == {"allowed", "auditAnnotations"} and response["allowed"]:
         text = _annotated(tuple(response["auditAnnotations"].items()))
     else:
         text = json.dumps(response)[1:]

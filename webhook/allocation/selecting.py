@@ -23,7 +23,7 @@ from webhook.cel.kubernetes.devices import (
     compile_selector,
 )
 from webhook.cel.runtime.meter import Meter
-from webhook.cel.syntax.reads import reads
+from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple

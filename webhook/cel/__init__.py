@@ -1,6 +1,6 @@
 """A CEL engine over plain JSON values, with cel-go's types, errors and costs.
 
-Evaluate an expression::
+Evaluate an expression (`webhook.cel.environment`)::
 
     environment = Environment([OPTIONALS], variables={"object": DYN})
     program = environment.compile('object.metadata.name.startsWith("a")')
@@ -51,46 +51,3 @@ kube-apiserver's libraries, its environments and device selectors. It alone impo
 quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
 `issues`, and the modules that make importing cheap: `later`, `patterns` and `records`.
 """
-
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, StructType, Validator
-    from webhook.cel.environment import Environment, Program
-    from webhook.cel.errors import CelError, CompileError, CostLimitExceededError, EvaluationError, ProgramError
-    from webhook.cel.functions import Function, Overload
-    from webhook.cel.runtime.meter import Meter
-
-__all__ = [
-    "CelError",
-    "Checked",
-    "CompileError",
-    "CostLimitExceededError",
-    "Environment",
-    "EnvironmentOptions",
-    "EvaluationError",
-    "Function",
-    "Library",
-    "Meter",
-    "Overload",
-    "Program",
-    "ProgramError",
-    "StructType",
-    "Validator",
-]
-
-_HOMES = ("checker.declarations", "environment", "errors", "functions", "runtime.meter", "runtime.program")
-
-
-if not TYPE_CHECKING:  # so that mypy finds imports of names that do not exist
-
-    def __getattr__(name: str) -> Any:
-        """Import a name on first use: to parse an expression needs a fifth of the engine."""
-        for home in _HOMES if name in __all__ else ():
-            module = import_module(f"{__name__}.{home}")
-            if name in vars(module):
-                return getattr(module, name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

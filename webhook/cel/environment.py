@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from webhook.budget import MAX_REPORT, Budget, current
-from webhook.cel.checker.checker import check
+from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, Scope
 from webhook.cel.errors import CompileError, EvaluationError, Issues
 from webhook.cel.ext.standard import STANDARD
@@ -115,7 +115,7 @@ class Environment(Scope):
         issues = _issues(text)
         try:
             root = self._parse(issues, current())
-            watched = check(root, self, issues, current())
+            watched = Checker(self, issues, current()).check(root)
         except RecursionError:
             raise _too_deep(text) from None
         issues.raise_if_any()

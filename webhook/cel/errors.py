@@ -168,8 +168,16 @@ class Issues:
         """Notes an issue; all after the hundredth are only counted."""
         shown = min(self.copies, MAX_ISSUES - len(self.found))
         self._hidden += self.copies - shown
-        if shown:
-            self.found += [self._issue(offset, code, arguments)] * shown
+        if not shown:
+            return
+        issue = Issue(code, arguments)
+        if offset != NOWHERE and not self.text:  # cel-go finds no column where there is no text
+            issue = Issue(code, arguments, offset, line=1)
+        elif offset != NOWHERE:
+            start, end = self.text.rfind("\n", 0, offset) + 1, self.text.find("\n", offset)
+            rest = (len(self.text) if end < 0 else end) - offset
+            issue = Issue(code, arguments, offset, self.text.count("\n", 0, offset) + 1, offset - start, rest)
+        self.found += [issue] * shown
 
     def report_syntax(self, offset: int, code: str, *arguments: object) -> None:
         """Notes an issue of syntax; the one after the hundredth ends the parsing.
@@ -190,16 +198,6 @@ class Issues:
         again = self.found[first : first + MAX_ISSUES - len(self.found)]
         self._hidden += self._hidden - hidden + len(self.found) - first - len(again)
         self.found += again
-
-    def _issue(self, offset: int, code: str, arguments: tuple[object, ...]) -> Issue:
-        if offset == NOWHERE:
-            return Issue(code, arguments)
-        if not self.text:
-            # cel-go finds no column where there is no text.
-            return Issue(code, arguments, offset, line=1)
-        start, end = self.text.rfind("\n", 0, offset) + 1, self.text.find("\n", offset)
-        rest = (len(self.text) if end < 0 else end) - offset
-        return Issue(code, arguments, offset, self.text.count("\n", 0, offset) + 1, offset - start, rest)
 
     def raise_if_any(self) -> None:
         """Raises the issues that were reported.

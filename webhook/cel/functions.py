@@ -250,13 +250,6 @@ class Overload(NamedTuple):
     stops_early: bool = False
 
 
-class Signature(NamedTuple):
-    """An overload, with the type parameters in its parameters, each once, in order of first appearance."""
-
-    overload: Overload
-    type_parameters: tuple[Type, ...]
-
-
 class Function:
     """A function: its name, dots included (`sets.contains`), and its overloads."""
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-_OTHERS_READ = stat.S_IROTH
 _WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -30,7 +29,7 @@ def exposures(path: Path, *, secret: bool) -> Iterator[str]:
     mode = _mode(real)
     if mode is None:
         return
-    if secret and mode & _OTHERS_READ:
+    if secret and mode & stat.S_IROTH:
         yield f"every user of this machine can read {path} (mode {mode:04o}): chmod o-rwx {path}"
     if mode & _WRITE:
         yield f"others than its owner can change {path} (mode {mode:04o}): chmod go-w {path}"

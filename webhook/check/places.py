@@ -86,8 +86,9 @@ class Places:
                 place = locate(template, text, finding.line, finding.column)
                 if place is None:
                     return finding
-                written = "" if place.text.strip() == finding.text.strip() else finding.text.strip()
-                return finding._replace(**place._asdict(), placed=True, written=written)
+                line, column, at = place
+                written = "" if at.strip() == finding.text.strip() else finding.text.strip()
+                return finding._replace(line=line, column=column, text=at, placed=True, written=written)
         return finding
 
     def _read(self, file: str) -> Mapping[tuple[int, tuple[str | int, ...]], Document]:

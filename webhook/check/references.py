@@ -480,7 +480,7 @@ class References:
             with limited(self._work):
                 found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
         except BudgetExceededError:
-            context.pass_over_devices()
+            context.passes_over_devices = True
             seen.clear()
             try:
                 with limited(Budget(REVIEW, is_offline=True)):

@@ -92,7 +92,7 @@ def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[s
         enforcement=enforcement(arguments),
     )
     if arguments.cluster:
-        from webhook.references.cluster import Surroundings  # few clusters are given
+        from webhook.references.lookup import Surroundings  # few clusters are given
 
         report = Report()
         inventory = read_cluster(arguments.cluster, report, is_whole=True, tell=note)

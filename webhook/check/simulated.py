@@ -63,7 +63,7 @@ def take_names(arguments: Namespace, inventory: Inventory) -> list[JSONObject]:
         if not (is_file or len(namespace) > 1 or dns_subdomain(name, NEWEST)):
             names.append(path)
     if names and not arguments.cluster:
-        raise UsageError(f"{names[0]}: no such file; a pod is named together with its cluster: --cluster")
+        raise UsageError(f"{names[0]}: no such file; to ask about a pod in a cluster, give --cluster or --live")
     arguments.paths = [path for path in arguments.paths if path not in names]
     return [pod_of(each, inventory, arguments.namespace) for each in names]
 

@@ -98,7 +98,8 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
     except (OSError, MemoryError) as error:  # the reader turns errors of input files into findings; output can fail
         error.__traceback__ = None  # frees what the work held: without memory, the message would fail, too
         _discard_output()
-        _complain(arguments, _reason(error))
+        known = (error.filename, error.strerror) if isinstance(error, OSError) else ("out of memory",)
+        _complain(arguments, ": ".join(str(part) for part in known if part) or str(error))  # without an error number
         return INTERNAL
     return code
 
@@ -148,13 +149,6 @@ def _run(arguments: Namespace, *, everywhere: bool | None) -> int:
         _report_own_failure(arguments)
         return INTERNAL
     return code
-
-
-def _reason(error: OSError | MemoryError) -> str:
-    """Return what went wrong outside of draguard, with the file if it is known, and without an error number."""
-    if not isinstance(error, OSError):
-        return "out of memory"
-    return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
 
 
 def missing(error: ModuleNotFoundError) -> str:

@@ -8,25 +8,21 @@ from pathlib import Path
 
 from webhook.certificates import certs
 from webhook.certificates.exposure import exposures
-from webhook.usage import UsageError
 
 
 def run(arguments: Namespace) -> int:
     """Write certificates, or print the CA bundle of existing ones."""
     directory = Path(arguments.directory)
-    try:
-        if arguments.ca_bundle:
-            print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))
-            return 0
-        issued = certs.issue(
-            directory,
-            arguments.names or certs.DEFAULT_NAMES,
-            days=certs.DEFAULT_DAYS if arguments.days is None else arguments.days,
-            ca_days=certs.DEFAULT_CA_DAYS if arguments.ca_days is None else arguments.ca_days,
-            force=arguments.force,
-        )
-    except certs.CertificateError as error:
-        raise UsageError(str(error)) from error
+    if arguments.ca_bundle:
+        print(certs.ca_bundle(directory / certs.CA_CERTIFICATE))
+        return 0
+    issued = certs.issue(
+        directory,
+        arguments.names or certs.DEFAULT_NAMES,
+        days=certs.DEFAULT_DAYS if arguments.days is None else arguments.days,
+        ca_days=certs.DEFAULT_CA_DAYS if arguments.ca_days is None else arguments.ca_days,
+        force=arguments.force,
+    )
     for path in issued.written:
         print(path)
     keys = {certs.CA_KEY, certs.KEY}

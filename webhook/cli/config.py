@@ -66,11 +66,8 @@ def _settings(arguments: Namespace, configuration: Configuration | None) -> Iter
     for name in CONFIGURATION.keys:
         value, source = values[name], sources.get(OPTIONS.get(name), "")
         if name not in OPTIONS:
-            here = (
-                f"{configuration.file}:{configuration.line(name)}"
-                if configuration and name in configuration.values
-                else ""
-            )
+            is_here = configuration and name in configuration.values
+            here = f"{configuration.file}:{configuration.line(name)}" if configuration and is_here else ""
             source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
         if name == "baseline" and _is_missing(arguments):
             source += f"; no such file: `draguard validate --write-baseline {value}` makes it"

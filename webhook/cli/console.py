@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from webhook.check.files import check_charts, render_options
-from webhook.configuration.options import Output
 from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
@@ -26,7 +25,13 @@ from webhook.usage import UsageError
 def paths_of(arguments: Namespace) -> list[str]:
     """Return the named paths; without paths, standard input if it is a pipe or a file."""
     paths: list[str] = arguments.paths
-    return paths or ([STDIN] if _is_given() else [])
+    if paths or os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer
+        return paths
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):
+        return []
+    return [STDIN] if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else []  # a socket may stay open forever
 
 
 def some_paths(arguments: Namespace, missing: str = "name files or directories, or pipe manifests in") -> list[str]:
@@ -86,20 +91,37 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
         tell(not_read(selection.left_out, selection.unread, renders=renders))
 
 
+def check_changeable(arguments: Namespace, paths: Iterable[str]) -> None:
+    """Refuse to change what is not a file.
+
+    Raises:
+        UsageError: An input is standard input.
+    """
+    if arguments.write and STDIN in paths:
+        raise UsageError("standard input (-) cannot be changed in place: leave out --write, or name files", "--write")
+
+
+def put_out(files: Iterable[tuple[str, str, str]], arguments: Namespace) -> None:
+    """Print the texts of changed files, or with --diff their changes; with --write, change the files.
+
+    Args:
+        files: Their names, and the texts before and after.
+    """
+    from webhook.report.diff import joined, unified  # few commands change texts
+
+    if arguments.diff:
+        sys.stdout.writelines(line for each in files for line in unified(*each))
+    elif arguments.write:
+        from webhook.documents.writing import rewrite  # needed only to write
+
+        rewrite(each for each in files if each[1] != each[2])
+    else:
+        sys.stdout.writelines(joined(after for _, _, after in files))
+
+
 def tell(line: str) -> None:
     """Print a line on standard error."""
     show_lines([line], sys.stderr)
-
-
-def _is_given() -> bool:
-    """Tell whether standard input is a pipe or a file; a socket may stay open forever."""
-    if os.environ.get("PRE_COMMIT"):  # its hooks get a pipe without a writer
-        return False
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError):
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 _NARROWEST: Final = 40
@@ -133,6 +155,12 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
         texts[1::2] = (f"\x1b{MARK}{each}" for each in texts[1::2])
         for each in _folded("".join(texts), width):
             print(uncommanded(COLORS.sub("\x1b\\1", each)), file=stream)
+
+
+def print_findings(findings: Iterable[Finding], stream: TextIO | None = None) -> None:
+    """Print findings for people; None stands for standard error."""
+    for line in as_text(findings):
+        print(line, file=stream or sys.stderr)
 
 
 def print_error(line: str) -> None:
@@ -180,29 +208,23 @@ def check_outputs(arguments: Namespace) -> None:
 
 def show(report: Report, arguments: Namespace) -> int:
     """Write a report in all requested formats; return the exit code."""
+    counts = getattr(arguments, "statistics", False)  # in the place of text
     # Files are complete before a reader of standard output continues.
-    for output in sorted(_outputs(arguments), key=lambda each: not each.file):
-        if output.file:
+    for name, file in sorted(arguments.output, key=lambda each: not each.file):
+        form = "statistics" if counts and name == "text" else name
+        if file:
             from webhook.documents.writing import write  # needed only to write files
 
-            write(output.file, make(output.format, Style(quiet=arguments.quiet)).lines(report))
+            write(file, make(form, Style(quiet=arguments.quiet)).lines(report))
         else:
             style = Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
-            show_escaped(make(output.format, style).lines(report))
+            show_escaped(make(form, style).lines(report))
     return exit_code(report, arguments)
 
 
 def show_escaped(lines: Iterable[str]) -> None:
     """Write lines whose texts are escaped already."""
     sys.stdout.writelines(f"{line}\n" for line in lines)
-
-
-def _outputs(arguments: Namespace) -> list[Output]:
-    """Return the requested reports; ``--statistics`` takes the place of text."""
-    counts = getattr(arguments, "statistics", False)
-    return [
-        each._replace(format="statistics") if counts and each.format == "text" else each for each in arguments.output
-    ]
 
 
 def wants_colors(arguments: Namespace) -> bool:
@@ -244,8 +266,7 @@ def show_refusals(report: Report, texts: Mapping[str, Sequence[str]] | None = No
         from webhook.check.places import Places  # most manifests are files
 
         Places(texts).place(report)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
+    print_findings(report.findings)
     return code_of(report.findings) if report.errors else 0
 
 

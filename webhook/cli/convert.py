@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TextIO
 
 from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
-from webhook.cli.console import code_of, note_left_out, some_paths
-from webhook.documents import STDIN, Document, Selection, Unreadable, parse, read
+from webhook.cli.console import check_changeable, code_of, note_left_out, print_findings, put_out, some_paths
+from webhook.documents import Document, Selection, Unreadable, parse, read
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, unread
 from webhook.migration import Migrated, Wanted, migrate
-from webhook.report.diff import joined, outcome, unified
-from webhook.report.text import as_text, counted
+from webhook.report.diff import outcome
+from webhook.report.text import counted
 from webhook.usage import UsageError
 
 
@@ -32,18 +31,12 @@ def run(arguments: Namespace) -> int:
     files = list(migrate((each for each in every if isinstance(each, Document)), wanted))
     for each in files:
         faults += _as_written(each) if arguments.write and each.after != each.before else each.lost
-        if arguments.diff:
-            sys.stdout.writelines(unified(each.name, each.before, each.after))
-    if arguments.write:
-        from webhook.documents.writing import Rewritten, rewrite  # needed only to write
-
-        rewrite(Rewritten(each.name, each.before, each.after) for each in files if each.after != each.before)
-    if not (arguments.write or arguments.check or arguments.diff):
-        sys.stdout.writelines(joined(each.after for each in files))
+    if arguments.diff or not arguments.check:
+        put_out(((each.name, each.before, each.after) for each in files), arguments)
     older = [finding for each in files for finding in each.older]
     if arguments.check and not arguments.diff:
-        _print(older, sys.stdout)
-    _print(faults, sys.stdout if arguments.check else sys.stderr)
+        print_findings(older, sys.stdout)
+    print_findings(faults, sys.stdout if arguments.check else sys.stderr)
     if not arguments.quiet:
         print(_summary(files, faults, arguments), file=sys.stderr)
     note_left_out(selection, quiet=arguments.quiet, renders=False)
@@ -59,8 +52,7 @@ def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
     if arguments.write and (arguments.diff or arguments.check):
         other = "--diff" if arguments.diff else "--check"
         raise UsageError(f"--write changes files, {other} does not: give one of them")
-    if arguments.write and STDIN in paths:
-        raise UsageError("standard input (-) cannot be changed in place: leave out --write, or name files", "--write")
+    check_changeable(arguments, paths)
 
 
 def _as_written(file: Migrated) -> list[Finding]:
@@ -74,11 +66,6 @@ def _as_written(file: Migrated) -> list[Finding]:
         found(each.problem, document) if (document := documents.get((each.document, each.within))) else each
         for each in file.lost
     ]
-
-
-def _print(findings: Sequence[Finding], stream: TextIO) -> None:
-    for line in as_text(findings):
-        print(line, file=stream)
 
 
 def _summary(files: Sequence[Migrated], faults: Sequence[Finding], arguments: Namespace) -> str:

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import sleep
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from webhook.budget import limited
 from webhook.check.cluster import not_found
@@ -80,7 +80,14 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
         tell_missing(cluster, ("DeviceClass",), "all devices look stranded", arguments)
         every = list(Table(cluster).rows())
         _check(every, cluster, arguments)
-        rows = [row for row in every if _is_wanted(row, arguments)]
+        rows = [
+            row
+            for row in every
+            if (not arguments.free or row.state == FREE)
+            and (not arguments.device_class or arguments.device_class in row.classes)
+            and (not arguments.node or row.node in {arguments.node, EVERYWHERE})
+            and (not arguments.driver or row.driver == arguments.driver)
+        ]
     if arguments.output == "html":
         from webhook.report.html import pictured  # few lists are pages
         from webhook.report.picture import Picture
@@ -89,7 +96,10 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
         show_escaped(pictured(Picture(rows, cluster), summary(rows), "warning" if notes else "fine", told))
         return 0
     if arguments.output == "json":
-        show_structured({"kubernetes": str(cluster.settings), **_sums(rows, arguments.by)}, "json")
+        by, sums = arguments.by, {"kubernetes": str(cluster.settings), "sums": summed(rows)._asdict()}
+        groups = [{by: name, **each._asdict()} for name, each in grouped(rows, by).items()] if by else []
+        listed_rows = {"groups": groups} if by else {"devices": [row.as_json() for row in rows]}
+        show_structured({**sums, **listed_rows}, "json")
         return 0
     if arguments.watch and sys.stdout.isatty():
         print(_CLEAR, end="")
@@ -98,13 +108,6 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
     if not arguments.quiet:
         show_lines([summary(rows)], sys.stderr)
     return 0
-
-
-def _sums(rows: Sequence[Row], by: str) -> dict[str, Any]:
-    found: dict[str, Any] = {"sums": summed(rows)._asdict()}
-    if by:
-        return {**found, "groups": [{by: name, **sums._asdict()} for name, sums in grouped(rows, by).items()]}
-    return {**found, "devices": [row.as_json() for row in rows]}
 
 
 def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
@@ -133,15 +136,6 @@ def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
             raise UsageError(
                 printable(f"no such name; {did_you_mean(wanted, names, there)}"), option, printable(wanted)
             )
-
-
-def _is_wanted(row: Row, arguments: Namespace) -> bool:
-    return (
-        (not arguments.free or row.state == FREE)
-        and (not arguments.device_class or arguments.device_class in row.classes)
-        and (not arguments.node or row.node in {arguments.node, EVERYWHERE})
-        and (not arguments.driver or row.driver == arguments.driver)
-    )
 
 
 def _table(header: Sequence[str], lines: Sequence[Sequence[str]], *, color: bool) -> Iterator[str]:

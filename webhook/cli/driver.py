@@ -5,53 +5,29 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
 from webhook.check.cluster import read_cluster
-from webhook.cli.console import UNREAD, code_of, show_lines, tell
+from webhook.cli.console import UNREAD, code_of, print_findings, show_lines, tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
 from webhook.drivers.files import UnusableProfilesError, read_profiles
 from webhook.objects import JSONObject, items, name_of
 from webhook.report.model import Report
-from webhook.report.text import as_text, counted
+from webhook.report.text import counted
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Server
 
-_Selected = tuple[str, JSONObject]
-
-"""A device, after its driver."""
-
 _KIND: Final = "type"
 """The attribute by which drivers distinguish several kinds of devices."""
-
-
-def _published(
-    slices: Iterable[JSONObject], classes: Mapping[str, Iterable[_Selected]] | None = None
-) -> list[JSONObject]:
-    """Write a profile for each driver.
-
-    Args:
-        slices: ResourceSlices of v1.
-        classes: The devices that each device class selects.
-    """
-    devices: dict[str, list[JSONObject]] = {}
-    for each in slices:
-        spec = each.get("spec") or {}
-        if isinstance(driver := spec.get("driver"), str):
-            devices.setdefault(driver, []).extend(spec.get("devices") or ())
-    of_class = {
-        name: {(driver, _kind_of(driver, each)) for driver, each in found} for name, found in (classes or {}).items()
-    }
-    return [_profile(driver, found, of_class) for driver, found in sorted(devices.items()) if found]
 
 
 def _kind_of(driver: str, device: JSONObject) -> str:
@@ -151,20 +127,24 @@ def _from_cluster(sources: list[str | Server]) -> int:
         raise UsageError("no cluster is given: give files with what `draguard snapshot` collects, --live or --context")
     report = Report()
     inventory = read_cluster(sources, report, (_CLASS, _SLICE), tell=tell)
-    for line in as_text(report.findings):
-        print(line, file=sys.stderr)
+    print_findings(report.findings)
     if report.findings:
         return code_of(report.findings)
     slices = inventory.all(_SLICE)
+    devices: dict[str, list[JSONObject]] = {}
+    for each in slices:
+        spec = each.get("spec") or {}
+        if isinstance(driver := spec.get("driver"), str):
+            devices.setdefault(driver, []).extend(spec.get("devices") or ())
     fleet = Fleet(Catalog(slices), DEFAULT, enabled(DEFAULT))
-    classes = {
-        name_of(each): [
-            (device.driver, {"attributes": device.attributes})
+    kinds = {  # of the devices that each class selects
+        name_of(each): {
+            (device.driver, _kind_of(device.driver, {"attributes": device.attributes}))
             for device in fleet.of_class(items(each, "spec", "selectors"))
-        ]
+        }
         for each in inventory.all(_CLASS)
     }
-    profiles: list[dict[str, Any]] = _published(slices, classes)
+    profiles = [_profile(driver, found, kinds) for driver, found in sorted(devices.items()) if found]
     if not profiles:
         raise UsageError("no ResourceSlices found; `draguard snapshot` prints what to collect")
     sys.stdout.write(dump(profiles))

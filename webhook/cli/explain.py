@@ -18,7 +18,9 @@ _MOST: Final = 1 << 16
 def run(arguments: Namespace) -> int:
     """Print the documentation; an unknown name is a usage error."""
     stated = kubernetes(arguments)
-    name = _piped() if arguments.name == STDIN else arguments.name
+    name = sys.stdin.read(_MOST).strip() if arguments.name == STDIN else arguments.name
+    if arguments.name == STDIN and not name:
+        raise UsageError("standard input is empty: if the API server refuses nothing, there is nothing to explain")
     try:
         if " " in name:
             text = explain_answer(name, kubernetes=stated)
@@ -35,14 +37,3 @@ def run(arguments: Namespace) -> int:
             raise UsageError(str(error)) from error
     print(text)
     return 0
-
-
-def _piped() -> str:
-    """Read a name or an answer of Kubernetes from standard input.
-
-    Raises:
-        UsageError: There is none.
-    """
-    if text := sys.stdin.read(_MOST).strip():
-        return text
-    raise UsageError("standard input is empty: if the API server refuses nothing, there is nothing to explain")

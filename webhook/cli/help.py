@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from webhook import __version__
-from webhook.cli.parser import Help, Parser, make_parser, meant
+from webhook.cli.parser import Help, Parser, make_parser
+from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 
@@ -21,9 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for name in arguments.names:
         if name not in parser.commands:
-            known = parser.commands
-            hint = meant(name, known) or (f"; commands are {', '.join(known)}" if known else "")
-            raise UsageError(f"unknown command {name!r} of {parser.prog}{hint}")
+            meant = did_you_mean(name, parser.commands)
+            there = f"; commands are {', '.join(parser.commands)}" if parser.commands else ""
+            raise UsageError(f"unknown command {name!r} of {parser.prog}{f': {meant}' if meant else there}")
         parser = parser.commands[name]
     parser.print_help()
     return 0
@@ -35,7 +36,8 @@ def manual_page(parser: Parser) -> Iterator[str]:
     yield ".nh"  # names are copied, so that none is broken between lines
     yield ".ad l"
     yield ".SH NAME"
-    yield _escaped(f"{parser.prog} - {_lowered(parser.description)}")
+    about = parser.description or ""
+    yield _escaped(f"{parser.prog} - {about[:1].lower()}{about[1:].rstrip('.')}")
     yield ".SH SYNOPSIS"
     yield f".B {_escaped(_usage(parser))}"
     yield ".SH OPTIONS"
@@ -65,32 +67,24 @@ def _command(parser: Parser) -> Iterator[str]:
 
 def _options(parser: Parser) -> Iterator[str]:
     for group in parser._action_groups:  # noqa: SLF001 - argparse has no other way to list them
-        shown = [each for each in group._group_actions if _is_shown(each)]  # noqa: SLF001 - argparse keeps this to itself
-        if (shown or group.description) and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - argparse keeps this to itself
+        shown = [
+            each
+            for each in group._group_actions  # noqa: SLF001 - argparse keeps this to itself
+            if each.help != argparse.SUPPRESS and not isinstance(each, argparse._SubParsersAction)  # noqa: SLF001 - as above
+        ]
+        if (shown or group.description) and group not in (parser._positionals, parser._optionals):  # noqa: SLF001 - as above
             yield f".SS {_escaped(group.title or '')}"
             if group.description:
                 yield _escaped(group.description)
+        formatter = Help(parser.prog)
         for action in shown:
-            yield from _option(parser, action)
-
-
-def _is_shown(action: argparse.Action) -> bool:
-    return action.help != argparse.SUPPRESS and not isinstance(action, argparse._SubParsersAction)  # noqa: SLF001 - argparse keeps this to itself
-
-
-def _option(parser: Parser, action: argparse.Action) -> Iterator[str]:
-    formatter = Help(parser.prog)
-    yield ".TP"
-    yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001 - argparse keeps this to itself
-    yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001 - argparse keeps this to itself
+            yield ".TP"
+            yield f".B {_escaped(formatter._format_action_invocation(action))}"  # noqa: SLF001 - as above
+            yield _escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001 - as above
 
 
 def _usage(parser: Parser) -> str:
     return parser.format_usage().removeprefix("usage: ").strip()
-
-
-def _lowered(text: str | None) -> str:
-    return text[:1].lower() + text[1:].rstrip(".") if text else ""
 
 
 def _raw(text: str) -> Iterator[str]:

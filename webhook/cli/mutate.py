@@ -12,14 +12,22 @@ from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.target import Namespaces, kubernetes
-from webhook.cli.console import code_of, print_error, read_sources, some_paths
-from webhook.documents import STDIN, Document, Unreadable
+from webhook.cli.console import (
+    check_changeable,
+    code_of,
+    print_error,
+    print_findings,
+    put_out,
+    read_sources,
+    some_paths,
+)
+from webhook.documents import Document, Unreadable
 from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
 from webhook.findings import Finding, found, guarded, identity, unread
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
-from webhook.report.diff import joined, outcome, unified
+from webhook.report.diff import outcome
 from webhook.report.text import as_json, as_text, counted
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.sources import is_rendered
@@ -35,14 +43,21 @@ def run(arguments: Namespace) -> int:
     _check_writable(arguments, paths)
     options = prescheduled.RewriteOptions(arguments.select_node_by, arguments.pods)
     stated = kubernetes(arguments)
-    sender = _sender(arguments, stated)
+    sender = None
+    if arguments.policies:
+        from webhook.check import policies  # few have policies
+
+        sender = policies.sender(policies.sound_policies(arguments, stated, print_error), arguments)
     read = read_sources(arguments, paths, stated, arguments.namespace)
     faults = [unread(each) for each in read if isinstance(each, Unreadable)]
     documents = [each for each in read if isinstance(each, Document)]
     if sender:
         for document in documents:
             sender.note(document.data)
-        sender.know(_namespaces(documents))
+        namespaces = Namespaces()
+        for document in documents:
+            namespaces.note(document.data)
+        sender.know(namespaces.found)
     changes: list[_Changed] = []
     for document in documents:
         change = _Changed(document.data)
@@ -52,8 +67,7 @@ def run(arguments: Namespace) -> int:
             )
         changes.append(change)
     faults += (fault for change in changes for fault in change.faults)
-    for line in as_text(faults):
-        print(line, file=sys.stderr)
+    print_findings(faults)
     pairs = [
         (document, _Changed(document.data) if change.faults else change)
         for document, change in zip(documents, changes, strict=True)
@@ -73,21 +87,17 @@ def _put_out(
         patched = ((document, change.patch) for document, change in pairs if change.patch)
         sys.stdout.writelines(_described(*each, judged_by) for each in patched)
         return
-    if not (arguments.diff or arguments.write):
-        sys.stdout.writelines(joined(after for _, after in _texts(pairs)))
-        return
-    files = [(first.source, first.file.text, after) for first, after in _texts(pairs)]
-    if arguments.diff:
-        sys.stdout.writelines(line for each in files for line in unified(*each))
-        return
-    from webhook.documents.writing import Rewritten, rewrite  # needed only to write
-
-    changed = [Rewritten(name, before, after) for name, before, after in files if before != after]
-    rewrite(changed)
-    objects = sum(bool(change.patch) for _, change in pairs)
-    what = f"{counted(objects, 'object')} in {counted(len(changed), 'file')} changed" if changed else ""
-    said = outcome(what, "nothing to change", [name for name, _, _ in files], faults)
-    print(f"{said} (Kubernetes {judged_by})", file=sys.stderr)
+    files = []
+    for _, group in groupby(pairs, key=lambda pair: id(pair[0].file)):
+        (first, *others), changes = zip(*group, strict=True)
+        after = with_objects([first, *others], [change.object for change in changes])
+        files.append((first.source, first.file.text, after))
+    put_out(files, arguments)
+    if arguments.write:
+        objects, changed = sum(bool(change.patch) for _, change in pairs), sum(each[1] != each[2] for each in files)
+        what = f"{counted(objects, 'object')} in {counted(changed, 'file')} changed" if changed else ""
+        said = outcome(what, "nothing to change", [name for name, _, _ in files], faults)
+        print(f"{said} (Kubernetes {judged_by})", file=sys.stderr)
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
@@ -101,15 +111,7 @@ def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
         raise UsageError(
             f"{option} is unsupported for charts and kustomizations, such as {rendered}: leave out {option}"
         )
-    if arguments.write and STDIN in paths:
-        raise UsageError("standard input (-) cannot be changed in place: leave out --write, or name files", "--write")
-
-
-def _texts(pairs: Iterable[tuple[Document, _Changed]]) -> Iterator[tuple[Document, str]]:
-    """Yield the first document of each file, and the file's text with its changes."""
-    for _, group in groupby(pairs, key=lambda pair: id(pair[0].file)):
-        documents, changes = zip(*group, strict=True)
-        yield documents[0], with_objects(documents, [change.object for change in changes])
+    check_changeable(arguments, paths)
 
 
 class _Changed(NamedTuple):
@@ -120,27 +122,6 @@ class _Changed(NamedTuple):
     faults: Sequence[Finding] = ()
     warnings: Sequence[Finding] = ()
     replaced: Sequence[str] = ()
-
-
-def _sender(arguments: Namespace, stated: str | None) -> Sender | None:
-    """Load the policies, if there are any.
-
-    Raises:
-        UsageError: A policy is invalid or cannot work.
-    """
-    if not arguments.policies:
-        return None
-    from webhook.check.policies import sender, sound_policies  # needed only with policies
-
-    return sender(sound_policies(arguments, stated, print_error), arguments)
-
-
-def _namespaces(documents: Iterable[Document]) -> list[dict[str, Any]]:
-    """Return the Namespaces among the manifests, in any order."""
-    namespaces = Namespaces()
-    for document in documents:
-        namespaces.note(document.data)
-    return namespaces.found
 
 
 def _undecodable(document: Document, stated: str | None, sender: Sender | None) -> _Changed | None:

@@ -214,7 +214,8 @@ class Parser(argparse.ArgumentParser):
             name = unknown[0].partition("=")[0]
             options = [each for each in self._option_string_actions if each.startswith("--")]
             hint = _HABITS.get(name.lstrip("-"), "") if "--output" in options else ""
-            hint = f": {hint}" if hint else meant(name, options)
+            hint = hint or did_you_mean(name, options)
+            hint = hint and f": {hint}"
             before = "--cluster " if "--cluster" in options and "paths" not in found else "./"
             hint = f": to name the file, write {before}{unknown[0]}" if os.path.lexists(unknown[0]) else hint
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
@@ -240,17 +241,11 @@ class Parser(argparse.ArgumentParser):
             return
         choices = [str(each) for each in action.choices]
         other = _SYNONYMS.get(str(value), "")
-        hint = f": did you mean {other}?" if other in choices else ""
-        hint = hint or meant(str(value), choices) or f" (choose from {', '.join(choices)})"
+        meant = f"did you mean {other}?" if other in choices else did_you_mean(str(value), choices)
+        hint = f": {meant}" if meant else f" (choose from {', '.join(choices)})"
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - argparse keeps this to itself
             raise argparse.ArgumentError(None, f"unknown command {value!r}{hint}")
         raise argparse.ArgumentError(action, f"invalid choice: {value!r}{hint}")
-
-
-def meant(name: str, known: Iterable[str]) -> str:
-    """Suggest a similar name; empty if none is similar."""
-    near = nearest(name, known)
-    return f": did you mean {near}?" if near else ""
 
 
 def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Parser:
@@ -300,18 +295,12 @@ def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Grou
         elif each.is_switch:
             parser.add_argument(*each.names, dest=each.dest, action="store_true", help=each.about)
         else:
-            _add_option(parser, each)
-
-
-def _add_option(parser: argparse._ActionsContainer, option: Option) -> None:
-    stated: dict[str, Any] = {"metavar": option.takes} if option.takes else {"choices": option.words}
-    if option.type:  # argparse reads defaults, too
-        stated["type"] = reader(option)
-    if option.number:
-        stated["nargs"] = option.number
-    if option.many or option.type == "output":
-        stated["action"] = "append" if option.many else _Outputs
-    parser.add_argument(*option.names, dest=option.dest, default=option.default, help=option.about, **stated)
+            stated: dict[str, Any] = {"metavar": each.takes} if each.takes else {"choices": each.words}
+            stated |= {"type": reader(each)} if each.type else {}  # argparse reads defaults, too
+            stated |= {"nargs": each.number} if each.number else {}
+            action = "append" if each.many else _Outputs if each.type == "output" else None
+            stated |= {"action": action} if action else {}
+            parser.add_argument(*each.names, dest=each.dest, default=each.default, help=each.about, **stated)
 
 
 def reader(option: Option) -> Callable[[str], Any]:
@@ -403,7 +392,10 @@ def settle(arguments: argparse.Namespace) -> None:
         from webhook.configuration.reading import configured  # most repositories have no such file
 
         arguments.settings = configured(arguments, file, sources)
-    _expect_policies(arguments, sources)
+    for name, option in _OF_POLICIES.items():  # a variable may be set for several runs
+        is_given = getattr(arguments, name, None) and sources.get(name, COMMAND_LINE) == COMMAND_LINE
+        if is_given and not arguments.policies:
+            raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
 
 
 def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str, str]:
@@ -430,21 +422,6 @@ def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str
         if both[1:]:
             raise UsageError(f"{' and '.join(both)} exclude each other: set one of them")
     return sources
-
-
-def _expect_policies(arguments: argparse.Namespace, sources: Mapping[str, str]) -> None:
-    """Refuse options that only policies read if there are none.
-
-    Args:
-        sources: The sources of its options; a variable may be set for several runs.
-
-    Raises:
-        UsageError: There is such an option on the command line.
-    """
-    for name, option in _OF_POLICIES.items():
-        is_given = getattr(arguments, name, None) and sources.get(name, COMMAND_LINE) == COMMAND_LINE
-        if is_given and not arguments.policies:
-            raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
 
 
 def setter(arguments: argparse.Namespace, option: str) -> str:

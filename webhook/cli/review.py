@@ -6,8 +6,9 @@ import sys
 from argparse import Namespace
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
+from typing import BinaryIO
 
 from webhook import admission
 from webhook.admission import MalformedReviewError, ReviewOptions
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
     for path in some_paths(arguments, "name files with AdmissionReviews, or pipe them in"):
         name = STDIN_NAME if path == STDIN else path
         number = 0
-        with _opened(path) as lines:
+        with nullcontext(sys.stdin.buffer) if path == STDIN else _opened(path) as lines:
             for number, text in split(lines):
                 code = max(code, _answer(f"{name}:{number}", text, arguments, answering))
         if not number and not arguments.allow_empty:
@@ -51,9 +52,7 @@ def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOpti
     return 1 if arguments.exit_code and not answer["response"]["allowed"] else 0
 
 
-def _opened(path: str) -> AbstractContextManager[Iterable[bytes]]:
-    if path == STDIN:
-        return nullcontext(sys.stdin.buffer)
+def _opened(path: str) -> BinaryIO:
     try:
         return Path(path).open("rb")
     except (OSError, ValueError) as error:

@@ -20,10 +20,9 @@ from webhook.cli.console import print_error
 from webhook.cli.console import tell as note
 from webhook.cli.manage_certificate import managing
 from webhook.documents import find
-from webhook.logs import configure
+from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
 from webhook.reloading import Reloaded, UnusableError
-from webhook.reviewlog import SHARE, DecisionLog
 from webhook.usage import UsageError
 
 _STANDARD_INPUT = "-"
@@ -62,12 +61,8 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
         except UsageError as error:
             raise UnusableError("\n".join([*lines, str(error)])) from error
 
-    what = " and ".join(
-        [
-            *(["policies and the cluster" if arguments.cluster else "policies"] if named or not version else []),
-            *(["release"] if version else []),
-        ]
-    )
+    policies = "policies and the cluster" if arguments.cluster else "policies"
+    what = " and ".join(filter(None, (policies if named or not version else "", "release" if version else "")))
     return Reloaded(what, files, anew, prepared)
 
 
@@ -106,8 +101,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def _serve(arguments: Namespace) -> int:
-    _check_numbers(arguments)
-    _check_together(arguments)
+    _check(arguments)
     delay = _delay(arguments)
     log = DecisionLog(_share(arguments))
     answering = reloaded_options(arguments)
@@ -175,19 +169,39 @@ def _serve(arguments: Namespace) -> int:
     return 0
 
 
-def _check_numbers(arguments: Namespace) -> None:
-    """Refuse limits with which nothing could be served.
+def _check(arguments: Namespace) -> None:
+    """Refuse limits with which nothing could be served, and options that would be silently ignored.
 
     Raises:
-        UsageError: A limit is too small.
+        UsageError: A limit is too small, two options exclude each other, or one needs another.
     """
-    message = ""
-    if arguments.body_limit is not None and arguments.body_limit <= 0:
-        message = f"--body-limit: {arguments.body_limit} bytes are too few for a review; give at least a few thousand"
-    elif arguments.connections_per_address < 1:
-        message = f"--connections-per-address: {arguments.connections_per_address} is too few; give at least 1"
-    if message:
-        raise UsageError(message)
+    has_files, is_managed = arguments.tls_cert or arguments.tls_key, arguments.manage_certificate
+    body, connections = arguments.body_limit, arguments.connections_per_address
+    complaints = {
+        f"--body-limit: {body} bytes are too few for a review; give at least a few thousand": (
+            body is not None and body <= 0
+        ),
+        f"--connections-per-address: {connections} is too few; give at least 1": connections < 1,
+        "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two": (
+            arguments.dev and is_managed
+        ),
+        "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and --tls-key": (
+            arguments.dev and has_files
+        ),
+        "--manage-certificate puts its certificate into --manage-directory: leave out --tls-cert and --tls-key": (
+            is_managed and has_files
+        ),
+        "--manage-webhooks, --manage-name: give --manage-certificate, too: without it nothing is managed": (
+            not is_managed and (arguments.manage_webhooks or arguments.manage_name)
+        ),
+        "--authorizer: give --policies, too: only policies ask what users may do": (
+            arguments.authorizer and not arguments.policies
+        ),
+        "--monitoring-host needs --monitoring-port": arguments.monitoring_host and arguments.monitoring_port is None,
+    }
+    for message, is_wrong in complaints.items():
+        if is_wrong:
+            raise UsageError(message)
 
 
 def _delay(arguments: Namespace) -> float:
@@ -202,31 +216,6 @@ def _delay(arguments: Namespace) -> float:
     if not 0 <= delay <= _LONGEST_DELAY:
         raise UsageError(f"{delay:g} is not between 0 and {_LONGEST_DELAY} seconds", "--shutdown-delay")
     return delay
-
-
-def _check_together(arguments: Namespace) -> None:
-    """Refuse options that would be silently ignored.
-
-    Raises:
-        UsageError: Two options exclude each other, or one needs another.
-    """
-    message = ""
-    if arguments.dev and arguments.manage_certificate:
-        message = "--dev makes a certificate on the fly, --manage-certificate one in the cluster: give one of the two"
-    elif arguments.dev and (arguments.tls_cert or arguments.tls_key):
-        message = "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and --tls-key"
-    elif arguments.manage_certificate and (arguments.tls_cert or arguments.tls_key):
-        message = (
-            "--manage-certificate puts its certificate into --manage-directory: leave out --tls-cert and --tls-key"
-        )
-    elif not arguments.manage_certificate and (arguments.manage_webhooks or arguments.manage_name):
-        message = "--manage-webhooks, --manage-name: give --manage-certificate, too: without it nothing is managed"
-    elif arguments.authorizer and not arguments.policies:
-        message = "--authorizer: give --policies, too: only policies ask what users may do"
-    elif arguments.monitoring_host and arguments.monitoring_port is None:
-        message = "--monitoring-host needs --monitoring-port"
-    if message:
-        raise UsageError(message)
 
 
 def _share(arguments: Namespace) -> float:
@@ -268,10 +257,7 @@ def _made_on_the_fly(host: str, clients: server.Clients | None) -> tuple[server.
     """Make a certificate, and a function that prints its authority once the server listens."""
     from webhook.certificates import certs  # cryptography is loaded only to make certificates
 
-    try:
-        pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])
-    except certs.CertificateError as error:
-        raise UsageError(str(error)) from error
+    pair = certs.ephemeral([*certs.DEFAULT_NAMES, host])
 
     def ready(_url: str) -> None:
         # Each line is written at once, as other threads write to the log.

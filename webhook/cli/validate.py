@@ -15,7 +15,7 @@ from webhook.cli.console import check_outputs, exit_code, paths_of, show, show_l
 from webhook.cli.parser import COMMAND_LINE
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
-from webhook.findings import TOO_MANY_FINDINGS, Finding
+from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
 from webhook.records import NamedTuple
 from webhook.report.model import Report
@@ -47,8 +47,10 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
     """
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
-    stdin = _stdin() if STDIN in manifests.paths else None
-    if stdin is not None:
+    stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else None
+    if stdin is not None:  # it is judged again after each round of fixes
+        if len(stdin) > MAX_BYTES:
+            raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
         manifests.stdin = BytesIO(stdin)
     report = judged(arguments, manifests)
     files = _Files(arguments.stdin_filename or STDIN_NAME, stdin)
@@ -74,23 +76,12 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
         code = show(report, arguments)
     else:
         sys.stdout.flush()
-        sys.stdout.buffer.write(files.piped(result.texts))
+        text = result.texts.get(arguments.stdin_filename or STDIN_NAME)
+        sys.stdout.buffer.write(stdin if text is None else encoded(text, stdin))
         sys.stdout.buffer.flush()
         with redirect_stdout(sys.stderr):
             code = show(report, arguments)
     return 2 if files.refused else code
-
-
-def _stdin() -> bytes:
-    """Return standard input, which is judged again after each round of fixes.
-
-    Raises:
-        UsageError: It is too large.
-    """
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
-    return data
 
 
 _BLOCKS: Final = "the blocks of Markdown files are not changed"
@@ -139,7 +130,12 @@ def _fixed(
     left = list(fixing.left(last))
     shown = left[:_SHOWN]
     if arguments.diff:
-        shown = [(_in_old_text(finding, texts, last.texts), why) for finding, why in shown]
+        from webhook.report.diff import line_before  # needed only for --diff
+
+        for at, (finding, why) in enumerate(shown):
+            before, after = texts.get(finding.file, ""), last.texts.get(finding.file, "")
+            if before != after:
+                shown[at] = finding._replace(line=line_before(before, after, finding.line)), why
     unapplied = [
         f"fix not applied: {place_of(finding)} {finding.problem.rule}: {cut(why, _LONGEST)}" for finding, why in shown
     ]
@@ -148,14 +144,6 @@ def _fixed(
     listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
     fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
     return _Fixed(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
-
-
-def _in_old_text(finding: Finding, texts: dict[str, str], fixed: dict[str, str]) -> Finding:
-    """Return a finding of the fixed files with the line of the file as it is."""
-    from webhook.report.diff import line_before  # needed only for --diff
-
-    before, after = texts.get(finding.file, ""), fixed.get(finding.file, "")
-    return finding if before == after else finding._replace(line=line_before(before, after, finding.line))
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:
@@ -222,8 +210,7 @@ class _Files:
         for name in dict.fromkeys(names):
             if name.endswith(MARKDOWN):
                 self.unwritable[name] = _BLOCKS
-                if name in wanted:
-                    self.kept.append(f"not fixed: {name}: {_BLOCKS}")
+                self.kept += [f"not fixed: {name}: {_BLOCKS}"] * (name in wanted)
                 continue
             try:
                 data = self._stdin if self._is_stdin(name) and self._stdin is not None else read_regular(name)
@@ -231,15 +218,11 @@ class _Files:
                 if not self._is_stdin(name):
                     check_replaceable(name)
             except (OSError, ValueError) as error:
-                self._refuse(name, str(getattr(error, "strerror", "") or error), wanted)
+                self.unwritable[name] = why = str(getattr(error, "strerror", "") or error)
+                self.refused += [f"not fixed: {name}: {why}"] * (name in wanted)
                 continue
             self.texts[name] = text
         return self.texts
-
-    def _refuse(self, name: str, why: str, wanted: Container[str]) -> None:
-        self.unwritable[name] = why
-        if name in wanted:
-            self.refused.append(f"not fixed: {name}: {why}")
 
     def write(self, texts: dict[str, str]) -> list[str]:
         """Write files, except standard input; return the reasons why some are not written."""
@@ -253,11 +236,6 @@ class _Files:
             except OSError as error:
                 self.refused.append(f"not fixed: {name}: {error.strerror or error}")
         return self.refused
-
-    def piped(self, texts: dict[str, str]) -> bytes:
-        """Return standard input with its fixes."""
-        data, text = self._stdin or b"", texts.get(self._stdin_name)
-        return data if text is None else encoded(text, data)
 
     def _is_stdin(self, name: str) -> bool:
         return self._stdin is not None and name == self._stdin_name

@@ -61,19 +61,14 @@ def run(arguments: Namespace) -> int:
     if asked is None:
         for path in arguments.paths:
             if os.path.isdir(path):
-                raise UsageError(
-                    f"{path}: a directory: give {_FORMS}, or a manifest; `draguard simulate` takes directories"
-                )
-            if (
-                path.partition("/")[0].lower() in ASKED
-                and "/" in path
-                and not os.path.lexists(path)
-                and arguments.paths[1:]
-            ):
+                hint = f"give {_FORMS}, or a manifest; `draguard simulate` takes directories"
+                raise UsageError(f"{path}: a directory: {hint}")
+            kind, slash, _ = path.partition("/")
+            if slash and kind.lower() in ASKED and not os.path.lexists(path) and arguments.paths[1:]:
                 raise UsageError(f"{path}: one of several: ask about one object at a time")
         return simulate.run(arguments)
     if not arguments.cluster:
-        raise UsageError(f"{asked.stated}: no such file; what is in a cluster is named together with it: --cluster")
+        raise UsageError(f"{asked.stated}: no such file; to ask about an object in a cluster, give --cluster or --live")
     try:
         with limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True)):
             return _why(asked, arguments)
@@ -86,15 +81,9 @@ def _asked(arguments: Namespace) -> Asked | None:
     """Return what the arguments name in the cluster; None if they are manifests, or ask what would be."""
     stated = "/".join(arguments.paths)  # also "pod NAME", as kubectl has it
     is_pair = len(arguments.paths[1:]) == 1 and arguments.paths[0].lower() in ASKED
-    if (
-        len(arguments.paths) != 1 + is_pair
-        or arguments.fit
-        or arguments.pending
-        or arguments.without
-        or arguments.release
-    ):
-        return None
-    if os.path.lexists(stated) or stated.endswith(SUFFIXES):
+    asks_what_if = arguments.fit or arguments.pending or arguments.without or arguments.release
+    is_file = os.path.lexists(stated) or stated.endswith(SUFFIXES)
+    if len(arguments.paths) != 1 + is_pair or asks_what_if or is_file:
         return None
     kind, (*namespace, name) = split_kind(stated)
     if len(namespace) > 1 or dns_subdomain(name, NEWEST):
@@ -119,7 +108,12 @@ def _why(asked: Asked, arguments: Namespace) -> int:
     answer = _explained(scene, asked)
     if arguments.output == "html":
         refs = [(each["kind"], each["namespace"] or "", each["name"]) for each in answer["objects"]]
-        show_escaped(_page(answer, Picture(rows, scene, stories=[_story(scene, asked, answer)], refs=refs)))
+        from webhook.report.html import pictured  # few answers are pages
+
+        picture = Picture(rows, scene, stories=[_story(scene, asked, answer)], refs=refs)
+        told, level = [f"explained as Kubernetes {answer['kubernetes']}"], "fine" if answer["isWell"] else "error"
+        evidence = {"Evidence": map(_evidence, answer["evidence"])}
+        show_escaped(pictured(picture, answer["asked"], level, told, evidence))
     elif arguments.output == "text":
         show_lines(_text(answer, color=wants_colors(arguments)))
     else:
@@ -165,10 +159,8 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
     missing = f"{'no such file, and ' if asked.kind == 'Pod' else ''}{where} has no {what} {asked.name}"
     kinds = ""
     if asked.kind == "Pod" and "/" in asked.stated and asked.namespace not in {DEFAULT_NAMESPACE, *dict(names)}:
-        missing = (
-            f"no such file. Kind {asked.namespace} is not one of a pod's owners, and the cluster has no pod in a "
-            f"namespace {asked.namespace}"
-        )
+        no_owner = f"Kind {asked.namespace} is not one of a pod's owners"
+        missing = f"no such file. {no_owner}, and the cluster has no pod in a namespace {asked.namespace}"
         known = ", ".join(dict.fromkeys(kind.lower().removeprefix("resource") for kind in ASKED.values()))
         kinds = f". The kinds that can be asked about are {known}"
     if alike:
@@ -182,15 +174,6 @@ def _unknown(asked: Asked, inventory: Inventory) -> str:
 def _shown(asked: Asked, namespace: str, name: str) -> str:
     word = "" if asked.kind == "Pod" else f"{asked.kind.lower().removeprefix('resource')}/"
     return word + (name if namespace == asked.place or not namespace else f"{namespace}/{name}")
-
-
-def _page(answer: JSONObject, picture: Picture) -> Iterator[str]:
-    """Write an answer as a page: the picture of the devices, then the evidence."""
-    from webhook.report.html import pictured  # few answers are pages
-
-    told = [f"explained as Kubernetes {answer['kubernetes']}"]
-    evidence = {"Evidence": map(_evidence, answer["evidence"])}
-    return pictured(picture, answer["asked"], "fine" if answer["isWell"] else "error", told, evidence)
 
 
 def _story(scene: Scene, asked: Asked, answer: JSONObject) -> Story:

@@ -13,7 +13,7 @@ import os
 import ssl
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -34,7 +34,6 @@ _LARGEST_RESPONSE = 8 << 20
 _LONGEST_MESSAGE = 300
 _VERBS = {"GET": "get", "PATCH": "patch", "DELETE": "delete"}
 _JSON = "application/json"
-_DONE = (http.client.OK, http.client.CREATED, http.client.ACCEPTED)
 _FAULTS: dict[int, type[ClusterError]] = {
     http.client.FORBIDDEN: Forbidden,
     http.client.NOT_FOUND: NotFound,
@@ -138,12 +137,10 @@ class Api:
     """
 
     def __init__(self, account: Path, server: str = "", seconds: float = 0) -> None:
-        self._account = account
-        self._server = server
-        self._seconds = seconds
+        self._account, self._server, self._seconds = account, server, seconds
         self.ended = Event()
         """Ends requests."""
-        self.now = _local_time()
+        self.now = datetime.now(UTC)
         """The API server's clock at its last response: it verifies the certificates, so its time counts."""
 
     def get(self, ref: Ref) -> JSONObject:
@@ -218,7 +215,7 @@ class Api:
     def _send(self, method: str, ref: Ref, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
         status, content = self._answer(method, ref, body, _LARGEST_RESPONSE, sent=sent)
         answer = _json(content)
-        if status in _DONE and answer:
+        if status in (http.client.OK, http.client.CREATED, http.client.ACCEPTED) and answer:
             return answer
         raise _fault(method, ref, status, answer)
 
@@ -226,8 +223,18 @@ class Api:
         self, method: str, ref: Ref, body: Any, most: int, *, sent: str = "", accept: str = _JSON
     ) -> tuple[int, bytes]:
         headers = {"Accept": accept, "User-Agent": "draguard"} | ({} if body is None else {"Content-Type": sent})
+        headers["Authorization"] = f"Bearer {self._token()}"
+        seconds = self._seconds or TIMEOUT
         try:
-            status, date, content = self._exchange(method, ref.path, body, most, headers)
+            connection = http.client.HTTPSConnection(*self._address(), timeout=seconds, context=self._trust())
+            with closing(connection):
+                until = time.monotonic() + seconds
+                connection.connect()
+                limited = cast("_Limited", connection.sock)
+                limited.until, limited.seconds, limited.ended = until, seconds, self.ended
+                connection.request(method, ref.path, None if body is None else json.dumps(body), headers)
+                response = connection.getresponse()
+                status, date, content = response.status, response.getheader("Date", ""), response.read(most)
         except (OSError, http.client.HTTPException) as error:
             reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
             raise ClusterError(
@@ -235,23 +242,6 @@ class Api:
             ) from error
         self.now = _time(date)
         return status, content
-
-    def _exchange(
-        self, method: str, path: str, body: Any, most: int, headers: dict[str, str]
-    ) -> tuple[int, str, bytes]:
-        headers["Authorization"] = f"Bearer {self._token()}"
-        seconds = self._seconds or TIMEOUT
-        connection = http.client.HTTPSConnection(*self._address(), timeout=seconds, context=self._trust())
-        until = time.monotonic() + seconds
-        try:
-            connection.connect()
-            limited = cast("_Limited", connection.sock)
-            limited.until, limited.seconds, limited.ended = until, seconds, self.ended
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            response = connection.getresponse()
-            return response.status, response.getheader("Date", ""), response.read(most)
-        finally:
-            connection.close()
 
     def _address(self) -> tuple[str, int]:
         host, _, port = self._server.rpartition(":")
@@ -309,8 +299,4 @@ def _time(date: str) -> datetime:
     try:
         return parsedate_to_datetime(date).astimezone(UTC)
     except ValueError:
-        return _local_time()
-
-
-def _local_time() -> datetime:
-    return datetime.now(UTC)
+        return datetime.now(UTC)

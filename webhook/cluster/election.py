@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.errors import ClusterError
@@ -37,13 +37,9 @@ class Election:
     """
 
     def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float]) -> None:
-        self._api = api
-        self._lease = lease
-        self._identity = identity
-        self._clock = clock
+        self._api, self._lease, self._identity, self._clock = api, lease, identity, clock
         self._seen: JSONObject | None = None
-        self._seen_at = clock()
-        self._until = self._seen_at
+        self._seen_at = self._until = clock()
 
     @property
     def leading(self) -> bool:
@@ -66,7 +62,8 @@ class Election:
             self._until = started
             if was_leading:
                 _log.warning("%s is leader in place of this one", holder)
-            if self._clock() < self._seen_at + _duration(spec):
+            seconds = spec.get("leaseDurationSeconds")
+            if self._clock() < self._seen_at + (seconds if isinstance(seconds, int) else LEASE_SECONDS):
                 return
         now = _micro_time()
         taken: JSONObject = {"holderIdentity": self._identity, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
@@ -95,11 +92,6 @@ class Election:
 
     def _write(self, lease: JSONObject, spec: JSONObject) -> None:
         self._api.patch(self._lease, lease, [{"op": "add", "path": "/spec", "value": spec}])
-
-
-def _duration(spec: JSONObject) -> int:
-    seconds: Any = spec.get("leaseDurationSeconds")
-    return seconds if isinstance(seconds, int) else LEASE_SECONDS
 
 
 def _micro_time() -> str:

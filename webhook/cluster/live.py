@@ -11,11 +11,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from shutil import which
 from threading import Event
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -50,8 +50,6 @@ MAX_ANNOTATION: Final = 1024
 """The characters of an annotation that is kept, beside those of DRA's own objects."""
 SECONDS: Final = 60.0
 """The timeout of a request; a login may wait for its user."""
-_SECONDS_IN_POD: Final = 20.0
-"""The timeout of a request in a pod, where no user has to log in."""
 _TELLING: Final = ",".join(
     f"reason!={each}"
     for each in ("Pulling", "Pulled", "Created", "Started", "ScalingReplicaSet", "SuccessfulCreate", "SuccessfulDelete")
@@ -66,15 +64,29 @@ _GATE: Final = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="\w
 _VERSION: Final = re.compile(r"v?(1\.[0-9]{1,3}(?:\.[0-9]{1,4})?)(?![0-9])")
 
 
-class Transport(Protocol):
-    """Sends requests to an API server."""
+class Kubectl:
+    """Sends requests to an API server by kubectl.
 
-    ended: Event
-    """Ends requests."""
+    Args:
+        program: The path of kubectl.
+        context: The context of its configuration; empty for the current one.
+        tell: Receives what it says while it runs, such as how to log in.
+    """
+
+    def __init__(self, program: str, context: str, tell: Callable[[str], None]) -> None:
+        self._command = [program, *([f"--context={context}"] if context else [])]
+        self._tell, self._heard = tell, set[str]()
+        self.ended = Event()
+        """Ends all that runs."""
 
     @property
     def namespace(self) -> str:
-        """The namespace that is meant where none is stated."""
+        """The namespace that is meant where none is stated: that of the context."""
+        try:
+            found = self._output(["config", "view", "--minify", "--output=jsonpath={..namespace}"], MAX_RESPONSE)
+        except ClusterError:  # it may have no configuration
+            found = b""
+        return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
 
     def get(self, path: str, most: int = 0) -> bytes:
         """Return what is at a path.
@@ -90,34 +102,6 @@ class Transport(Protocol):
             TooLong: It has more.
             ClusterError: It cannot be read.
         """
-
-
-class Kubectl:
-    """Runs kubectl.
-
-    Args:
-        program: Its path.
-        context: The context of its configuration; empty for the current one.
-        tell: Receives what it says while it runs, such as how to log in.
-    """
-
-    def __init__(self, program: str, context: str, tell: Callable[[str], None]) -> None:
-        self._command = [program, *([f"--context={context}"] if context else [])]
-        self._tell, self._heard = tell, set[str]()
-        self.ended = Event()
-        """Ends all that runs."""
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of the context."""
-        try:
-            found = self._output(["config", "view", "--minify", "--output=jsonpath={..namespace}"], MAX_RESPONSE)
-        except ClusterError:  # it may have no configuration
-            found = b""
-        return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
-
-    def get(self, path: str, most: int = 0) -> bytes:
-        """Return what is at a path."""
         return self._output(["get", "--raw", path], most or MAX_RESPONSE)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
@@ -148,7 +132,12 @@ class Kubectl:
                     raise ClusterError(f"kubectl {error}") from error
                 raise
         if process.returncode:
-            raise _fault(errors.decode(errors="replace"), process.returncode)
+            # Of the lines, the last one tells.
+            said = errors.decode(errors="replace").strip().splitlines()
+            last = said[-1] if said else f"kubectl ended with exit code {process.returncode}"
+            match = _FAULT.search(last)
+            message = (match[2] if match else last).removeprefix("error: ")[:_LONGEST_MESSAGE]
+            raise _FAULTS.get(match[1] if match else "", ClusterError)(message)
         return out
 
     def _tick(self, _: int) -> None:
@@ -163,15 +152,8 @@ class Kubectl:
                 self._tell(f"kubectl: {line}")
 
 
-def _fault(complaints: str, code: int) -> ClusterError:
-    said = complaints.strip().splitlines() or [f"kubectl ended with exit code {code}"]
-    match = _FAULT.search(said[-1])
-    message = (match[2] if match else said[-1]).removeprefix("error: ")[:_LONGEST_MESSAGE]
-    return _FAULTS.get(match[1] if match else "", ClusterError)(message)
-
-
 class InPod:
-    """Asks the API server with the token of a pod's service account."""
+    """Sends requests to the API server as :class:`Kubectl` does, with the token of a pod's service account."""
 
     namespace = DEFAULT_NAMESPACE
 
@@ -179,12 +161,12 @@ class InPod:
         from webhook.cluster.api import Api  # few commands run in pods
         from webhook.cluster.options import SERVICE_ACCOUNT
 
-        self._api = Api(SERVICE_ACCOUNT, seconds=_SECONDS_IN_POD)
+        self._api = Api(SERVICE_ACCOUNT, seconds=20.0)  # where no user has to log in
         self.ended = self._api.ended
         """Ends all requests."""
 
     def get(self, path: str, most: int = 0) -> bytes:
-        """Return what is at a path."""
+        """Return what is at a path, as :meth:`Kubectl.get` does."""
         return self._api.read(path, most or MAX_RESPONSE)
 
 
@@ -262,11 +244,10 @@ class Server:
         ClusterError: It does not answer.
     """
 
-    def __init__(self, name: str, transport: Transport, context: str = "") -> None:
+    def __init__(self, name: str, transport: Kubectl | InPod, context: str = "") -> None:
         self.name, self._transport, self.context = name, transport, context
         self._ended = transport.ended
-        found = decoded(transport.get("/version"), _Info).gitVersion
-        match = _VERSION.match(found)
+        match = _VERSION.match(decoded(transport.get("/version"), _Info).gitVersion)
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
         self._kept = 0
@@ -289,9 +270,8 @@ class Server:
     def gates(self) -> dict[str, bool]:
         """Its feature gates, by its metrics; empty if they may not be read."""
         try:
-            return {
-                name.decode(): on == b"1" for name, on in _GATE.findall(self._transport.get("/metrics", MAX_METRICS))
-            }
+            found = _GATE.findall(self._transport.get("/metrics", MAX_METRICS))
+            return {name.decode(): on == b"1" for name, on in found}
         except ClusterError:
             return {}
 
@@ -333,14 +313,18 @@ class Server:
         served = self.groups
         if "APIService" in kinds and served:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
-            services = (msgspec.json.encode(_api_service(each)) for each in names)
+            api = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}
+            services = (msgspec.json.encode(api | {"metadata": {"name": each}}) for each in names)
             yield Part("APIService", [reader.read(each, "APIService") if reader else each for each in services])
         pool = ThreadPoolExecutor(_WORKERS)
         try:
-            asked = [known for kind in kinds if kind != "APIService" and (known := _known(kind))]
+            groups = ((kind, Kinds().of_group(GROUPS[kind])) for kind in kinds if kind != "APIService")
+            asked = [known for kind, group in groups for known in [each for each in group if each.kind == kind][:1]]
             has_faults = False
             for found in [pool.submit(self._part, known, served, where) for known in asked]:
-                yield (part := _awaited(found, watch, self))
+                while watch and not wait([found], _EVERY).done:
+                    watch(self.count)
+                yield (part := found.result())
                 has_faults = has_faults or part.is_missing
             if has_faults and not self.count:
                 raise ClusterError(f"none of these objects can be read of {self.name}")
@@ -372,10 +356,9 @@ class Server:
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
         if known.kind == "Event" and self._reader:  # not for all to be kept
             return self._events(everywhere, within if where.namespace else "", typed, where)
-        if not (where.namespace and known.namespaced):
-            return Part(known.kind, self._objects(everywhere, typed))
-        if where.only:
-            return Part(known.kind, self._objects(within, typed))
+        is_whole = not (where.namespace and known.namespaced)
+        if is_whole or where.only:
+            return Part(known.kind, self._objects(everywhere if is_whole else within, typed))
         try:
             return Part(known.kind, self._objects(everywhere, typed))
         except Forbidden:
@@ -443,20 +426,6 @@ def chunks(get: Callable[[str], bytes], path: str, of: Any) -> Iterator[Any]:
             return
         if not chunk.items or more == before:
             raise ClusterError("the API server returned a list that does not go on")
-
-
-def _awaited(found: Future[Part], watch: Callable[[int], None] | None, server: Server) -> Part:
-    while watch and not wait([found], _EVERY).done:
-        watch(server.count)
-    return found.result()
-
-
-def _known(kind: str) -> Known | None:
-    return next((each for each in Kinds().of_group(GROUPS[kind]) if each.kind == kind), None)
-
-
-def _api_service(name: str) -> JSONObject:
-    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": name}}
 
 
 def decoded(content: bytes, of: Any = Any) -> Any:

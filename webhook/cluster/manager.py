@@ -30,12 +30,13 @@ from webhook.cluster import api
 from webhook.cluster.api import Ref
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
-from webhook.cluster.options import Lifetimes, ManagerOptions
-from webhook.cluster.secret import (
+from webhook.cluster.options import (
     BUNDLE,
     CLUSTER_VERSION,
     SERVING,
     SERVING_KEY,
+    Lifetimes,
+    ManagerOptions,
     Step,
     decode,
     decode_all,
@@ -111,11 +112,8 @@ class Manager:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rotations: Counter[str] = Counter()
-        self.refusals = 0
-        self.errors = 0
-        self._options = options
-        self._decide = decide
-        self._clock = clock
+        self.refusals = self.errors = 0
+        self._options, self._decide, self._clock = options, decide, clock
         self._api = api.Api(options.account, options.server)
         self._secret = api.secret(options)
         self._configurations = api.configurations(options)
@@ -127,11 +125,8 @@ class Manager:
         self._missing: list[str] = []
         self._judged: tuple[object, datetime] | None = None
         self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
-        self._looking = Task(self._look, LOOK_SECONDS)
-        tasks = [self._campaigning, self._looking]
-        if options.tells_version:
-            tasks.insert(1, Task(self._ask_version, VERSION_SECONDS))
-        self._tasks = tuple(tasks)
+        version = [Task(self._ask_version, VERSION_SECONDS)] if options.tells_version else []
+        self._tasks = (self._campaigning, *version, Task(self._look, LOOK_SECONDS))
         self._ended = threading.Event()
         self._obtaining = False
         self._thread: threading.Thread | None = None
@@ -164,28 +159,24 @@ class Manager:
             ClusterError: There was none in time, or :meth:`stop` was called.
         """
         self._obtaining = True
+        deadline, logged = self._clock() + seconds, ""
         try:
-            self._obtain(seconds)
+            while not self._ended.is_set():
+                pause = self.tick()
+                reasons = "; ".join(self.unready())
+                if not reasons:
+                    return
+                if reasons != logged:
+                    _log.warning("%s", reasons)
+                    logged = reasons
+                if self._clock() >= deadline:
+                    raise ClusterError(f"{reasons} (given up after {seconds:g} s)")
+                self._ended.wait(pause)
+            raise ClusterError("stopped before there was a serving certificate")
         finally:
             self._obtaining = False
             if self._ended.is_set():
                 self._election.release()
-
-    def _obtain(self, seconds: float) -> None:
-        deadline = self._clock() + seconds
-        logged = ""
-        while not self._ended.is_set():
-            pause = self.tick()
-            reasons = "; ".join(self.unready())
-            if not reasons:
-                return
-            if reasons != logged:
-                _log.warning("%s", reasons)
-                logged = reasons
-            if self._clock() >= deadline:
-                raise ClusterError(f"{reasons} (given up after {seconds:g} s)")
-            self._ended.wait(pause)
-        raise ClusterError("stopped before there was a serving certificate")
 
     def follow(self) -> None:
         """Start a thread that keeps the certificates current."""
@@ -361,34 +352,24 @@ class Pair:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = Path(tempfile.mkdtemp(prefix="..", dir=self.directory))
             try:
-                _write(new / SERVING, certificate)
-                _write(new / SERVING_KEY, key)
+                for name, content in ((SERVING, certificate), (SERVING_KEY, key)):
+                    with os.fdopen(os.open(new / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                        file.write(content)
                 if fault := _fault(new):
                     raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
-                self._turn_to(new)
+                for name in (SERVING, SERVING_KEY):
+                    _link(self.directory / name, f"{_DATA}/{name}")
+                _link(self.directory / _DATA, new.name)
             finally:
-                self._remove_unused()
+                # Unused files are those of the previous pair, or the remains of a crash.
+                current = os.path.realpath(self.directory / _DATA)
+                for path in self.directory.glob("..?*"):
+                    if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
+                        shutil.rmtree(path)
         except OSError as error:
             raise ClusterError(
                 f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
             ) from error
-
-    def _turn_to(self, new: Path) -> None:
-        for name in (SERVING, SERVING_KEY):
-            _link(self.directory / name, f"{_DATA}/{name}")
-        _link(self.directory / _DATA, new.name)
-
-    def _remove_unused(self) -> None:
-        """Remove unused files: the previous pair or the remains of a crash."""
-        current = os.path.realpath(self.directory / _DATA)
-        for path in self.directory.glob("..?*"):
-            if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
-                shutil.rmtree(path)
-
-
-def _write(path: Path, content: bytes) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
 
 
 def _link(path: Path, target: str) -> None:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Final
 
 from webhook.explain.components import components
-from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text
+from webhook.objects import LAST_APPLIED, JSONObject, items, mapping, name_of, text, texts
 from webhook.spelling import nearest
 
 _DROPPED: Final = frozenset(
@@ -22,16 +22,8 @@ _DROPPED: Final = frozenset(
         *("livenessProbe", "readinessProbe", "startupProbe", "addresses", "daemonEndpoints", "machineID", "systemUUID"),
         *("bootID", "containerID", "imageID", "podIP", "podIPs", "hostIP", "hostIPs", "providerID", "podCIDR"),
         *("podCIDRs", "volumesAttached", "volumesInUse", "networkData", "images", "manager", "workingDir", "projected"),
-        *(
-            "subPath",
-            "subPathExpr",
-            "terminationMessagePath",
-            "securityContext",
-            "reportingInstance",
-            "osImage",
-            "kernelVersion",
-        ),
-        *("resourceNames", "caBundle"),
+        *("subPath", "subPathExpr", "terminationMessagePath", "securityContext", "reportingInstance", "osImage"),
+        *("kernelVersion", "resourceNames", "caBundle"),
     )
 )
 """Fields on which no answer about devices depends."""
@@ -58,8 +50,6 @@ _OWNED: Final = _KEYS | {"extendedResourceName", "finalizers"}
 """Fields whose values begin with a domain, which may tell the owner."""
 _RESOURCES: Final = frozenset({"requests", "limits", "allocatable", "capacity", "hard", "used", "allocated"})
 """Fields whose keys are resources; those of quotas have a prefix."""
-_COMPONENTS: Final = frozenset({"component", "reportingComponent"})
-"""Fields with what a component calls itself: a scheduler by its name in pods."""
 _EXPRESSION: Final = re.compile(r"xpression\Z")
 _POLICY: Final = "AdmissionPolicy"
 _APPLIED_AS: Final = re.compile(r'\{"apiVersion":"[a-z0-9./]+"')
@@ -80,8 +70,6 @@ _PLAIN: Final = re.compile(r"true|false|\d+|linux|windows|amd64|arm64|[0-9a-f]{8
 _PLUGINS: Final = "/var/lib/kubelet/plugins"
 _OF_CLASS: Final = re.compile(r"(deviceclass\.resource\.kubernetes\.io/)?(.*?)(\.deviceclass\.resource\.k8s\.io/.*)?")
 """Resources of device classes, in requests and in quotas."""
-_FREELY: Final = frozenset({"exitCode", "phase"})
-"""The fields beside messages of containers, and of what ends pods."""
 _TOKEN: Final = re.compile(r"[^\s:;,.()]+(?:[:.]+[^\s:;,.()]+)*")
 _PARTS: Final = re.compile(r"([^A-Za-z0-9]+)")
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9._:/@]*[A-Za-z0-9])?")
@@ -115,21 +103,15 @@ class Redaction:
     """Learns the words of all objects, and then replaces them."""
 
     def __init__(self) -> None:
-        self._words: set[str] = set()
-        self._existing: set[str] = set()
-        """Words that objects have for names."""
-        self._classes: set[str] = set()
-        self._identities: set[str] = set()
-        self._public: set[str] = set()
-        """Words that tell no more than which drivers a cluster has."""
-        self._drivers: set[str] = set()
-        self._domains: set[str] = set()
+        self._words, self._existing, self._classes = set[str](), set[str](), set[str]()
+        """Words, those that objects have for names, and those that classes have."""
+        self._identities, self._numbers = set[str](), set[int]()
+        """What identifies devices."""
+        self._public, self._drivers = set[str](), set[str]()
+        """Words that tell no more than which drivers a cluster has, and these."""
+        self._domains, self._schedulers = set[str](), set[str]()
         """Domains of labels, resources and finalizers."""
-        self._numbers: set[int] = set()
-        """Those that identify devices."""
-        self._schedulers: set[str] = set()
-        self._codes: dict[str, str] = {}
-        self._replaced: dict[str, str] = {}
+        self._codes, self._replaced = dict[str, str](), dict[str, str]()
         self._ordered: list[int] = []
         self._events = count(1)
         texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in components() for each in one.sayings)
@@ -150,10 +132,8 @@ class Redaction:
         for device in items(obj, "spec", "devices"):
             for name, value in {**mapping(device, "attributes"), **mapping(device, "basic", "attributes")}.items():
                 if _IDENTITY.search(name.rpartition("/")[2]) and isinstance(value, dict):
-                    self._numbers.update(
-                        each for each in [value.get("int")] if isinstance(each, int) and each >= _SHORT
-                    )
-                    found = [value.get("string"), *(value["strings"] if isinstance(value.get("strings"), list) else ())]
+                    numbers, found = [value.get("int")], [value.get("string"), *texts(value, "strings")]
+                    self._numbers.update(each for each in numbers if isinstance(each, int) and each >= _SHORT)
                     self._identities.update(each for each in found if isinstance(each, str) and each)
         self._learn(obj, "")
 
@@ -254,7 +234,11 @@ class Redaction:
                 for inner, each in value.items()
                 if inner not in _DROPPED
             }
-        if not isinstance(value, str) or key in _KEPT or (key in _COMPONENTS and value not in self._schedulers):
+        if (
+            not isinstance(value, str)
+            or key in _KEPT
+            or (key in {"component", "reportingComponent"} and value not in self._schedulers)
+        ):
             return self._number(value) if key == "int" else value
         if key in _OWNED:
             return self._key(value, "labels")
@@ -266,9 +250,8 @@ class Redaction:
 
     def _inner(self, name: str, value: Any, around: JSONObject, *, is_policy: bool) -> Any:
         if name == "parameters" and "driver" in around:
-            return (
-                {key: value[key] for key in ("apiVersion", "kind") if key in value} if isinstance(value, dict) else {}
-            )
+            stated = value if isinstance(value, dict) else {}
+            return {key: stated[key] for key in ("apiVersion", "kind") if key in stated}
         if name == "annotations" and isinstance(value, dict):
             kept = {key: each for key, each in value.items() if key.startswith("resource.kubernetes.io/")}
             hidden = self._walk(kept, name, is_policy=False)
@@ -280,7 +263,7 @@ class Redaction:
             return {"driver": value["driver"]} if "driver" in value else {}
         if name == "data" and "device" in around:
             return {}
-        if name == "message" and isinstance(value, str) and _FREELY.intersection(around):
+        if name == "message" and isinstance(value, str) and {"exitCode", "phase"}.intersection(around):
             value = self._known(value)
         return self._walk(value, name, is_policy=is_policy and name != "metadata")
 
@@ -344,11 +327,11 @@ def _is_plugin(obj: JSONObject) -> bool:
 def _strings_of_plugin(obj: JSONObject) -> set[str]:
     """Return what tells whose plugin this is."""
     found = {name_of(obj), text(obj, "metadata", "namespace"), text(obj, "metadata", "generateName")}
-    found.update(text(each, "name") for each in items(obj, "metadata", "ownerReferences"))
     for labels in (mapping(obj, "metadata", "labels"), mapping(obj, "spec", "template", "metadata", "labels")):
         found.update(each for each in labels.values() if isinstance(each, str))
+    named = items(obj, "metadata", "ownerReferences")
     for spec in (obj.get("spec"), mapping(obj, "spec", "template", "spec")):
-        for each in (*items(spec, "containers"), *items(spec, "initContainers")):
-            found |= {text(each, "name"), text(each, "image")}
-        found.update(text(each, "name") for each in items(spec, "volumes"))
-    return found
+        containers = [*items(spec, "containers"), *items(spec, "initContainers")]
+        named += [*containers, *items(spec, "volumes")]
+        found.update(text(each, "image") for each in containers)
+    return found.union(text(each, "name") for each in named)

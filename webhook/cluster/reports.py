@@ -124,15 +124,12 @@ class Writer:
         read = partial(self._api.read, most=MAX_RESPONSE, accept=_METADATA)
         for chunk in chunks(read, f"{_ROOT}/{resource}?labelSelector={_OWN}&", _List):
             for each in chunk.items:
-                if _is_own(each.metadata):
-                    yield _path_of(resource, each.metadata.namespace, each.metadata.name), each.metadata.version
+                own = each.metadata
+                if any(manager.manager == _MANAGER for manager in own.managers):
+                    yield _path_of(resource, own.namespace, own.name), own.version
             count += len(chunk.items)
             if count > MAX_OBJECTS:
                 raise ClusterError(f"more than {MAX_OBJECTS:,} {resource}")
-
-
-def _is_own(stored: _Metadata) -> bool:
-    return any(each.manager == _MANAGER for each in stored.managers)
 
 
 def _path(report: JSONObject) -> str:

@@ -34,17 +34,8 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from webhook.certificates.issuing import (
-    CertificateError,
-    Certified,
-    alternative_names,
-    key_pem,
-    new_authority,
-    pem,
-    sign,
-)
-from webhook.cluster.options import Lifetimes
-from webhook.cluster.secret import (
+from webhook.certificates.certs import CertificateError, Certified, alternative_names, key_pem, new_authority, pem, sign
+from webhook.cluster.options import (
     BUNDLE,
     KEPT_SINCE,
     KEY,
@@ -54,6 +45,7 @@ from webhook.cluster.secret import (
     REVOKE,
     SERVING,
     SERVING_KEY,
+    Lifetimes,
     Step,
 )
 
@@ -116,11 +108,7 @@ class _State:
 
     @classmethod
     def read(
-        cls,
-        data: Mapping[str, bytes],
-        now: datetime,
-        names: list[x509.DNSName | x509.IPAddress],
-        lifetimes: Lifetimes,
+        cls, data: Mapping[str, bytes], now: datetime, names: list[x509.DNSName | x509.IPAddress], lifetimes: Lifetimes
     ) -> _State:
         """Read the usable parts of the Secret, and ignore the rest."""
         bundle = tuple(
@@ -284,11 +272,7 @@ class _State:
         return self._step(kind, why, dict.fromkeys([*self.bundle, authority.certificate]), changes)
 
     def _step(
-        self,
-        kind: str,
-        why: str,
-        bundle: Iterable[x509.Certificate],
-        changes: Mapping[str, bytes | None],
+        self, kind: str, why: str, bundle: Iterable[x509.Certificate], changes: Mapping[str, bytes | None]
     ) -> Step:
         data = {**self.data, BUNDLE: _bundled(bundle), **changes}
         return Step(kind, why, {name: content for name, content in data.items() if content is not None})

@@ -23,10 +23,8 @@ class Task:
     """
 
     def __init__(self, act: Callable[[], None], seconds: float, retry: float = 0, most: float = 30) -> None:
-        self.due = 0.0
-        self.error = ""
-        self._act = act
-        self._seconds = seconds
+        self.due, self.error = 0.0, ""
+        self._act, self._seconds = act, seconds
         self._retry, self._most = retry or 2 * seconds, most
         self._failures = 0
 

@@ -23,7 +23,7 @@ class Shape(Protocol):
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
 """The most items of a list, and keys of a map."""
-_NOUNS: Final = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list", dict: "a map"}
+_NOUNS: Final = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "a map"}
 
 
 class ShapeFault(NamedTuple):
@@ -61,11 +61,11 @@ class Text(NamedTuple):
         if isinstance(value, (int, float, bool)):
             quoted = f', such as "{self.example}"' if self.example else ""
             hint = f"YAML takes it for {_NOUNS[type(value)]}: write it in quotes{quoted}"
-            yield _other(path, value, "a text", hint)
+            yield _other(path, value, "a string", hint)
         elif not isinstance(value, str):
-            yield _other(path, value, f"a text{example}")
+            yield _other(path, value, f"a string{example}")
         elif not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
-            yield ShapeFault(path, f"{value!r} is not allowed here{example and f': give a text{example}'}")
+            yield ShapeFault(path, f"{value!r} is not allowed here{example and f': give a string{example}'}")
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""
@@ -103,7 +103,7 @@ class Label(NamedTuple):
         if value:
             yield from Text().check(value, path)
         elif not isinstance(value, str):
-            yield _other(path, value, "a text", 'quote it, or give "" for the empty one')
+            yield _other(path, value, "a string", 'quote it, or give "" for the empty one')
 
     def schema(self) -> dict[str, Any]:
         """Return it as JSON schema."""

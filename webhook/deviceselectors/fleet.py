@@ -1,31 +1,155 @@
 """The devices of a cluster, and those that classes and selectors select.
 
 Equal devices count as one content (:mod:`webhook.allocation.devices`); selectors are evaluated once for those contents
-that look alike to them (:mod:`webhook.deviceselectors.groups`).
+that look alike to them (:mod:`webhook.deviceselectors.fleet`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
 from webhook.allocation.devices import Catalog, Content, Slice
 from webhook.allocation.features import implementation
-from webhook.allocation.selecting import Chooser, SelectorFault, Selectors
+from webhook.allocation.selecting import Reads, SelectorFault, Selectors, named
+from webhook.api import gates
+from webhook.api.judgement import judge
+from webhook.api.versions import DEFAULT, release_of
 from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.cel.syntax.ast import Expression
-from webhook.deviceselectors.groups import Group, Groups
-from webhook.deviceselectors.parts import Blame, Read, parts_of
+from webhook.deviceselectors.parts import Blame, Parts, Read, parts_of
 from webhook.deviceselectors.witnesses import Path, limits
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
+from webhook.problem import ERROR as REFUSED
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+Named = tuple[str, str, str]
+
+
+class Group(NamedTuple):
+    """Contents for which selectors give the same result.
+
+    Args:
+        devices: The number of devices that have them.
+    """
+
+    content: Content
+    contents: Sequence[Content]
+    devices: int
+
+
+class Groups:
+    """Groups of contents, by the parts that selectors read.
+
+    Args:
+        contents: The contents, and the number of devices that have each.
+    """
+
+    def __init__(self, contents: Mapping[Content, int]) -> None:
+        self._contents = contents
+        self._columns: dict[tuple[str, Named], list[int]] = {}
+        self._values: dict[tuple[int, Named], dict[Hashable, list[Group]]] = {}
+        self._known: dict[frozenset[tuple[str, Named]], list[Group]] = {}
+
+    def by(self, read: Iterable[Reads | None]) -> list[Group]:
+        """Return the groups, the largest first.
+
+        Args:
+            read: The reads of selectors; None for a selector that may read anything.
+        """
+        wanted: set[tuple[str, Named]] = set()
+        for each in read:
+            if each is None:
+                return self._alone
+            wanted |= {("attributes", name) for name in each.attributes}
+            wanted |= {("capacity", name) for name in each.capacity}
+        key = frozenset(wanted)
+        if key not in self._known:
+            self._known[key] = self._grouped(key)
+        return self._known[key]
+
+    def having(self, groups: list[Group], limit: tuple[Sequence[str], Sequence[Any]] | None) -> Sequence[Group]:
+        """Return the groups for which a condition may be true: ``x == "a"`` is false where x is another text.
+
+        Args:
+            groups: The groups, as returned by :meth:`by`.
+            limit: The steps to an attribute, and its only values; None for no condition.
+        """
+        if limit is None or any(type(each) not in _KINDS for each in limit[1]):
+            return groups
+        (_, domain, name), values = limit
+        key = id(groups), (f"{domain}/{name}", domain, name)
+        if key not in self._values:
+            self._values[key] = _by_value(groups, key[1])
+        by_value = self._values[key]
+        wanted = dict.fromkeys((_KINDS[type(each)], each) for each in values)
+        return [*by_value.get(None, ()), *(group for each in wanted for group in by_value.get(each, ()))]
+
+    @property
+    def _alone(self) -> list[Group]:
+        everything: frozenset[tuple[str, Named]] = frozenset({("", ("", "", ""))})
+        if everything not in self._known:
+            groups = [Group(each, (each,), devices) for each, devices in self._contents.items()]
+            self._known[everything] = _largest_first(groups)
+        return self._known[everything]
+
+    def _grouped(self, names: frozenset[tuple[str, Named]]) -> list[Group]:
+        columns = [self._column("", ("", "", "")), *(self._column(*name) for name in names)]
+        found: dict[tuple[int, ...], list[Content]] = {}
+        for content, *key in zip(self._contents, *columns, strict=True):
+            found.setdefault(tuple(key), []).append(content)
+        devices = self._contents.__getitem__
+        return _largest_first([Group(each[0], each, sum(map(devices, each))) for each in found.values()])
+
+    def _column(self, holder: str, name: Named) -> list[int]:
+        """Return a number for each content that stands for a value; without a holder, for the rest of the content.
+
+        Attributes that are not plain may be errors, whatever the selector reads: such contents stay alone.
+        """
+        column = self._columns.get((holder, name))
+        if column is None:
+            numbers: dict[Hashable, int] = {}
+            column = self._columns[holder, name] = []
+            for content in self._contents:
+                if holder == "attributes":
+                    value: Hashable = _attribute(content, name)
+                elif holder:
+                    capacity = named(content.capacity, content.driver, name)
+                    value = None if capacity is None else str(capacity.get("value"))
+                else:
+                    value = (content.driver, content.is_shared, content.is_plain or content.index)
+                column.append(numbers.setdefault(value, len(numbers)))
+        return column
+
+
+_KINDS: Final = {str: "string", int: "int", bool: "bool"}
+
+
+def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group]]:
+    """Return groups by the value of an attribute; under None those without a comparable value."""
+    found: dict[Hashable, list[Group]] = {}
+    for group in groups:
+        content = group.content
+        value = _attribute(content, name) if content.is_plain else ()
+        found.setdefault(value[0] if value and value[0][0] in _KINDS.values() else None, []).append(group)
+    return found
+
+
+def _attribute(content: Content, name: Named) -> tuple[tuple[str, Any], ...]:
+    value = named(content.attributes, content.driver, name) or {}
+    return tuple((kind, tuple(each) if isinstance(each, list) else each) for kind, each in value.items())
+
+
+def _largest_first(groups: list[Group]) -> list[Group]:
+    return sorted(groups, key=lambda each: -each.devices)
+
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
 """Attributes that drivers use for a device's model, the best first."""
@@ -148,33 +272,25 @@ class Fleet:
         if id(chooser) not in self._sorted:
             if len(self._sorted) >= _SORTED_MAX:
                 del self._sorted[next(iter(self._sorted))]
-            self._sorted[id(chooser)] = self._sort_out(chooser, own)
+            groups = self._groups.by(chooser.reads)
+            found, spend = Sorted(groups, [], []), current().spend
+            for group in self._groups.having(groups, self._limits(own)):
+                spend(_EVALUATION)
+                choice = chooser.choose(group.content)
+                if choice is True:
+                    found.taken.append(group)
+                elif choice is not False:
+                    found.failing.append((group, choice))
+            self._sorted[id(chooser)] = found
         return self._sorted[id(chooser)]
 
-    def _sort_out(self, chooser: Chooser, own: Sequence[JSONObject]) -> Sorted:
-        groups = self._groups.by(chooser.reads)
-        found, spend = Sorted(groups, [], []), current().spend
-        for group in self._groups.having(groups, self._limits(own)):
-            spend(_EVALUATION)
-            choice = chooser.choose(group.content)
-            if choice is True:
-                found.taken.append(group)
-            elif choice is not False:
-                found.failing.append((group, choice))
-        return found
+    def _parts(self, selector: JSONObject) -> Parts | None:
+        return parts_of(text(selector, "cel", "expression"), self.release, self.gates)
 
     def _limits(self, own: Sequence[JSONObject]) -> tuple[Path, Sequence[Any]] | None:
         """Return an attribute and the only values of it for which selectors can be true; None without such a limit."""
-        for each in own:
-            parts = parts_of(text(each, "cel", "expression"), self.release, self.gates)
-            if parts is None:
-                continue
-            if "limits" not in parts.memo:
-                parts.memo["limits"] = limits(parts)
-            if parts.memo["limits"]:
-                found: tuple[Path, Sequence[Any]] = parts.memo["limits"]
-                return found
-        return None
+        known = (parts.once("limits", limits) for parts in map(self._parts, own) if parts)
+        return next(filter(None, known), None)
 
     def of_class(self, selectors: Sequence[JSONObject]) -> list[Content]:
         """Return the contents that a class selects."""
@@ -198,8 +314,7 @@ class Fleet:
             for index, selector in enumerate(selectors):
                 if self._selectors.chooser((selector,), ()).choose(content) is False:
                     current().spend(_BLAME)
-                    parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-                    bindings = self.bindings(content)
+                    parts, bindings = self._parts(selector), self.bindings(content)
                     blame = parts.blame(bindings) if parts and bindings else Blame("")
                     return Choice(FALSE, is_class, index, blame)
         return Choice(FALSE)
@@ -229,15 +344,19 @@ class Fleet:
 
     def first_false_part(self, selector: JSONObject, content: Content) -> Expression | None:
         """Return the part of a selector that is false or fails for a device; None if it is unknown."""
-        parts = parts_of(text(selector, "cel", "expression"), self.release, self.gates)
-        bindings = self.bindings(content)
+        parts, bindings = self._parts(selector), self.bindings(content)
         return parts.first_false_part(bindings)[0] if parts and bindings else None
+
+    def by_node(self, groups: Sequence[Group]) -> Counter[str]:
+        """Count the devices of some groups on each node, and those that several nodes can use."""
+        found: Counter[str] = Counter()
+        for each in self.places(groups):
+            found[each.node] += each.devices
+        return found
 
     def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
         """Return the largest number of devices of some groups on a node, and the node."""
-        by_node: Counter[str] = Counter()
-        for each in self.places(groups):
-            by_node[each.node] += each.devices
+        by_node = self.by_node(groups)
         shared = by_node.pop(EVERYWHERE, 0)
         node, count = max(by_node.items(), key=lambda pair: pair[1], default=("", 0))
         return count + shared, node
@@ -315,7 +434,7 @@ def shortened(names: Sequence[str], count: int = 0) -> str:
     """
     ordered = sorted(names, key=padded)
     if len(ordered) <= _SHOWN:
-        return ", ".join(_SEVERAL if each == EVERYWHERE else each for each in ordered)
+        return ", ".join("several nodes" if each == EVERYWHERE else each for each in ordered)
     return f"{ordered[0]} … {ordered[-1]} ({count or len(ordered)} nodes)"
 
 
@@ -328,7 +447,6 @@ _NUMBER: Final = re.compile("[0-9]+")
 _DIGITS: Final = 20
 """Longer numbers are compared as text."""
 _SHOWN: Final = 3
-_SEVERAL: Final = "several nodes"
 
 
 def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str, str, str]]:
@@ -339,3 +457,81 @@ def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str
         if not read.is_guarded
         and any((read.domain, read.name) not in published([each], read.holder) for each in contents)
     }
+
+
+_DEVICE: Final = ("spec", "devices", 0)
+_POOL: Final = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+
+
+class Match(NamedTuple):
+    """The result of matching selectors against a device; true if they match.
+
+    Args:
+        reason: The reason why they do not, such as ``memory is 40Gi, wanted >= 80Gi``; empty if it is unknown.
+    """
+
+    matched: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        """Tell whether the device matches."""
+        return self.matched
+
+
+def match(
+    selectors: Sequence[str | JSONObject],
+    device: JSONObject,
+    driver: str = "",
+    kubernetes: str | None = None,
+    feature_gates: Mapping[str, bool] | None = None,
+) -> Match:
+    """Match selectors against a device, as the scheduler does.
+
+    Args:
+        selectors: Expressions, or selectors as in a request.
+        device: The device, as in a ResourceSlice of v1, or of v1beta1 with its ``basic``.
+        driver: Its driver; empty if the device names it as ``driver``.
+        kubernetes: The Kubernetes release; None for the newest.
+        feature_gates: Gates that differ from the release's defaults.
+
+    Raises:
+        ValueError: A selector cannot be compiled, or cannot be evaluated for this device; the device is malformed; the
+            release or a gate is unknown.
+    """
+    release = release_of(kubernetes) if kubernetes else DEFAULT
+    on = gates.enabled(release, feature_gates)
+    if not (driver := driver or str(device.get("driver") or "")):
+        raise ValueError(
+            "the device's driver is not known, and names without a domain are in the driver's: give driver"
+        )
+    # It is published as its driver would.
+    content = {name: value for name, value in device.items() if name not in {"driver", "basic"}}
+    basic = device.get("basic")
+    content = {"name": "device", **content, **(basic if isinstance(basic, dict) else {})}
+    spec = {"driver": driver, "nodeName": "node", "pool": _POOL, "devices": [content]}
+    published = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "slice"},
+        "spec": spec,
+    }
+    for problem in judge(published, feature_gates=feature_gates):
+        if problem.level == REFUSED:
+            is_of_device = problem.path[: len(_DEVICE)] == _DEVICE
+            where = str(type(problem.path)(problem.path[len(_DEVICE) :])) if is_of_device else problem.field
+            raise ValueError(f"device: {where}: {problem.message}")
+    fleet = Fleet(Catalog([published]), release, on)
+    (seen,) = fleet.contents
+    choice = fleet.choose((), [_selector(each) for each in selectors], seen)
+    if choice.outcome == ERROR:
+        raise ValueError(choice.reason)
+    return Match(choice.outcome == TRUE, choice.reason)
+
+
+def _selector(selector: str | JSONObject) -> JSONObject:
+    if isinstance(selector, str):
+        return {"cel": {"expression": selector}}
+    cel = selector.get("cel")
+    if not isinstance(cel, dict) or not isinstance(cel.get("expression"), str):
+        raise ValueError(f'a selector is a CEL expression, or {{"cel": {{"expression": ...}}}}, not {selector!r}')
+    return selector

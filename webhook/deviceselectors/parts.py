@@ -2,18 +2,26 @@
 
 ``a && b`` is true if both parts are; the first one that is not rejects the device. A comparison reports the value that
 it saw and the one that it wanted: ``memory is 40Gi, wanted >= 80Gi``.
+
+Also the attributes and capacity that a selector reads, and whether it guards each read.
+``has(device.attributes["d"].x) && device.attributes["d"].x == 1`` is a guard; so are ``device.attributes["d"].?x`` and
+``"x" in device.attributes["d"] && …``. A read without a guard is a run-time error on a device that lacks it. Tests of
+the driver or the domain exclude the devices of other drivers, before the read or after it: ``&&`` is false if one side
+is false and the other an error, and ``||`` is true if one side is true (cel-go ``interpreter/interpretable.go``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
-from webhook.cel.environment import Environment, Program
-from webhook.cel.errors import CelError
+from webhook.cel.environment import Program
+from webhook.cel.errors import CelError, Issues
 from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
 from webhook.cel.syntax.ast import (
@@ -25,12 +33,16 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     Shared,
+    step_of,
     within,
 )
-from webhook.cel.syntax.reads import step_of
+from webhook.cel.syntax.ast import reads as paths
+from webhook.cel.syntax.lexer import tokenize
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
+from webhook.objects import JSONObject, text
+from webhook.problem import Advice, Fix
 from webhook.records import NamedTuple
 from webhook.release import Release
 
@@ -42,11 +54,7 @@ INDEX: Final = "_[_]"
 OPERATORS: Final = {"_==_": "==", "_!=_": "!=", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">="}
 """The operators of comparisons, by their functions."""
 CONDITIONAL: Final = "_?_:_"
-_INFIX: Final = {
-    **OPERATORS,
-    **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")},
-    "@in": "in",
-}
+_INFIX: Final = {**OPERATORS, **{f"_{each}_": each for each in ("+", "-", "*", "/", "%", "&&", "||")}, "@in": "in"}
 _WRAPPED: Final = {INDEX: "{}[{}]", "_[?_]": "{}[?{}]", "_?._": "{}[?{}]", NOT: "!{}", CONDITIONAL: "{} ? {} : {}"}
 _MOST_SHOWN: Final = 1 << 14
 """The number of characters after which a value is cut; an attribute has fewer."""
@@ -109,6 +117,9 @@ class Blame(NamedTuple):
         return cls(f"{name} is {met}, wanted {wanted}", name, met, wanted)
 
 
+T = TypeVar("T")
+
+
 class Parts:
     """A selector, split into parts.
 
@@ -117,23 +128,25 @@ class Parts:
     """
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
-        self._around = release, gates
+        self._environment = devices.selector_environment(release, gates, stored=True)
         self.text = expression
         self.root = self._environment.check(expression).root
         self.all = tuple(_flat(self.root, AND))
         self._programs: dict[int, Program] = {}
-        self.memo: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
         """The results of analyses of the expression; equal expressions are parsed once."""
+
+    def once(self, name: str, analyze: Callable[[Parts], T]) -> T:
+        """Return the result of an analysis of the expression, made once for equal ones."""
+        if name not in self._known:
+            self._known[name] = analyze(self)
+        found: T = self._known[name]
+        return found
 
     @cached_property
     def nodes(self) -> Sequence[Expression]:
         """The expression and its subexpressions, in the order in which they are written."""
         return list(within(self.root))
-
-    @cached_property
-    def _environment(self) -> Environment:
-        release, gates = self._around
-        return devices.selector_environment(release, gates, stored=True)
 
     def evaluate(self, part: Expression, bindings: Mapping[str, Any]) -> Any:
         """Return the value of a part of the expression for a device.
@@ -173,15 +186,6 @@ class Parts:
     def wanted(self) -> str:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
-
-    def comparison(self, part: Expression) -> tuple[str, str]:
-        """Return the subject of a condition, as written, and the value that it wants; empty without a comparison."""
-        subject, wish = compared(part)
-        return ("", "") if subject is None else (source_of(subject), wish)
-
-    def written(self, part: Expression) -> str:
-        """Write a part in short."""
-        return source_of(part)
 
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
@@ -355,14 +359,11 @@ def field_of(node: Expression) -> str:
 
 def label(node: Expression) -> str:
     """Name an attribute or capacity as people do: by its own name, which hardly ever needs its domain."""
-    return _label(node) or source_of(node)
-
-
-def _label(node: Expression) -> str:
-    if isinstance(node, Call) and node.function in {"orValue", "value"} and node.target is not None:
-        return _label(node.target)
-    read = read_of(node)
-    return read.name if read else field_of(node)
+    inner: Expression = node
+    while isinstance(inner, Call) and inner.function in {"orValue", "value"} and inner.target is not None:
+        inner = inner.target
+    read = read_of(inner)
+    return (read.name if read else field_of(inner)) or source_of(node)
 
 
 def shown(value: Any) -> str:
@@ -448,3 +449,288 @@ def _source_of_call(node: Call) -> str:
         return _WRAPPED[node.function].format(*arguments)
     called = f"{node.function}({', '.join(arguments)})"
     return f"{source_of(node.target)}.{called}" if node.target else called
+
+
+_OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
+
+Guards = frozenset[tuple[str, str, str]]
+"""What a condition tests: the holder, domain and name of a read; the domain alone; or, all empty, the driver."""
+_NONE: Final[Guards] = frozenset()
+_DRIVER: Final = ("", "", "")
+
+
+def reads(node: Expression) -> list[Read]:
+    """List the attributes and capacity of the device that an expression reads, at each place in its text once."""
+    return list(dict.fromkeys(_reads(node, _NONE)))
+
+
+def _reads(node: Expression, guards: Guards) -> Iterator[Read]:
+    if isinstance(node, Select) and node.test:
+        yield from _children(node, guards)
+        return
+    if isinstance(node, Call):
+        if node.function in {AND, OR}:
+            told = [_told(each, holds=node.function == AND) for each in node.arguments]
+            for place, each in enumerate(node.arguments):
+                origins = (_origins(later) for later in told[place + 1 :])
+                yield from _reads(each, guards.union(*told[:place], *origins))
+            return
+        if node.function == CONDITIONAL:
+            condition, then, otherwise = node.arguments
+            yield from _reads(condition, guards)
+            yield from _reads(then, guards | _told(condition, holds=True))
+            yield from _reads(otherwise, guards | _told(condition, holds=False))
+            return
+    read = read_of(node)
+    if read is not None:
+        optional = isinstance(node, Call) and node.function in _OPTIONAL
+        guarded = optional or (read.holder, read.domain, read.name) in guards or _is_optional_below(node)
+        yield read._replace(
+            is_guarded=guarded,
+            is_of_tested_domain=("", read.domain, "") in guards,
+            is_of_tested_driver=_DRIVER in guards,
+        )
+        return
+    yield from _children(node, guards)
+
+
+def _children(node: Expression, guards: Guards) -> Iterator[Read]:
+    for each in node.children():
+        yield from _reads(each, guards)
+
+
+def _is_optional_below(node: Expression) -> bool:
+    """Tell whether a read continues an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
+    outer = node.operand if isinstance(node, Select) else node.arguments[0] if isinstance(node, Call) else None
+    return isinstance(outer, Call) and outer.function in _OPTIONAL
+
+
+def _origins(guards: Guards) -> Guards:
+    """Return the guards of the domain and the driver."""
+    return frozenset(each for each in guards if not each[0])
+
+
+def tested_origins(node: Expression) -> set[str]:
+    """Return the domains that a device has if a condition is true; the empty text stands for a test of the driver."""
+    return {domain for _, domain, _ in _origins(_told(node, holds=True))}
+
+
+def _told(node: Expression, *, holds: bool) -> Guards:
+    """Return what exists if a condition is true, or if it is false."""
+    if isinstance(node, Call):
+        if node.function == NOT:
+            return _told(node.arguments[0], holds=not holds)
+        if node.function in {AND, OR}:
+            each = [_told(one, holds=holds) for one in node.arguments]
+            return frozenset().union(*each) if (node.function == AND) == holds else frozenset.intersection(*each)
+    if holds:
+        return _tested(node) | _tested_driver(node)
+    return _tested_driver(node) if isinstance(node, Call) and node.function == "_!=_" else _NONE
+
+
+def _tested_driver(node: Expression) -> Guards:
+    return frozenset({_DRIVER}) if ("driver",) in paths(node, "device") else _NONE
+
+
+def _tested(node: Expression) -> Guards:
+    if isinstance(node, Select) and node.test:
+        read = read_of(Select(node.offset, node.operand, node.field))
+        return frozenset({read[:3]}) if read else _NONE
+    if isinstance(node, Call) and node.function == "@in":
+        key, holder = node.arguments
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            if holder_of(holder):
+                return frozenset({("", key.value, "")})
+            read = read_of(Select(node.offset, holder, key.value))
+            return frozenset({read[:3]}) if read else _NONE
+    return _NONE
+
+
+def constants(nodes: Iterable[Expression]) -> Iterator[Call]:
+    """Iterate over the quantities and versions that are written as constants."""
+    for each in nodes:
+        if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
+            yield each
+
+
+def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> set[str]:
+    """Return the drivers that selectors insist on; more than one if they contradict each other."""
+    found: set[str] = set()
+    for each in selectors:
+        expression = text(each, "cel", "expression")
+        if ".driver" in expression and (parts := parts_of(expression, release, gates)) is not None:
+            found |= parts.once("drivers", lambda parts: drivers(parts.all))
+    return found
+
+
+def drivers(parts: list[Expression] | tuple[Expression, ...]) -> set[str]:
+    """Return the drivers that conditions, which must all hold, require: ``device.driver == "a"``."""
+    found = set()
+    for part in parts:
+        if isinstance(part, Call) and part.function == "_==_":
+            for one, other in (part.arguments, reversed(part.arguments)):
+                if field_of(one) == "driver" and isinstance(other, Literal) and isinstance(other.value, str):
+                    found.add(other.value)
+    return found
+
+
+def depends_on_device(node: Expression) -> bool:
+    """Tell whether an expression looks at the device at all."""
+    return any(isinstance(each, Ident) and each.name == "device" for each in within(node))
+
+
+def with_constant(expression: str, call: Call, value: str, *, safe: bool = True) -> Advice:
+    """Suggest the intended text of a call such as ``semver("1.0")``, and fix the expression if it has the call once.
+
+    Args:
+        value: The intended text; empty if it is unclear.
+        safe: Whether it is intended beyond doubt.
+    """
+    literal = call.arguments[0]
+    if not value or not isinstance(literal, Literal):
+        return Advice()
+    written = re.compile(rf"""\b({call.function}\(\s*["']){re.escape(str(literal.value))}(["']\s*\))""")
+    corrected, count = written.subn(rf"\g<1>{value}\g<2>", expression)
+    return Advice(
+        f'did you mean {call.function}("{value}")?', Fix("replace", corrected, safe=safe) if count == 1 else None
+    )
+
+
+Name = tuple[str, str, str]
+"""The holder, domain and name of a read."""
+_MOST_READS: Final = 16
+_MOST_PLACES: Final = 16
+"""The number of tokens that may precede a read in an operand, such as parentheses and names of functions."""
+_OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
+_OPENING: Final = frozenset("([{")
+_CLOSING: Final = frozenset(")]}")
+
+
+def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
+    """Add a presence test to each condition of a selector that reads a name, for devices that lack it.
+
+    Args:
+        expression: A selector that compiles.
+        names: The names that it reads and devices may lack.
+
+    Returns:
+        The selector; unchanged if no test can be added.
+    """
+    for _ in range(_MOST_READS):
+        parts = parts_of(expression, release, gates)
+        tested = parts and _with_presence_test(expression, parts.root, names, release, gates)
+        if not tested:
+            break
+        expression = tested
+    return expression
+
+
+def presence_test(root: Expression, name: Name) -> str:
+    """Return the test before the first condition that reads a name without one: ``has(…) && `` or ``!has(…) || ``.
+
+    A condition that denies a value, such as ``x != "a"``, is meant to hold for a device that has none.
+    """
+    return _first(root, {name})[2]
+
+
+def _open(node: Expression, names: Collection[Name]) -> list[Read]:
+    """List the reads of the names without a guard."""
+    return [each for each in reads(node) if not each.is_guarded and each[:3] in names]
+
+
+def _first(root: Expression, names: Collection[Name]) -> tuple[Expression, str, str]:
+    """Find the first condition that reads one of the names without a guard, and the test that it needs, if it does.
+
+    Returns:
+        The condition, the function that joins it, empty if it stands alone, and the test; empty if there is none.
+    """
+    wanted = _open(root, names)
+    if not wanted:
+        return root, "", ""
+    (holder, domain, name), offset = wanted[0][:3], wanted[0].offset
+    node, parent, is_denied = next(
+        each for each in _conditions(root) if any(read.offset == offset for read in reads(each[0]))
+    )
+    test = f'has(device.{holder}["{domain}"].{name})'
+    return node, parent, f"!{test} || " if _holds_if_absent(node, is_denied=is_denied) else f"{test} && "
+
+
+def _conditions(
+    node: Expression, parent: str = "", *, is_denied: bool = False
+) -> Iterator[tuple[Expression, str, bool]]:
+    """Yield the conditions that ``&&``, ``||``, ``?:`` or ``!`` join, by which function, and whether each is denied."""
+    if isinstance(node, Call) and node.function in {AND, OR, CONDITIONAL}:
+        for place, each in enumerate(node.arguments):
+            is_asked = place == 0 and node.function == CONDITIONAL
+            yield from _conditions(each, node.function, is_denied=is_denied and not is_asked)
+        return
+    inner = node.arguments[0] if isinstance(node, Call) and node.function == NOT else None
+    if isinstance(inner, Call) and inner.function in {AND, OR, CONDITIONAL}:
+        yield from _conditions(inner, is_denied=not is_denied)
+    else:
+        yield node, parent, is_denied
+
+
+def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
+    """Tell what the value of a condition has to be where a device lacks what it reads.
+
+    It is that of a value that equals no other: neither less nor greater, and ``!= ""`` asks for any value.
+    """
+    function = node.function if isinstance(node, Call) else ""
+    if isinstance(node, Call) and function == NOT:
+        return not _holds_if_absent(node.arguments[0], is_denied=not is_denied)
+    if function == "_!=_":
+        return not any(isinstance(each, Literal) and each.value == "" for each in node.children())
+    return is_denied and function in {"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan"}
+
+
+def _with_presence_test(
+    expression: str, root: Expression, names: Collection[Name], release: Release, gates: frozenset[str]
+) -> str:
+    """Add a presence test before a condition; empty if no name needs a test, or none can be added.
+
+    Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
+    the other, from the first name or constant back to the operator before the condition.
+    """
+    node, parent, test = _first(root, names)
+    if not test:
+        return ""
+
+    before = len(_open(root, names))
+    start = min(each.offset for each in within(node))
+    for place in islice(_places(expression, start), _MOST_PLACES):
+        end = _end(expression, place)
+        condition = f"{test}{expression[place:end]}"
+        is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
+        if test.startswith("!") and parent == AND and not is_enclosed:
+            condition = f"({condition})"
+        tested = f"{expression[:place]}{condition}{expression[end:]}"
+        parts = parts_of(tested, release, gates)
+        if parts and len(_open(parts.root, names)) < before:
+            return tested
+    return ""
+
+
+def _end(expression: str, start: int) -> int:
+    """Return the end of the condition that begins at a word."""
+    tokens = tokenize(expression, Issues(expression))
+    depth, end, before = 0, start, ""
+    for offset, word in zip(tokens.offsets, tokens.texts, strict=True):
+        if offset < start:
+            continue
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == "<EOF>":
+            break
+        end, before = offset + len(word), word
+    return end
+
+
+def _places(expression: str, start: int) -> Iterator[int]:
+    """Iterate backwards over the tokens of a condition."""
+    tokens = tokenize(expression, Issues(expression))
+    for offset, word in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
+        if offset > start:
+            continue
+        if word in _OPERATORS:
+            return
+        yield offset

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
-from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select
-from webhook.cel.syntax.reads import reads
+from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, read_of
 from webhook.formats import parse_quantity
@@ -28,18 +27,14 @@ PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
 """The paths of values that every device has."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-_EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _MAKING: Final = frozenset({"quantity", "semver"})
 _MOST: Final = 24
 """The number of conditions about one value that are examined."""
 _VALUES_MOST: Final = 64
 
 
-class _Absent:
-    """Stands for a value that the device does not have."""
-
-
-_ABSENT: Final = _Absent()
+_ABSENT: Final = object()
+"""Stands for a value that the device does not have."""
 
 
 class Condition(NamedTuple):
@@ -53,31 +48,24 @@ class Condition(NamedTuple):
     part: Expression
 
 
-class Conflict(NamedTuple):
-    """Conditions that cannot hold together: one by itself, two, or more.
+def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
+    """Find conditions that no device can meet together: one by itself, two, or more.
 
-    Args:
-        is_of_last: Whether one of them belongs to the last selector, so that the others do not contradict each other.
+    Returns:
+        The conditions; none if there are none, if it is unknown, or if the last selector is not in the conflict.
     """
-
-    conditions: tuple[Condition, ...]
-    is_of_last: bool
-
-
-def conflict_of(selectors: Sequence[Parts]) -> Conflict | None:
-    """Find conditions that no device can meet together; None if there are none, or if it is unknown."""
     for path, conditions in by_value(selectors).items():
-        telling = _telling(conditions)
+        telling = [each for each in conditions if not is_presence(each.part)]  # any value meets the others
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
             continue  # for a value that exists
-        values = _values(conditions, selectors)
-        known = [each for each in conditions if values.limited_by or _is_understood(each.part)]
-        if not values.tried or not known:
+        tried, limit = _values(conditions, selectors)
+        known = [each for each in conditions if limit or _is_understood(each.part)]
+        if not tried or not known:
             continue
-        holding = {each: _holding(each, path, values.tried, selectors) for each in known}
-        if found := _least(known, holding, values.limited_by):
-            return Conflict(found, is_of_last=found[-1].selector == len(selectors) - 1)
-    return None
+        holding = {each: _holding(each, path, tried, selectors) for each in known}
+        if found := _least(known, holding, limit):
+            return found if found[-1].selector == len(selectors) - 1 else ()
+    return ()
 
 
 def limits(parts: Parts) -> tuple[Path, Sequence[Any]] | None:
@@ -142,11 +130,6 @@ def _least(
     return ()
 
 
-def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
-    """Return the conditions about a value, without those that any value meets."""
-    return [each for each in conditions if not is_presence(each.part)]
-
-
 def is_presence(node: Expression) -> bool:
     """Tell whether a condition is `has(…)`."""
     return isinstance(node, Select) and node.test
@@ -162,7 +145,7 @@ def _holds_for_some(node: Expression, selector: Parts) -> bool:
         return any(_compares(each) and _holds_for_some(each, selector) for each in node.arguments)
     if isinstance(node, Call) and node.function == NOT:
         inner = node.arguments[0]  # an equality holds for one value, and not for another
-        return isinstance(inner, Call) and inner.function in _EQUALITY and _compares(inner)
+        return isinstance(inner, Call) and inner.function in {"_==_", "_!=_"} and _compares(inner)
     return not _is_compound(node) or bool(_only(node, selector))
 
 
@@ -187,23 +170,13 @@ def _is_value(node: Expression) -> bool:
     return (field_of(node),) in PLAIN or read_of(node) is not None
 
 
-class _Values(NamedTuple):
-    """Values that stand for all values of a device.
-
-    Args:
-        limited_by: The condition that allows no other values; None if they also stand for their neighbours.
-    """
-
-    tried: Sequence[Any]
-    limited_by: Condition | None = None
-
-
-def _values(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> _Values:
+def _values(conditions: Sequence[Condition], selectors: Sequence[Parts]) -> tuple[Sequence[Any], Condition | None]:
+    """Return values that stand for all values of a device, and the condition that allows no others, if one does."""
     for each in conditions:
         found = _only(each.part, selectors[each.selector])
         if found is not None:
-            return _Values(found or [_ABSENT], each)
-    return _Values(_around(conditions, selectors))
+            return found or [_ABSENT], each
+    return _around(conditions, selectors), None
 
 
 def _only(node: Expression, selector: Parts) -> list[Any] | None:
@@ -264,40 +237,30 @@ def _next_to(value: Any) -> Iterator[Any]:
             yield quantity.Quantity(value.number + parse_quantity(step))
     elif isinstance(value, semver.Semver):
         yield semver.parse("0.0.0-0")
-        yield _later(value)
-
-
-def _later(version: semver.Semver) -> semver.Semver:
-    """Return the next version after another."""
-    major, minor, patch = version.numbers
-    first = (False, 0, "")
-    if version.is_release:
-        return semver.Semver((major, minor, patch + 1), is_release=False, pre_release=(first,))
-    return version._replace(pre_release=(*version.pre_release, first))
+        major, minor, patch = value.numbers
+        first = (False, 0, "")
+        if value.is_release:
+            yield semver.Semver((major, minor, patch + 1), is_release=False, pre_release=(first,))
+        else:
+            yield value._replace(pre_release=(*value.pre_release, first))
 
 
 def _holding(condition: Condition, path: Path, values: Sequence[Any], selectors: Sequence[Parts]) -> list[bool]:
-    selector = selectors[condition.selector]
-    return [_holds(selector, condition.part, path, value) for value in values]
-
-
-def _holds(selector: Parts, part: Expression, path: Path, value: Any) -> bool:
-    try:
-        return selector.evaluate(part, {"device": _device(path, value)}) is True
-    except CelError:
-        return False
-
-
-def _device(path: Path, value: Any) -> Mapping[str, Any]:
-    """Return a device that has one value."""
-    device: dict[str, Any] = {
-        "driver": "",
-        "allowMultipleAllocations": False,
-        "attributes": DefaultingMap(),
-        "capacity": DefaultingMap(),
-    }
-    if len(path) == 1:
-        device[path[0]] = value
-    elif value is not _ABSENT:
-        device[path[0]][path[1]] = {path[2]: value}
-    return device
+    """Tell for which values of a device, which has no others, a condition holds."""
+    selector, found = selectors[condition.selector], []
+    for value in values:
+        device: dict[str, Any] = {
+            "driver": "",
+            "allowMultipleAllocations": False,
+            "attributes": DefaultingMap(),
+            "capacity": DefaultingMap(),
+        }
+        if len(path) == 1:
+            device[path[0]] = value
+        elif value is not _ABSENT:
+            device[path[0]][path[1]] = {path[2]: value}
+        try:
+            found.append(selector.evaluate(condition.part, {"device": device}) is True)
+        except CelError:
+            found.append(False)
+    return found

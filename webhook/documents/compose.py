@@ -388,7 +388,7 @@ class _Composer:
     def _anchored(self, event: Any) -> _Anchor:
         name = event.anchor
         if name not in self._anchors:
-            raise _error_at(event, f"unknown anchor '{name}' referenced", "quote a text that starts with *")
+            raise _error_at(event, f"unknown anchor '{name}' referenced", "quote a string that starts with *")
         anchor = self._anchors[name]
         if anchor is None:
             raise _error_at(event, f"anchor '{name}' value contains itself")
@@ -488,7 +488,7 @@ def _excessive_aliasing(event: Any) -> ContentError:
 def _refuse_question_mark(event: Any, closing: str) -> None:
     """Refuse ``[a?b]``, which go-yaml v2 (``yaml_parser_scan_plain_scalar``) does not read, but libyaml does."""
     if type(event) is ScalarEvent and not event.style and "?" in event.value:
-        raise _error_at(event, f"did not find expected ',' or '{closing}'", "quote a text that holds ? in [] or {}")
+        raise _error_at(event, f"did not find expected ',' or '{closing}'", "quote a string that holds ? in [] or {}")
 
 
 def _refuse_escaped_slash(text: str) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from webhook.documents.search import repository
 from webhook.documents.source import decoded, encoded
-from webhook.records import NamedTuple
 from webhook.regular import open_regular
 from webhook.usage import UsageError
 
@@ -78,20 +77,11 @@ def _replace(path: Path, text: bytes) -> None:
         raise
 
 
-class Rewritten(NamedTuple):
-    """A file to change.
+def rewrite(files: Iterable[tuple[str, str, str]]) -> None:
+    """Change files, each in its own encoding: none unless all may be changed.
 
     Args:
-        before: Its text, as it was read.
-    """
-
-    name: str
-    before: str
-    after: str
-
-
-def rewrite(files: Iterable[Rewritten]) -> None:
-    """Change files, each in its own encoding: none unless all may be changed.
+        files: Their names, with the texts before, as they were read, and after.
 
     Raises:
         UsageError: A file must not be changed, has been changed meanwhile, or cannot be written.

@@ -11,12 +11,12 @@ from webhook.problem import InYaml, cut
 
 _COLON: Final = "mapping values are not allowed in this context"
 _HINTS: Final = {
-    _COLON: InYaml('quote a text that holds ": ", and check the indentation', 'quote a text that holds ": "'),
-    "found character that cannot start any token": "quote a text that starts with %, @ or `",
+    _COLON: InYaml('quote a string that holds ": ", and check the indentation', 'quote a string that holds ": "'),
+    "found character that cannot start any token": "quote a string that starts with %, @ or `",
     "did not find expected <document start>": "give one document between two --- lines, and no % directive",
     "did not find expected key": "check the indentation, and that quotes and brackets are closed",
     "could not find expected ':'": "give the key a colon, and indent what goes on from the line before",
-    "found undefined tag handle": "quote a text that starts with !",
+    "found undefined tag handle": "quote a string that starts with !",
     "found unknown escape character": "in double quotes a backslash is written twice; or use single quotes",
     "did not find expected comment or line break": "a text begins on the line below | or >, indented",
     "block sequence entries are not allowed in this context": "a list begins on the line below its key",

@@ -68,7 +68,7 @@ class Form(NamedTuple):
 
 MAP: Final = Form("a map", (dict,))
 LIST: Final = Form("a list", (list,))
-TEXT: Final = Form("a text", (str,))
+TEXT: Final = Form("a string", (str,))
 BOOLEAN: Final = Form("true or false", (bool,))
 NUMBER: Final = Form("a number", (int, float))
 LENGTH: Final = Form("a whole number of at least 0", (int,), 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook import formats
@@ -36,7 +36,6 @@ _Format = Callable[[str, Release], formats.Messages]
 
 _ROOT: Final = Path()
 _ATTRIBUTES: Final = "attributes", "optional"
-_CAPACITIES: Final = "capacity", "optionalCapacity"
 
 
 def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -59,8 +58,21 @@ def _incoherences(value: Mapping[str, Any]) -> Iterator[Mistake]:
     for kind, devices in kinds.items():
         yield from _in_devices(_ROOT / "devices" / kind, devices)
     if kinds:
-        yield from _in_classes(value.get("classes") or {}, kinds)
-        yield from _in_kind_attribute(value, kinds)
+        yield from _in_kinds(value, kinds)
+
+
+def _in_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
+    for name, kind in (value.get("classes") or {}).items():
+        if kind not in kinds:
+            text = f"{kind} is not among the devices; {meant(kind, [*map(str, kinds)], 'kinds')}"
+            yield mistake(_ROOT / "classes" / name, text)
+    attribute, where = value.get("kindAttribute"), _ROOT / "kindAttribute"
+    known = {str(name) for devices in kinds.values() for key in _ATTRIBUTES for name in devices.get(key) or {}}
+    if attribute and attribute not in known and not value.get("isOpen"):
+        advice = f"; {meant(attribute, known, 'attributes')}" if known else ""
+        yield mistake(where, f"no device has the attribute {attribute}{advice}")
+    elif not attribute and len(kinds) > 1:
+        yield mistake(where, f"name the attribute that tells {', '.join(map(str, kinds))} apart")
 
 
 def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -68,7 +80,7 @@ def _in_devices(where: Path, devices: Mapping[str, Any]) -> Iterator[Mistake]:
         for name in devices.get(key) or {}:
             yield from _misnamed_in_domain(where / key / name, str(name))
     seen = set[str]()
-    for key in _CAPACITIES:
+    for key in ("capacity", "optionalCapacity"):
         for index, name in enumerate(map(str, devices.get(key) or ())):
             place = where / key / index
             if name in seen:
@@ -92,26 +104,6 @@ def _misnamed(where: Path, name: str, form: _Format, limit: int | None = None) -
     if limit is not None and len(name.encode(errors="surrogatepass")) > limit:
         yield mistake(where, f"must be no more than {limit} bytes")
 
-
-def _in_classes(classes: Mapping[str, str], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
-    for name, kind in classes.items():
-        if kind not in kinds:
-            text = f"{kind} is not among the devices; {meant(kind, [*map(str, kinds)], 'kinds')}"
-            yield mistake(_ROOT / "classes" / name, text)
-
-
-def _in_kind_attribute(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> Iterator[Mistake]:
-    attribute, where = value.get("kindAttribute"), _ROOT / "kindAttribute"
-    known = {str(name) for devices in kinds.values() for key in _ATTRIBUTES for name in devices.get(key) or {}}
-    if attribute and attribute not in known and not value.get("isOpen"):
-        advice = f"; {meant(attribute, known, 'attributes')}" if known else ""
-        yield mistake(where, f"no device has the attribute {attribute}{advice}")
-    elif not attribute and len(kinds) > 1:
-        yield mistake(where, f"name the attribute that tells {', '.join(map(str, kinds))} apart")
-
-
-_TYPES: Final = frozenset(ONE_VALUE)
-"""The types of attributes, as ResourceSlices have them."""
 
 _FORMS: Final = {
     **dict.fromkeys(("about", "kindAttribute", "source"), optional(TEXT)),
@@ -186,19 +178,16 @@ def _mistakes(value: Any) -> Iterator[Mistake]:
             yield mistake(_ROOT / "gates", f"{gate} is not a name of a feature gate", gate)
     for index, rule in enumerate(well_formed.get("rules") or []):
         yield from _mistakes_of_rule(_ROOT / "rules" / index, rule)
-    yield from _mistakes_of_parameters(_ROOT / "parameters", value.get("parameters"), gates)
-    for kind, each in (well_formed.get("devices") or {}).items():
-        yield from _mistakes_of_devices(_ROOT / "devices" / kind, each)
-
-
-def _mistakes_of_parameters(where: Path, value: Any, gates: Collection[str]) -> Iterator[Mistake]:
-    if isinstance(value, dict):
+    parameters = value.get("parameters")
+    if isinstance(parameters, dict):
         from webhook.drivers.schema import mistakes_in_rules, mistakes_in_section  # most commands have no profile
 
-        malformed_schemas = [*mistakes_in_section(value, gates)]
-        yield from malformed_schemas or mistakes_in_rules(value)
-    elif value not in (None, "none"):
-        yield mistake(where, 'must be a map, or "none" if the driver takes none')
+        malformed_schemas = [*mistakes_in_section(parameters, gates)]
+        yield from malformed_schemas or mistakes_in_rules(parameters)
+    elif parameters not in (None, "none"):
+        yield mistake(_ROOT / "parameters", 'must be a map, or "none" if the driver takes none')
+    for kind, each in (well_formed.get("devices") or {}).items():
+        yield from _mistakes_of_devices(_ROOT / "devices" / kind, each)
 
 
 def _mistakes_of_rule(where: Path, value: Any) -> Iterator[Mistake]:
@@ -225,8 +214,8 @@ def _mistakes_of_devices(where: Path, value: Any) -> Iterator[Mistake]:
     seen = set[str]()
     for key in _ATTRIBUTES:
         for name, type_ in texts(devices, key).items():
-            if type_ not in _TYPES:
-                hint = meant(type_, _TYPES, "types")
+            if type_ not in ONE_VALUE:
+                hint = meant(type_, ONE_VALUE, "types")
                 yield mistake(where, f'attribute {name} is of type "{type_}"; {hint}', key, name)
             if name in seen:
                 text = f"attribute {name} is in attributes and in optional: list it in one of them"
@@ -315,9 +304,7 @@ class _Reader:
 
     def read(self, path: str) -> None:
         """Read the profiles of a file or directory."""
-        definitions: list[Document] = []
-        others: list[Document] = []
-        is_empty = True
+        definitions, others, is_empty = list[Document](), list[Document](), True
         for each in read([path]):
             if isinstance(each, Unreadable):
                 at = f"{each.source}:{each.line}:{each.column}" if each.line else each.source
@@ -341,7 +328,9 @@ class _Reader:
         try:
             if isinstance(value, dict) and value.get("parameters") == "crd":
                 schemas = _schemas(value.get("driver"), definitions)
-                value = {**value, "parameters": _parameters(schemas)}
+                *_, last = schemas.values()  # all kinds have its version
+                kinds = {kind: each.content for kind, each in schemas.items()}
+                value = {**value, "parameters": {"apiVersion": last.api_version, "kinds": kinds}}
             profile = read_profile(value)
         except _DefinitionError as error:
             self.mistakes[f"{_place(document, ('parameters',))}: {error}"] = None
@@ -402,9 +391,3 @@ def _schemas(driver: Any, definitions: Sequence[Document]) -> dict[str | int, _S
     if not found:
         raise _DefinitionError(f"{driver}: parameters: crd: no {_CRD} stands beside the profile")
     return found
-
-
-def _parameters(schemas: Mapping[str | int, _Schema]) -> dict[str, Any]:
-    """Return a profile's section about parameters; all kinds have the version of the last definition."""
-    *_, last = schemas.values()
-    return {"apiVersion": last.api_version, "kinds": {kind: each.content for kind, each in schemas.items()}}

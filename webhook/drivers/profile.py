@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,9 +42,17 @@ class Devices(NamedTuple):
 
     def has_capacity(self, name: str) -> bool:
         """Tell whether some device of the kind has a capacity."""
-        return name in self.capacity or any(
-            name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.optional_capacity
-        )
+        return name in self.capacity or _is_among(name, self.optional_capacity)
+
+    def names(self, holder: str) -> Iterable[str]:
+        """Return the names of all attributes or capacities."""
+        if holder == "capacity":
+            return self.capacity | self.optional_capacity
+        return (*self.attributes, *self.optional)
+
+
+def _is_among(name: str, patterns: Iterable[str]) -> bool:
+    return any(name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in patterns)
 
 
 class Profile(NamedTuple):
@@ -88,14 +96,11 @@ class Profile(NamedTuple):
 
     def has_plugin_resource(self, name: str) -> bool:
         """Tell whether a device plugin provides the devices by an extended resource."""
-        return any(
-            name == each or (each.endswith("*") and name.startswith(each[:-1])) for each in self.plugin_resources
-        )
+        return _is_among(name, self.plugin_resources)
 
     def has_domain(self, domain: str) -> bool:
         """Tell whether devices have attributes in a domain."""
-        names = (name for each in self.devices.values() for name in (*each.attributes, *each.optional))
-        return any(name.startswith(f"{domain}/") for name in names)
+        return any(name.startswith(f"{domain}/") for each in self.devices.values() for name in each.names("attributes"))
 
 
 def valid_profile(value: Any) -> Profile:

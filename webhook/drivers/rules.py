@@ -15,15 +15,13 @@ from webhook.problem import Fix, Path
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel import Environment
+    from webhook.cel.environment import Environment
     from webhook.structural.rules import Rule
 
     Steps = tuple[str | int, ...]
 
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
 """The variables of rules."""
-_OF_CONFIG: Final = frozenset({"config", "parameters", "requests"})
-_OF_REQUEST: Final = frozenset({"request", "configs", "class"})
 _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
 """What rules about a DeviceClass by itself read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
@@ -181,8 +179,8 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
     is_class = not subject.claim.value
     if is_class and not rule.reads <= _OF_CLASS:
         return
-    of_config = not rule.reads.isdisjoint(_OF_CONFIG)
-    of_request = not is_class and not rule.reads.isdisjoint(_OF_REQUEST)
+    of_config = not rule.reads.isdisjoint({"config", "parameters", "requests"})
+    of_request = not is_class and not rule.reads.isdisjoint({"request", "configs", "class"})
     plain = {"claim": subject.claim.value, "users": subject.users or []}
     if is_class:
         plain["class"] = next(iter(subject.classes.values()))
@@ -225,7 +223,7 @@ def _environment() -> Environment:
     from webhook.api.dra.deviceclass import DeviceClass
     from webhook.api.dra.devicerequest import ExactDeviceRequest, Named
     from webhook.api.dra.resourceclaim import ResourceClaimSpec
-    from webhook.cel import Library, StructType
+    from webhook.cel.checker.declarations import Library, StructType
     from webhook.cel.kubernetes.environments import environment
     from webhook.cel.types import base as types
     from webhook.policy.tools.typecheck import EVALUATED, Declaration

@@ -27,6 +27,7 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
 from webhook.drivers.rules import Fault
+from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
 from webhook.spelling import nearest
@@ -70,8 +71,6 @@ PROFILE_RULE: Final[Mapping[str, Form]] = dict.fromkeys(("rule", "message", "mes
 RULE: Final = {**PROFILE_RULE, "reason": TEXT, "optionalOldSelf": BOOLEAN}
 """The keys of a rule of a schema, and their values."""
 _OPEN: Final = "x-kubernetes-preserve-unknown-fields"
-_EXTENSION: Final = "x-kubernetes-"
-"""The prefix of Kubernetes' own keywords; the others are for its API server: a driver does not look at them."""
 _UNSUPPORTED: Final = {
     "$ref": "write the schema in its place",
     "patternProperties": "use additionalProperties",
@@ -137,7 +136,11 @@ def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bo
     if not isinstance(value, dict):
         yield mistake(where, "must be a map")
         return
-    yield from _unknown(where, value)
+    unknown = (
+        key for key in map(str, value.keys() - _KEYWORDS.keys() - _IGNORED) if not key.startswith("x-kubernetes-")
+    )  # the others are for the API server
+    for key in sorted(unknown):  # no check is left out silently
+        yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
     value, found = apart(where, value, _KEYWORDS)
     yield from found
     kinds = (*TYPES, QUANTITY)
@@ -147,8 +150,11 @@ def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bo
         yield mistake(where / "required", "must be a list of names")
     elif not is_lenient:
         yield from _impossible(where, value)
-    if (pattern := value.get("pattern")) and (fault := _wrong_pattern(pattern)):
-        yield mistake(where / "pattern", fault)
+    if pattern := value.get("pattern"):
+        try:
+            check_pattern(pattern)
+        except CelError as error:
+            yield mistake(where / "pattern", str(error))
     yield from _wrong_gates(where, value, gates)
     for index, rule in enumerate(value.get(_VALIDATIONS, ())):
         yield from mistakes_in_rule(where / _VALIDATIONS / index, rule, RULE)
@@ -167,14 +173,6 @@ def _impossible(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
             yield mistake(where / "required" / index, text)
 
 
-def _wrong_pattern(pattern: str) -> str:
-    try:
-        check_pattern(pattern)
-    except CelError as error:
-        return str(error)
-    return ""
-
-
 def _wrong_gates(where: Path, value: dict[str, Any], gates: Collection[str]) -> Iterator[Mistake]:
     stated = value.get("gates", {}).values()
     if not all(isinstance(gate, str | None) for gate in stated):
@@ -186,13 +184,6 @@ def _wrong_gates(where: Path, value: dict[str, Any], gates: Collection[str]) -> 
             near = nearest(gate, gates)
             advice = f"did you mean {near}?" if near else f"write gates: {{{gate}: false}} if it is off by default"
             yield mistake(where, f"{gate} is not among the gates; {advice}", key)
-
-
-def _unknown(where: Path, value: dict[str, Any]) -> Iterator[Mistake]:
-    """List the unknown keywords of a schema, so that no check is left out silently."""
-    for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):
-        if not key.startswith(_EXTENSION):
-            yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
 
 
 def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
@@ -208,9 +199,7 @@ def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any
 
 
 Schema = Mapping[str, Any]
-
 Steps = tuple[str | int, ...]
-
 
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})
@@ -271,8 +260,7 @@ def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Faul
         yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
-        hint = f'did you mean "{near}"?' if near else f"write {' or '.join(expected)}"
-        fix = Fix("replace", near, safe=False) if near else None
+        hint, fix = renamed(near) if near else Advice(f"write {' or '.join(expected)}")
         yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
@@ -311,7 +299,7 @@ class _Walk:
 
     def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
-        if _COMBINING.isdisjoint(schema):
+        if {*SEVERAL, "not"}.isdisjoint(schema):
             return
         walk = _Walk(self._profile, is_lenient=True)
         for each in schema.get("allOf", ()):
@@ -343,9 +331,7 @@ class _Walk:
                 yield from self.check(known, inner, (*path, name))
             elif isinstance(more, dict):
                 yield from self.check(more, inner, (*path, name))
-            elif not (
-                more or self._is_lenient or schema.get("x-kubernetes-preserve-unknown-fields") or not _closed(schema)
-            ):
+            elif not (more or self._is_lenient or schema.get(_OPEN)) and ("properties" in schema or more is False):
                 near = _meant(name, missing) or _meant(name, properties)
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 if not path and name in _TYPE_META:
@@ -358,17 +344,12 @@ class _Walk:
             yield Fault(path, f"{name} is missing")
 
 
-def _closed(schema: Schema) -> bool:
-    """Tell whether a schema lists all fields."""
-    return "properties" in schema or schema.get("additionalProperties") is False
-
-
 def _wrong_type(schema: Schema, value: Any) -> str:
     if value is None:
         return ""
     expected: tuple[type, ...]
     if schema.get("x-kubernetes-int-or-string"):
-        expected, wanted = (int, str), "a whole number or a text"
+        expected, wanted = (int, str), "a whole number or a string"
     elif schema.get("type") == QUANTITY:
         if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
             return ""
@@ -398,7 +379,7 @@ def _of_type(wanted: Any, value: Any) -> Advice:
 
 
 def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
-    for key, limit in _EXCLUSIVE.items():
+    for key, limit in {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}.items():
         if schema.get(key) and value == schema.get(limit):
             yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
@@ -411,19 +392,14 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 def _near(schema: Schema, value: Any) -> Advice:
     near = _meant(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
-    return Advice(f'did you mean "{near}"?', Fix("replace", near, safe=False)) if near else Advice()
+    return renamed(near) if near else Advice()
 
 
-def _length(value: Any) -> int | None:
-    return len(value) if isinstance(value, str | list | dict) else None
-
-
-def _at_least(limit: Any, value: Any) -> str:
-    return f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
-
-
-def _at_most(limit: Any, value: Any) -> str:
-    return f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+def _size(value: Any) -> tuple[int, str]:
+    """Return the number of parts of a value, and what they are; none if it has no parts."""
+    parts = "characters" if isinstance(value, str) else "items" if isinstance(value, list) else ""
+    parts = parts or ("fields" if isinstance(value, dict) else "")
+    return (len(value), parts) if parts else (0, "")
 
 
 def _multiple_of(step: Any, value: Any) -> str:
@@ -448,25 +424,15 @@ def _distinct(wanted: Any, value: Any) -> str:
 
 
 def _has_at_least(limit: Any, value: Any) -> str:
-    length = _length(value)
-    return f"has fewer than {limit} {_parts(value)}" if length is not None and length < limit else ""
+    length, parts = _size(value)
+    return f"has fewer than {limit} {parts}" if parts and length < limit else ""
 
 
 def _has_at_most(limit: Any, value: Any) -> str:
-    length = _length(value)
-    if length is None or length <= limit:
+    length, parts = _size(value)
+    if length <= limit:
         return ""
-    return f"has more than {limit} {_parts(value)}" if limit else "the driver takes no parameters"
-
-
-def _parts(value: Any) -> str:
-    return "characters" if isinstance(value, str) else "items" if isinstance(value, list) else "fields"
-
-
-def _one_of(values: Any, value: Any) -> str:
-    if value in values:
-        return ""
-    return f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+    return f"has more than {limit} {parts}" if limit else "the driver takes no parameters"
 
 
 def _matching(pattern: Any, value: Any) -> str:
@@ -478,26 +444,11 @@ def _matching(pattern: Any, value: Any) -> str:
         return ""
 
 
-def _formatted(name: Any, value: Any) -> str:
-    test = _FORMATS.get(name)
-    return "" if test is None or not isinstance(value, str) or test(value) else f"{shown(value)} is not a valid {name}"
+def _is_address(value: str, form: str = "ip_address") -> bool:
+    import ipaddress  # few parameters are addresses
 
-
-def _is_network(value: str) -> bool:
-    from ipaddress import ip_interface  # few parameters are addresses
-
-    return "/" in value and _parses(ip_interface, value)
-
-
-def _is_address(value: str) -> bool:
-    from ipaddress import ip_address
-
-    return _parses(ip_address, value)
-
-
-def _parses(parse: Callable[[str], object], value: str) -> bool:
     try:
-        parse(value)
+        getattr(ipaddress, form)(value)
     except ValueError:
         return False
     return True
@@ -505,16 +456,20 @@ def _parses(parse: Callable[[str], object], value: str) -> bool:
 
 _MAC: Final = Pattern(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4,18}[0-9A-Fa-f]{2}")
 _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "cidr": _is_network,
+    "cidr": lambda value: "/" in value and _is_address(value, "ip_interface"),
     "ip": _is_address,
     "mac": lambda value: _MAC.fullmatch(value) is not None,
 }
-_EXCLUSIVE: Final = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
-_COMBINING: Final = frozenset({*SEVERAL, "not"})
 _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
-    "enum": _one_of,
-    "minimum": _at_least,
-    "maximum": _at_most,
+    "enum": lambda values, value: (
+        "" if value in values else f"{shown(value)} is not supported; supported are {', '.join(map(shown, values))}"
+    ),
+    "minimum": lambda limit, value: (
+        f"{shown(value)} is less than {limit}" if isinstance(value, int | float) and value < limit else ""
+    ),
+    "maximum": lambda limit, value: (
+        f"{shown(value)} is greater than {limit}" if isinstance(value, int | float) and value > limit else ""
+    ),
     "multipleOf": _multiple_of,
     "uniqueItems": _distinct,
     "minLength": _has_at_least,
@@ -524,5 +479,9 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     "minProperties": _has_at_least,
     "maxProperties": _has_at_most,
     "pattern": _matching,
-    "format": _formatted,
+    "format": lambda name, value: (
+        f"{shown(value)} is not a valid {name}"
+        if isinstance(value, str) and name in _FORMATS and not _FORMATS[name](value)
+        else ""
+    ),
 }

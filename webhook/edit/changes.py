@@ -10,8 +10,9 @@ from typing import Final
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
 from webhook.edit.edits import Edit
+from webhook.edit.rewrite import BlockMap, FlowMap
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
-from webhook.edit.tree import PlacedNode, Tree, dedented, shifted
+from webhook.edit.tree import PlacedNode, Tree, UnableError, dedented, shifted
 from webhook.problem import Fix
 
 _STEP: Final = "  "
@@ -89,20 +90,14 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
     if (has_comment and inner.style) or any(not each.name or around.entry(each.name) for each in inner.entries):
         return None
     if inner.style:
-        return [Edit(start, first, ""), *_without_braces(tree, start, inner, in_braces=bool(around.style))]
+        ends = [max(each.key.end, each.value.end) for each in inner.entries]
+        line = tree.newline + " " * tree.column(start)  # for each field, unless the map around is in braces, too
+        pairs = () if around.style else zip(ends, inner.entries[1:], strict=False)
+        lines = (Edit(end, each.key.start, line) for end, each in pairs)
+        return [Edit(start, first, ""), *lines, Edit(ends[-1], inner.end, "")]
     by = tree.column(first) - tree.column(start)
     kept = text.index("#", entry.key.end) if has_comment else first
     return [Edit(start, kept, ""), *_dedented(tree, kept, inner.end, by)] if by > 0 else None
-
-
-def _without_braces(tree: Tree, start: int, inner: Node, *, in_braces: bool) -> Iterator[Edit]:
-    """Remove the closing brace of a map; unless it is in braces itself, give each field a line."""
-    entries = inner.entries or []
-    ends = [max(each.key.end, each.value.end) for each in entries]
-    if not in_braces:
-        line = tree.newline + " " * tree.column(start)
-        yield from (Edit(end, each.key.start, line) for end, each in zip(ends, entries[1:], strict=False))
-    yield Edit(ends[-1], inner.end, "")
 
 
 def _replaced_by_only_value(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
@@ -187,24 +182,12 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     target = around.entry(within)
     if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
         return None
-    if around.style:
-        return _nested_in_braces(tree, entries, moved, target, within)
     if target is not None:
-        return _nested_in_existing(tree, entries, moved, target)
-    first, start = _adjacent(entries, moved), moved[0].key.start
-    indent = " " * tree.column(start) + _STEP
-    row_end = tree.line_end(moved[first - 1].value.end)
-    edits = [Edit(start, start, f"{within}:{tree.newline}{indent}"), *_indented(tree, start, row_end)]
-    for each in moved[first:]:
-        start, end = _lines_of(tree, entries, each)
-        edits += [Edit(start, end, ""), Edit(row_end, row_end, shifted(tree.text[start:end], _STEP))]
-    return edits
-
-
-def _adjacent(entries: Sequence[Entry], moved: Sequence[Entry]) -> int:
-    """Return how many of the moved entries stand one below the other, beginning with the first."""
-    start = entries.index(moved[0])
-    return next((count for count, each in enumerate(moved) if entries[start + count] is not each), len(moved))
+        return None if around.style else _nested_in_existing(tree, entries, moved, target)
+    try:
+        return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
+    except UnableError:
+        return None
 
 
 def _nested_in_existing(
@@ -240,24 +223,6 @@ def _lines_of(tree: Tree, entries: Sequence[Entry], entry: Entry) -> tuple[int, 
     if place:
         start = min(start, tree.line_end(max(entries[place - 1].key.end, entries[place - 1].value.end)))
     return start, tree.line_end(max(entry.key.end, entry.value.end))
-
-
-def _nested_in_braces(
-    tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry | None, within: str
-) -> list[Edit] | None:
-    if target is not None or _adjacent(entries, moved) != len(moved):
-        return None
-    quote = moved[0].key.style
-    start, end = moved[0].key.start, moved[-1].value.end
-    head = f"{quote}{within}{quote}: {{"
-    line = tree.text[tree.line_start(start) : start]
-    if "\n" not in tree.text[start:end] or line.strip():
-        return [Edit(start, start, head), Edit(end, end, "}")]
-    return [
-        Edit(start, start, f"{head}{tree.newline}{line}{_STEP}"),
-        *_indented(tree, start, end),
-        Edit(end, end, f"{tree.newline}{line}}}"),
-    ]
 
 
 def _indented(tree: Tree, start: int, end: int, by: int = len(_STEP)) -> Iterator[Edit]:

@@ -53,24 +53,16 @@ def _document(text: str, pairs: Sequence[tuple[Document, Any]], adapt: Callable[
     changed = [(document, obj) for document, obj in pairs if not same(document.data, obj)]
     if not changed:
         return text
-    is_json = changed[0][0].is_json
-    whole = deepcopy(read_value(text, is_json=is_json))
-    for document, obj in changed:
-        whole = _with(whole, document.within, obj)
+    is_json, whole = changed[0][0].is_json, changed[-1][1]
     if changed[0][0].within:
+        whole = deepcopy(read_value(text, is_json=is_json))
+        for document, obj in changed:
+            *around, step = document.within
+            written = value_at(whole, document.within)  # an item of a typed list gets no apiVersion and kind
+            kept = {name: each for name, each in obj.items() if name in written or name not in _TYPE}
+            value_at(whole, around)[step] = kept
         adapt(whole, [obj for _, obj in pairs])
     return rewritten(text, whole, is_json=is_json)
-
-
-def _with(whole: Any, within: tuple[str | int, ...], value: dict[str, Any]) -> Any:
-    """Put an object back where it was read from; an item of a typed list gets no apiVersion and kind."""
-    if not within:
-        return value
-    written = value_at(whole, within)
-    value_at(whole, within[:-1])[within[-1]] = {
-        name: each for name, each in value.items() if name in written or name not in _TYPE
-    }
-    return whole
 
 
 def rewritten(text: str, wanted: Any, *, is_json: bool) -> str:
@@ -154,7 +146,12 @@ class _Round:
         """
         if same(old, new):
             return []
-        if isinstance(old, dict) and isinstance(new, dict) and node.entries and old.keys() == _names(node):
+        if (
+            isinstance(old, dict)
+            and isinstance(new, dict)
+            and node.entries
+            and old.keys() == {each.name for each in node.entries}
+        ):
             return self._map(node, old, new)
         if isinstance(old, list) and isinstance(new, list) and node.items and len(old) == len(new) == len(node.items):
             return self._list(node, old, new)
@@ -241,10 +238,6 @@ def _is_in(outer: Any, inner: Any) -> bool:
         and not isinstance(inner, dict | list | None)
         and same(next(iter(outer.values())), inner)
     )
-
-
-def _names(node: Node) -> set[str]:
-    return {entry.name for entry in node.entries or ()}
 
 
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
@@ -384,15 +377,12 @@ class BlockMap:
         found = _COLON.match(text, entry.key_end)
         if found is None:
             raise UnableError
-        rest = text[found.end() : max(self._first(entry.value), found.end())]
+        value = entry.value  # which begins after its anchor and its tag
+        first = value.entries[0].start if value.entries and not value.in_flow else value.start
+        rest = text[found.end() : max(first, found.end())]
         if any(line.strip()[:1] not in {"", "#"} for line in rest.splitlines()):
             raise UnableError
         return found.start() + found[0].index(":") + 1
-
-    @staticmethod
-    def _first(value: Node) -> int:
-        """Return where a value begins after its anchor and its tag."""
-        return value.entries[0].start if value.entries and not value.in_flow else value.start
 
     def _spelled(self, entry: Entry) -> str:
         text = self._tree.text

@@ -119,13 +119,9 @@ class Tree:
             begin, stop = self.texts[index]
             if begin >= end:
                 break
-            yield from self._between(at, begin)
+            yield from _COMMENT.findall(self.text, at, max(at, begin))
             at = max(at, stop)
-        yield from self._between(at, end)
-
-    def _between(self, start: int, end: int) -> Iterator[str]:
-        if start < end:
-            yield from (found[0] for found in _COMMENT.finditer(self.text, start, end))
+        yield from _COMMENT.findall(self.text, at, max(at, end))
 
 
 def tree_of(text: str, *, is_json: bool, extent: tuple[int, int] | None = None) -> Tree:
@@ -151,12 +147,9 @@ def dedented(text: str, column: int, wanted: int) -> str:
     Args:
         wanted: The target column; text between the two columns goes there, too.
     """
-    return "".join(_moved(line, column, wanted) for line in text.splitlines(keepends=True))
-
-
-def _moved(line: str, column: int, wanted: int) -> str:
-    content = line.lstrip(" \t")
-    indentation = line[: len(line) - len(content)]
-    if len(indentation) >= column:
-        return indentation[:wanted] + indentation[column:] + content
-    return indentation[:wanted] + content
+    moved = []
+    for line in text.splitlines(keepends=True):
+        content = line.lstrip(" \t")
+        indentation = line[: len(line) - len(content)]
+        moved.append(indentation[:wanted] + indentation[column:] + content)
+    return "".join(moved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any, Final
 
 from webhook.api.versions import find, release_of, target
@@ -45,14 +45,10 @@ def _differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[tu
         for name in {**old, **new}:
             yield from _differences(old.get(name, _ABSENT), new.get(name, _ABSENT), (*path, name))
     elif isinstance(old, list) and isinstance(new, list):
-        for index in range(max(len(old), len(new))):
-            yield from _differences(_item(old, index), _item(new, index), (*path, index))
+        for index, pair in enumerate(zip_longest(old, new, fillvalue=_ABSENT)):
+            yield from _differences(*pair, (*path, index))
     elif old != new:
         yield path, old, new
-
-
-def _item(values: list[Any], index: int) -> Any:
-    return values[index] if index < len(values) else _ABSENT
 
 
 def _shown(written: Any, value_in_force: Any) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
-from webhook.api.versions import DEFAULT, GROUP, find, is_own, release_of
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of
 from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
 from webhook.records import NamedTuple
 
@@ -82,11 +82,8 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    if not known:
-        from webhook.engine.misspelt import misspelt  # most objects are of known kinds
-
-        if problems := judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes):
-            return Outcome(obj, problems)
+    if not known and (problems := judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)):
+        return Outcome(obj, problems)
     problems = []
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
@@ -218,3 +215,33 @@ def not_compared(old: Mapping[str, Any], api_version: str, resource: str) -> Pro
     message = f"the old state is in {old['apiVersion']}, so the two are not compared"
     hint = f"get the old state in {api_version}: kubectl get {resource}"
     return Problem(WARNING, "old-version", "NotCompared", Path(("apiVersion",)), message, hint)
+
+
+def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
+    """Report an object whose kind or version is one of Kubernetes' own, but for a slip; others may be anybody's."""
+    if not isinstance(obj, dict):
+        return []
+    version, kind = obj.get("apiVersion"), obj.get("kind")
+    if find(version, kind) is not None:
+        return []
+    from webhook.api.unserved import no_match  # most objects are of known kinds
+    from webhook.hints.names import renamed
+    from webhook.policy.manifest.kinds import meant
+
+    near = meant(version, kind)
+    if not near:
+        if not _has_claims(obj):
+            return []
+        return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT)
+    message = f'no matches for kind "{kind}" in version "{version}"'
+    hint, fix = renamed(near)
+    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
+
+
+def _has_claims(obj: dict[str, Any]) -> bool:
+    """Tell whether an object can only be meant as a pod or workload of Kubernetes with resource claims."""
+    kind = obj.get("kind")
+    home = next((name for name, each in VERSIONS.items() if isinstance(kind, str) and kind in each.kinds), None)
+    if home is None or not is_own(obj.get("apiVersion")) or not makes_pods(home, kind):
+        return False
+    return not is_pod_without_claims({**obj, "apiVersion": home})

@@ -23,13 +23,19 @@ from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
-from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
 
 if TYPE_CHECKING:
     from webhook.engine.prescheduled import Rewrite
 
+
+from collections import Counter
+from collections.abc import Iterator
+
+from webhook.api.judgement import judge
+from webhook.policy.manifest.kinds import Kinds
+from webhook.schema import STATUS
 
 _BAD_REQUEST: Final = 400
 
@@ -169,7 +175,7 @@ class Sender:
         """
         if not isinstance(obj, dict) or not text(obj, "kind"):
             return None
-        policies = self._at(release_of(kubernetes) if kubernetes else self._release(obj))
+        policies = self._for(obj, kubernetes)
         request = request_of(
             obj,
             old if isinstance(old, dict) else None,
@@ -182,9 +188,7 @@ class Sender:
 
     def undecodable(self, obj: Any, kubernetes: str | None = None) -> list[Problem]:
         """List why the API server cannot decode a manifest, so that no policy is asked about it."""
-        if not isinstance(obj, dict):
-            return []
-        return undecodable(obj, self._at(release_of(kubernetes) if kubernetes else self._release(obj)).kinds)
+        return undecodable(obj, self._for(obj, kubernetes).kinds) if isinstance(obj, dict) else []
 
     def refusals(self, change: Change) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
@@ -203,12 +207,13 @@ class Sender:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
 
-    def _release(self, obj: Mapping[str, Any]) -> Release:
+    def _for(self, obj: Mapping[str, Any], kubernetes: str | None) -> PolicySet:
+        """Return the policies with the kinds of a release; by default of their own, or the newest that has the kind."""
         minor, known = self._set.release, find(obj.get("apiVersion"), obj.get("kind"))
-        return minor if known is None or known.since <= minor <= known.until else known.default
-
-    def _at(self, minor: Release) -> PolicySet:
-        """Return the policies with the kinds of a release."""
+        if kubernetes:
+            minor = release_of(kubernetes)
+        elif known is not None and not known.since <= minor <= known.until:
+            minor = known.default
         if minor not in self._sets:
             policies = load(self._manifests, minor, namespace=self._namespace)
             self._sets[minor] = policies.beside(self._others, self._namespace)
@@ -243,3 +248,38 @@ def evaluate(
     if verdict.allowed:
         verdict = _validated(change, authorizer, budget).after(verdict)
     return verdict._replace(object=change.manifest, judged=change.judged)
+
+
+_JUDGED: Final = ("", STATUS)
+"""The subresources whose updates are judged."""
+
+
+def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
+    """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
+
+    The object that was sent may be incomplete, as in a test; None for a deletion.
+    """
+    sent, old, subresource = request.object, request.old_object, request.subresource
+    if sent is None or changed == sent or subresource not in _JUDGED:
+        return
+
+    def refusals(obj: Any) -> list[Problem]:
+        if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+            completed = custom.completed(obj, kinds.release)
+            problems = custom.refusals(completed, old, kinds.release, subresource)
+        else:
+            problems = judge(obj, old, kubernetes=f"1.{kinds.release}", subresource=subresource)
+        return [problem for problem in problems if problem.level == ERROR]
+
+    before = Counter(map(_kind_of, refusals(sent)))
+    for each in refusals(changed):
+        kind = _kind_of(each)
+        if before[kind]:
+            before[kind] -= 1
+        else:
+            yield str(each)
+
+
+def _kind_of(refusal: Problem) -> tuple[str, ...]:
+    """Return the rule and the field, without indices and values: a policy may move items and change other fields."""
+    return (refusal.rule, *(step for step in refusal.path if isinstance(step, str)))

@@ -226,11 +226,11 @@ def _is_empty(term: dict[str, object]) -> bool:
 
 
 def _demands(term: dict[str, object], node: str) -> set[bool | None]:
+    """Tell whether requirements of a term demand a node's name (True), rule it out (False), or neither (None)."""
     return {_demand(requirement, node) for requirement in _get(term, "matchFields", list)}
 
 
 def _demand(requirement: object, node: str) -> bool | None:
-    """Tell whether a requirement demands a node's name (True), rules it out (False), or neither (None)."""
     match requirement:
         case {"key": "metadata.name", "operator": "In", "values": [str(name)]}:
             return name == node
@@ -254,32 +254,25 @@ def _affinity_operations(
     An empty term is left alone: it matches nothing, and would match the node with the requirement. A term that rules
     out the node gets it, too: it matches other nodes now, and then none.
     """
+    requirement: dict[str, object] = {"key": "metadata.name", "operator": "In", "values": [node]}
     if terms is None:
-        return [_add_affinity(spec, where, node)]
+        # The missing parents of the terms are added, too.
+        steps = iter(REQUIRED)
+        step, holder, above = next(steps), spec, where
+        while holder.get(step) is not None:
+            holder, above, step = _get(holder, step, dict), above / step, next(steps)
+        value: dict[str, object] = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
+        for missing in reversed(list(steps)):
+            value = {missing: value}
+        return [_add(above / step, value)]
     at = Path((*where, *_TERMS))
     return [
-        _add(at / index / "matchFields" / "-", _requirement(node))
+        _add(at / index / "matchFields" / "-", requirement)
         if term.get("matchFields")
-        else _add(at / index / "matchFields", [_requirement(node)])
+        else _add(at / index / "matchFields", [requirement])
         for index, term in enumerate(terms)
         if not _is_empty(term) and True not in _demands(term, node)
     ]
-
-
-def _add_affinity(spec: dict[str, object], where: Path, node: str) -> dict[str, object]:
-    """Add the missing parents of the terms of the required node affinity."""
-    steps = iter(REQUIRED)
-    step, holder, at = next(steps), spec, where
-    while holder.get(step) is not None:
-        holder, at, step = _get(holder, step, dict), at / step, next(steps)
-    value: dict[str, object] = {"nodeSelectorTerms": [{"matchFields": [_requirement(node)]}]}
-    for missing in reversed(list(steps)):
-        value = {missing: value}
-    return _add(at / step, value)
-
-
-def _requirement(node: str) -> dict[str, object]:
-    return {"key": "metadata.name", "operator": "In", "values": [node]}
 
 
 def _contradiction(path: Path, where: Path, node: str) -> Problem:

@@ -19,16 +19,17 @@ from webhook.api.versions import type_of
 from webhook.objects import JSONObject, items, mapping, metadata_of, text
 from webhook.policy.evaluation.clusterobjects import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE, Request
-from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.kinds import Kinds
 from webhook.schema import STATUS
 
 _SERVER_SETS: Final = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields")
 _DROPPED: Final = frozenset({"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"})
 _KEPT_BY_STATUS: Final[Mapping[tuple[str, str], AbstractSet[str]]] = {
     ("", "Pod"): frozenset({"ownerReferences", "deletionTimestamp"}),
-    ("resource.k8s.io", "ResourceClaim"): KEPT_BY_STATUS,
-    ("resource.k8s.io", "DeviceTaintRule"): KEPT_BY_STATUS,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): KEPT_BY_STATUS,
+    **{
+        ("resource.k8s.io", kind): KEPT_BY_STATUS
+        for kind in ("ResourceClaim", "DeviceTaintRule", "ResourcePoolStatusRequest")
+    },
     ("scheduling.k8s.io", "PodGroup"): KEPT_BY_STATUS,
     ("apps", "Deployment"): frozenset({"labels"}),
 }
@@ -64,7 +65,17 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if request.operation == UPDATE and request.old_object:
         obj = _kept(request.object, request.old_object, request, kinds)
         if request.subresource == STATUS:
-            obj = _with_new_status(obj, request.old_object, request.kind, kinds)
+            if kinds.is_custom(request.kind):
+                obj = {name: each for name, each in obj.items() if name in {"metadata", STATUS}}
+                obj = {name: each for name, each in request.old_object.items() if name != STATUS} | obj
+                kept: AbstractSet[str] = (metadata_of(request.old_object).keys() | metadata_of(obj).keys()) - {
+                    "managedFields"
+                }
+            else:
+                kept = _KEPT_BY_STATUS.get((request.kind.group, request.kind.kind), frozenset())
+            stored = {name: each for name, each in metadata_of(request.old_object).items() if name in kept}
+            own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
+            obj = {**obj, "metadata": own | stored}
         return request._replace(object=obj)
     return request
 
@@ -88,7 +99,9 @@ def _prepared_job(spec: JSONObject, metadata: Mapping[str, Any]) -> JSONObject:
     template, selector = mapping(spec, "template"), mapping(spec, "selector")
     of_template = mapping(template, "metadata")
     uid = text(metadata, "uid")
-    names = dict.fromkeys(_JOB_NAMES, text(metadata, "name")) | dict.fromkeys(_JOB_UIDS, uid)
+    names = dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), text(metadata, "name")) | dict.fromkeys(
+        _JOB_UIDS, uid
+    )
     labels = {**names, **mapping(of_template, "labels")}
     matched = {_JOB_UIDS[0]: uid, **mapping(selector, "matchLabels")}
     return spec | {
@@ -125,7 +138,6 @@ def _prepared_service(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObj
 
 
 _FINALIZER: Final = "kubernetes"
-_JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
 _JOB_UIDS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _ADDRESSES: Final = {"IPv4": "10.96.0.10", "IPv6": "fd00:10:96::a"}
 _FIRST_NODE_PORT: Final = 30000
@@ -134,19 +146,6 @@ _PREPARED: Final[Mapping[tuple[str, str], Callable[[JSONObject, Mapping[str, Any
     ("v1", "Service"): _prepared_service,
     ("batch/v1", "Job"): _prepared_job,
 }
-
-
-def _with_new_status(obj: JSONObject, old: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
-    """Return an update of the status, with the metadata that it cannot change taken from the stored object."""
-    if kinds.is_custom(kind):
-        obj = {name: each for name, each in obj.items() if name in {"metadata", STATUS}}
-        obj = {name: each for name, each in old.items() if name != STATUS} | obj
-        kept: AbstractSet[str] = (metadata_of(old).keys() | metadata_of(obj).keys()) - {"managedFields"}
-    else:
-        kept = _KEPT_BY_STATUS.get((kind.group, kind.kind), frozenset())
-    stored = {name: each for name, each in metadata_of(old).items() if name in kept}
-    own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
-    return {**obj, "metadata": own | stored}
 
 
 def _now() -> str:

@@ -1,4 +1,4 @@
-"""Runs test suites of policies.
+"""Reads and runs test suites of policies, and says what is wrong with them, all at once.
 
 A suite is a document beside the policies::
 
@@ -30,39 +30,331 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain
 from typing import Any, Final
 
-from webhook.api.versions import DEFAULT
-from webhook.engine.acceptance import made_invalid
-from webhook.engine.cases import (
-    CASE_FIELDS,
-    CASES,
-    OBJECTS,
-    SUITE_FIELDS,
-    Sent,
-    SuiteError,
-    SuiteErrors,
-    expect_known,
-    expected_of,
-    map_of,
-    objects_of,
-    patched,
-    release_of_suite,
-)
-from webhook.engine.offline import evaluate
+from webhook.api.versions import DEFAULT, NEWEST, release_of
+from webhook.engine.offline import evaluate, made_invalid
 from webhook.objects import JSONObject, text
-from webhook.policy.change.patch import difference
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
-from webhook.policy.evaluation.verdict import Decision, Verdict
+from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
+from webhook.policy.change.patch import PatchError, apply_patch, difference
+from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
+from webhook.policy.evaluation.clusterobjects import undecodable
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match
+from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
+from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.model import Given, Policy, Validation
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
+from webhook.policy.manifest.model import EVERYTHING, Given, Policy, Validation
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.spelling import nearest
+
+CASES: Final = Path(("cases",))
+OBJECTS: Final = Path(("objects",))
+REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
+SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
+CASE_FIELDS: Final = (
+    *("name", "object", "oldObject", "patch", "operation", "resource", "subresource", "user", "context", "authorizer"),
+    "expect",
+)
+EXPECT_FIELDS: Final = ("allowed", "message", "reason", "warnings", "auditAnnotations", "changes", "object")
+
+
+class SuiteError(ValueError):
+    """A suite is malformed at a path; the text says how, and how to fix it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        super().__init__(f"{path}: {text}" if path else text)
+        self.path, self.text = path, text
+        self.others: tuple[SuiteError, ...] = ()
+        """Further errors, found at the same time."""
+
+
+class SuiteErrors:
+    """Collects errors of a suite, so that they are reported together."""
+
+    def __init__(self) -> None:
+        self.found: list[SuiteError] = []
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Collect an error of the suite, and go on behind the block."""
+        try:
+            yield
+        except SuiteError as error:
+            self.found += (error, *error.others)
+
+    def refuse(self, is_wrong: object, path: Path, text: str) -> None:
+        """Note what is wrong at a path, if it is."""
+        if is_wrong:
+            self.found.append(SuiteError(path, text))
+
+    def expect_known(self, fields: Mapping[str, Any], where: Path, known: Sequence[str]) -> None:
+        """Note unknown fields."""
+        for name in (each for each in fields if each not in known):
+            near = nearest(name, known) if isinstance(name, str) else ""
+            hint = f"did you mean {near!r}?" if near else f"the fields are {', '.join(known)}"
+            self.found.append(SuiteError(where / str(name), f"unknown field {name!r}; {hint}"))
+
+    def expect_none(self) -> None:
+        """Report the collected errors.
+
+        Raises:
+            SuiteError: There are some.
+        """
+        if self.found:
+            first, *others = self.found
+            first.others = tuple(others)
+            raise first
+
+
+def expected_of(value: object, where: Path) -> dict[str, Any]:
+    """Return what a case expects.
+
+    Raises:
+        SuiteError: It is malformed.
+    """
+    expected = map_of(value, where, EXPECT_FIELDS)
+    errors = SuiteErrors()
+    errors.expect_known(expected, where, EXPECT_FIELDS)
+    is_there = "allowed" in expected or not errors.found  # it may be the unknown field
+    is_wrong = is_there and not isinstance(expected.get("allowed"), bool)
+    errors.refuse(is_wrong, where / "allowed", "must be true or false")
+    errors.refuse(not isinstance(expected.get("message", ""), str), where / "message", "must be a string")
+    is_wrong = "reason" in expected and expected["reason"] not in REASONS
+    errors.refuse(is_wrong, where / "reason", f"must be one of {', '.join(REASONS)}")
+    errors.expect_none()
+    return expected
+
+
+class Sent(NamedTuple):
+    """What a case sends to policies: a request, and what its user may do."""
+
+    request: Request
+    authorizer: Authorizer
+
+    @classmethod
+    def of(
+        cls,
+        fields: Mapping[str, Any],
+        where: Path,
+        policies: PolicySet,
+        templates: Mapping[str, Any],
+        errors: SuiteErrors,
+    ) -> Sent:
+        """Read the request of a case.
+
+        Raises:
+            SuiteError: The case is malformed; ``errors`` has all that is wrong with it.
+        """
+        obj = old = None
+        operation, user, patch = fields.get("operation") or "", fields.get("user"), fields.get("patch")
+        authorizer = DENY_ALL
+        with errors.collected():
+            obj, path = _object(fields, "object", where, templates)
+            if obj is not None and patch is not None:
+                obj = patched(obj, patch, where / "patch")
+            _expect_decodable(obj, path, policies)
+        with errors.collected():
+            old, path = _object(fields, "oldObject", where, templates)
+            _expect_decodable(old, path, policies)
+        is_empty = fields.get("object") is None and fields.get("oldObject") is None
+        errors.refuse(is_empty, where / "object", "a case has an object, or an oldObject to delete")
+        is_wrong = operation and (not isinstance(operation, str) or operation not in OPERATIONS)
+        errors.refuse(is_wrong, where / "operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
+        is_wrong = user is not None and not isinstance(user, dict)
+        errors.refuse(is_wrong, where / "user", "must be a map with username and groups")
+        if (document := fields.get("authorizer")) is not None:
+            try:
+                authorizer = authorizer_of(document)
+            except AuthorizerError as error:
+                errors.refuse(error, where / "authorizer", str(error))
+        resource, subresource = None, ""
+        with errors.collected():
+            resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
+        errors.expect_none()
+        if not operation and obj is not None and policies.kinds.sent_to(_kind(obj)):
+            operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
+        request = request_of(
+            obj, old, kinds=policies.kinds, operation=operation, subresource=subresource, user=user, resource=resource
+        )
+        return cls(request, authorizer)
+
+    def is_matched(self, policies: PolicySet) -> bool:
+        """Tell whether a rule of a policy matches, whatever the labels of the object and its namespace are."""
+        rules = (
+            each.match._replace(namespaces=EVERYTHING, objects=EVERYTHING, exclude=()) for each in policies.policies
+        )
+        return any(match(each, self.request, policies.kinds, policies.namespace_labels) for each in rules)
+
+    def __str__(self) -> str:
+        """Return the operation and the resource, such as ``UPDATE of deployments.apps/scale``."""
+        request = self.request
+        return f"{request.operation} of {'/'.join(filter(None, (request.resource.qualified, request.subresource)))}"
+
+
+def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) -> None:
+    """Check that an object can reach a policy: its kind is served, and it can be decoded."""
+    if obj is None:
+        return
+    for name in ("apiVersion", "kind"):
+        if not text(obj, name):
+            raise SuiteError(where, f"{name} is missing: an object needs apiVersion and kind")
+    if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
+        raise SuiteError(where, message)
+    for kinds, is_unknown, complaint in (
+        (policies.kinds, False, "the API server cannot decode it"),
+        # Suites are run for other releases, too, which may lack a field.
+        (policies.kinds.at(NEWEST), True, "the API server drops or refuses it, so that no policy reads it"),
+    ):
+        for problem in undecodable(obj, kinds):
+            if (problem.rule == UNKNOWN_FIELD) is is_unknown:
+                hint = f"; {problem.hint}" if problem.hint else ""
+                raise SuiteError(Path((*where, *problem.path)), f"{complaint}: {problem.message}{hint}")
+
+
+def _unserved(kind: Kind, kinds: Kinds) -> str:
+    """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
+    if kinds.find(kind):
+        return ""
+    what = f"{kind.kind} of {kind.api_version} is not served"
+    if versions := kinds.versions(kind):
+        others = ", ".join(kind._replace(version=each).api_version for each in versions)
+        return f"{what} by Kubernetes 1.{kinds.release}, which has it in {others}"
+    if kinds.is_namespaced(kind) is not None:
+        return f"{what} by Kubernetes 1.{kinds.release}"
+    near = meant(kind.api_version, kind.kind)
+    return f'{what} by any release; did you mean "{near}"?' if near else ""
+
+
+def _kind(obj: JSONObject) -> Kind:
+    return kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+
+
+def _sent_to(
+    fields: Mapping[str, Any], obj: JSONObject | None, where: Path, policies: PolicySet
+) -> tuple[Resource | None, str]:
+    """Return the resource to which the object of a case is sent, None for that of its kind, and the subresource.
+
+    Raises:
+        SuiteError: The resource does not exist, is not stated, or is not one of the object's kind.
+    """
+    holder, _, below = str(fields.get("subresource") or "").rpartition("/")
+    stated, kinds, kind = str(fields.get("resource") or ""), policies.kinds, _kind(obj or {})
+    where, name = where / ("resource" if stated else "subresource"), stated or holder
+    resource = kinds.named(name) if name else None
+    if name and resource is None:
+        raise SuiteError(where, f"Kubernetes 1.{kinds.release} does not serve a resource {name!r}")
+    places = kinds.sent_to(kind)
+    if not places:
+        if below and below not in OF_OBJECT and kinds.find(kind) and not kinds.is_custom(kind):
+            raise SuiteError(where, f"objects of kind {kind.kind} are not sent to a subresource {below!r}")
+        return resource, below
+    below = below or places[0].partition("/")[2]
+    fitting = [each for each in places if each.endswith(f"/{below}")]
+    if resource is None:
+        found = fitting if len(fitting) == 1 else _ruled(below, policies)
+        resource = kinds.named(found[0].partition("/")[0]) if len(found) == 1 else None
+    elif f"{resource.resource}/{below}" not in fitting and kinds.has_group(resource.group):
+        resource = None
+    if resource is None:
+        raise SuiteError(where, f"objects of kind {kind.kind} are sent to one of {', '.join(places)}: write which")
+    return resource, below
+
+
+def _ruled(subresource: str, policies: PolicySet) -> list[str]:
+    """List the resources whose subresource the rules of policies name."""
+    found = {
+        ".".join(filter(None, (name, group)))
+        for policy in policies.policies
+        for rule in policy.match.rules
+        for name, below in rule.resources
+        for group in rule.groups
+        if below == subresource and "*" not in {name, group}
+    }
+    return sorted(found)
+
+
+def _object(
+    fields: Mapping[str, Any], field: str, where: Path, templates: Mapping[str, Any]
+) -> tuple[JSONObject | None, Path]:
+    """Return an object and its path."""
+    value, path = fields.get(field), where / field
+    if isinstance(value, str):
+        if value not in templates:
+            known = f"they have {', '.join(map(str, templates))}" if templates else ""
+            known = known or "write the object here, or add objects"
+            raise SuiteError(path, f"the suite's objects have no {value!r}; {known}")
+        value, path = templates[value], OBJECTS / value
+    if value is not None and not isinstance(value, dict):
+        raise SuiteError(path, "must be an object, or the name of one of the suite's objects")
+    return value, path
+
+
+def patched(obj: JSONObject, patch: object, where: Path) -> JSONObject:
+    """Apply a JSON Patch of a suite.
+
+    Raises:
+        SuiteError: It is malformed, or does not apply.
+    """
+    if not isinstance(patch, list):
+        raise SuiteError(where, "must be a list of operations, as a JSON Patch is")
+    for index, each in enumerate(patch):
+        if not isinstance(each, dict) or not isinstance(each.get("op"), str) or not isinstance(each.get("path"), str):
+            raise SuiteError(where / index, "an operation has op, path, and value or from")
+        if each["op"] not in PATCH_OPERATIONS:
+            raise SuiteError(where / index / "op", f"must be one of {', '.join(PATCH_OPERATIONS)}")
+    try:
+        return apply_patch(obj, patch)
+    except PatchError as error:
+        raise SuiteError(where, str(error)) from None
+
+
+def objects_of(fields: Mapping[str, Any], where: Path) -> list[Given]:
+    """Return the objects of a context.
+
+    Raises:
+        SuiteError: It is malformed.
+    """
+    objects = fields.get("context")
+    if objects is None:
+        return []
+    if not isinstance(objects, list):
+        raise SuiteError(where / "context", "must be a list of objects")
+    return [Given(each) for each in objects]
+
+
+def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Return a map with some fields.
+
+    Raises:
+        SuiteError: The value is not a map.
+    """
+    if not isinstance(value, dict):
+        raise SuiteError(where, f"must be a map with {', '.join(known)}")
+    return value
+
+
+def release_of_suite(document: Mapping[str, Any]) -> Release:
+    """Return the release that a suite states, or the newest.
+
+    Raises:
+        SuiteError: It is unknown.
+    """
+    stated = document.get("kubernetes")
+    if stated is None:
+        return DEFAULT
+    try:
+        return release_of(stated)
+    except ValueError as error:
+        raise SuiteError(Path(("kubernetes",)), str(error)) from None
+
 
 _SHOWN: Final = 5
 _NOT_ASKED: Final = "does not match the request, or has no binding that does"
@@ -91,7 +383,12 @@ def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: 
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:
         return f"{policy.name} {_unbound(policy, policies) or _NOT_ASKED}"
-    return f"{path} of {policy.name} {_outcome(decision)}"
+    outcome = "is true"
+    if decision.is_error:
+        outcome = f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
+    elif decision.denied:
+        outcome = f"is false, but its binding only does {', '.join(decision.actions)}"
+    return f"{path} of {policy.name} {outcome}"
 
 
 def _unbound(policy: Policy, policies: PolicySet) -> str:
@@ -105,14 +402,6 @@ def _unbound(policy: Policy, policies: PolicySet) -> str:
             name = text(each.given.object, "metadata", "name")
             return f'has no binding: binding "{name}" names "{named}" (did you mean "{policy.name}"?)'
     return "has no binding"
-
-
-def _outcome(decision: Decision) -> str:
-    if decision.is_error:
-        return f"could not be evaluated, which its failurePolicy ignores: {decision.message}"
-    if decision.denied:
-        return f"is false, but its binding only does {', '.join(decision.actions)}"
-    return "is true"
 
 
 class Failure(NamedTuple):
@@ -210,35 +499,27 @@ def _read(
 ) -> tuple[Release, list[Given | JSONObject], dict[str, Any], list[Any]]:
     """Return a suite's release, the objects of all cases, the named objects, and the cases."""
     document = map_of(suite, Path(), SUITE_FIELDS)
-    cases, templates, base = document.get("cases"), document.get("objects") or {}, [*given]
+    cases: Any = document.get("cases")
+    templates, base = document.get("objects") or {}, [*given]
     errors, minor = SuiteErrors(), release or DEFAULT
-    with errors.collected():
-        expect_known(document, Path(), SUITE_FIELDS)
+    errors.expect_known(document, Path(), SUITE_FIELDS)
     with errors.collected():
         minor = release_of_suite(document) if release is None else release
     with errors.collected():
         base += objects_of(document, Path())
-    with errors.collected():
-        if not isinstance(cases, list):
-            raise SuiteError(CASES, "a suite has a list of cases")
-        if not cases:
-            raise SuiteError(CASES, "the list is empty: write a case")
-    with errors.collected():
-        if not isinstance(templates, dict):
-            raise SuiteError(OBJECTS, "must be a map from names to objects")
+    errors.refuse(not isinstance(cases, list), CASES, "a suite has a list of cases")
+    errors.refuse(cases == [], CASES, "the list is empty: write a case")
+    errors.refuse(not isinstance(templates, dict), OBJECTS, "must be a map from names to objects")
     errors.expect_none()
-    if not any(is_policy(each) for each in _all_objects(base, cases)):
+    contexts = (case.get("context") for case in cases if isinstance(case, dict))
+    every = chain(
+        (each.object if isinstance(each, Given) else each for each in base),
+        *(each for each in contexts if isinstance(each, list)),
+    )
+    if not any(map(is_policy, every)):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
     return minor, base, templates, cases
-
-
-def _all_objects(base: Iterable[Given | JSONObject], cases: Iterable[object]) -> Iterator[object]:
-    """Iterate over all objects that may be policies or read by policies."""
-    yield from (each.object if isinstance(each, Given) else each for each in base)
-    for case in cases:
-        context = case.get("context") if isinstance(case, dict) else None
-        yield from context if isinstance(context, list) else ()
 
 
 def _name_of(case: object, where: Path) -> str:
@@ -254,8 +535,7 @@ def _run_case(
     with errors.collected():
         fields = map_of(case, where, CASE_FIELDS)
         expected: Mapping[str, Any] = {}
-        with errors.collected():
-            expect_known(fields, where, CASE_FIELDS)
+        errors.expect_known(fields, where, CASE_FIELDS)
         with errors.collected():
             expected = expected_of(fields.get("expect"), where / "expect")
         with errors.collected():
@@ -283,39 +563,33 @@ def _differences(
 ) -> Iterator[Failure]:
     """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
-        text = f"was refused: {verdict.message}{_refuser(verdict)}{_missing(verdict)}"
-        if verdict.allowed:
-            text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
+        text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
+        if not verdict.allowed:
+            # What the suite lacks for the evaluation of policies.
+            missing = next((each.missing for each in verdict.decisions if each.denied), "")
+            lacks = f" (add to its context: {missing})" if missing else ""
+            text = f"was refused: {verdict.message}{_refuser(verdict)}{lacks}"
         yield Failure(where / "allowed", text)
-    elif not verdict.allowed:
-        yield from _other_refusal(expected, verdict, where)
-    if "warnings" in expected and not _same_warnings(expected["warnings"], verdict):
-        yield _difference(where, "warnings", expected["warnings"], list(verdict.warnings))
-    if "auditAnnotations" in expected and expected["auditAnnotations"] != verdict.audit_annotations:
-        yield _difference(where, "auditAnnotations", expected["auditAnnotations"], dict(verdict.audit_annotations))
+    found: dict[str, object] = {}
+    if not verdict.allowed and not expected["allowed"]:
+        own = next((each.message for each in verdict.decisions if each.denied), "")
+        found["message"] = verdict.message if expected.get("message") == verdict.message else own
+        found["reason"] = verdict.reason
+    is_same = "warnings" in expected and _same_warnings(expected["warnings"], verdict)
+    found["warnings"] = expected["warnings"] if is_same else list(verdict.warnings)
+    found["auditAnnotations"] = dict(verdict.audit_annotations)
     if "changes" in expected:
-        changed = patched(before or {}, expected["changes"], where / "changes")
-        if verdict.object != changed:
-            made = None if verdict.object is None else difference(before or {}, verdict.object)
-            yield _difference(where, "changes", expected["changes"], made)
-    if "object" in expected and expected["object"] != verdict.object:
-        yield _difference(where, "object", expected["object"], verdict.object)
-
-
-def _difference(where: Path, field: str, expected: object, got: object) -> Failure:
-    return Failure(where / field, f"{field}: expected {_shown(expected)}, got {_shown(got)}")
+        made = None if verdict.object is None else difference(before or {}, verdict.object)
+        is_same = verdict.object == patched(before or {}, expected["changes"], where / "changes")
+        found["changes"] = expected["changes"] if is_same else made
+    found["object"] = verdict.object
+    for field, got in found.items():
+        if field in expected and expected[field] != got:
+            yield Failure(where / field, f"{field}: expected {_shown(expected[field])}, got {_shown(got)}")
 
 
 def _shown(value: object) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _other_refusal(expected: Mapping[str, Any], verdict: Verdict, where: Path) -> Iterator[Failure]:
-    own = next((each.message for each in verdict.decisions if each.denied), "")
-    if "message" in expected and expected["message"] not in (own, verdict.message):
-        yield _difference(where, "message", expected["message"], own)
-    if "reason" in expected and expected["reason"] != verdict.reason:
-        yield _difference(where, "reason", expected["reason"], verdict.reason)
 
 
 def _refuser(verdict: Verdict) -> str:
@@ -324,12 +598,6 @@ def _refuser(verdict: Verdict) -> str:
     if last is None or any(f"{mark}{last.policy.name}{mark}" in verdict.message for mark in "'\""):
         return ""
     return f" ({last.path} of {last.policy.kind} {last.policy.name})"
-
-
-def _missing(verdict: Verdict) -> str:
-    """Name the objects that the suite lacks for the evaluation of policies."""
-    missing = next((each.missing for each in verdict.decisions if each.denied), "")
-    return f" (add to its context: {missing})" if missing else ""
 
 
 def _same_warnings(wanted: object, verdict: Verdict) -> bool:

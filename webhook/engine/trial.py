@@ -11,13 +11,11 @@ from typing import Any, Final
 from webhook.api.conversion import ConversionError, convert
 from webhook.api.core import catalogue
 from webhook.budget import DOCUMENT, Budget
-from webhook.engine.acceptance import made_invalid
-from webhook.engine.offline import evaluate
+from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
-from webhook.policy.evaluation.plan import Hook, match
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
 from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
@@ -60,10 +58,9 @@ _WORKLOADS: Final[Mapping[tuple[str, str], Callable[[JSONObject], JSONObject]]] 
     ("apps/v1", "ReplicaSet"): lambda template: _SELECTED | {"template": template},
     ("v1", "ReplicationController"): lambda template: {"selector": _LABELS, "template": template},
     ("batch/v1", "Job"): lambda template: {"template": _ending(template)},
-    ("batch/v1", "CronJob"): lambda template: {
-        "schedule": "@daily",
-        "jobTemplate": {"spec": {"template": _ending(template)}},
-    },
+    ("batch/v1", "CronJob"): lambda template: (
+        {"schedule": "@daily", "jobTemplate": {"spec": {"template": _ending(template)}}}
+    ),
 }
 """The workloads to try, by their pod template."""
 _RULE: Final = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -97,16 +94,12 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
     ("scheduling.k8s.io/v1beta1", "PodGroup"): {"spec": {"schedulingPolicy": {"basic": {}}}},
 }
 """The least that the API server accepts of other kinds."""
-_NEVER_UPDATED: Final = frozenset({"Binding", "ComponentStatus", "StorageVersion"})
-"""Kinds that nobody creates, or only below another object; of other groups, those that are questions, not objects."""
-_QUESTIONS: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
 """After how much work no further policies are tried."""
-_SHORTEN: Final = "shorten it: what it builds or compares grows with each step"
 _LONGEST: Final = 256
 """The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
@@ -127,10 +120,6 @@ class _Subject(NamedTuple):
     def __str__(self) -> str:
         kind = text(self.object, "kind")
         return f"{_with_article(kind)} {self.distinction}" if self.distinction else f"a plain {kind}"
-
-    def may_lack(self, fault: Fault | None) -> bool:
-        """Tell whether an expression misses a field that valid objects may have."""
-        return self.is_derived and bool(_missing(fault)) and _missing(fault) not in _OF_METADATA
 
     def lacking(self, fault: Fault | None) -> str:
         """Describe it by the field that an expression misses in it."""
@@ -178,13 +167,6 @@ def try_policies(
     return Trial(findings)
 
 
-class _Failure(NamedTuple):
-    """An expression that fails, and why."""
-
-    problem: Problem
-    fault: Fault | None = None
-
-
 class _Trials:
     """Evaluates policies for small objects.
 
@@ -198,8 +180,8 @@ class _Trials:
         self.tried = [policy for policy in policies.policies if policy.param_kind is None]
         self.spent = 0
 
-    def failing(self, policy: Policy) -> Iterator[_Failure]:
-        """Evaluate a policy for the objects, and yield what fails."""
+    def failing(self, policy: Policy) -> Iterator[tuple[Problem, Fault | None]]:
+        """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
         for subject in self._objects:
@@ -211,16 +193,19 @@ class _Trials:
                 budget = Budget(DOCUMENT, is_offline=True)
                 request = request_of(new, old, kinds=alone.kinds)
                 verdict = evaluate(request, alone, budget=budget)
-                for failure in _failures(policy, verdict.decisions, subject, doing):
-                    if failure.problem.path not in reported and not subject.may_lack(failure.fault):
-                        reported.add(failure.problem.path)
-                        yield failure
+                for problem, fault in _failures(policy, verdict.decisions, subject, doing):
+                    is_met = problem.path in reported
+                    # Of an object that is made of its type alone, an expression may miss a field that valid ones have.
+                    missing = subject.is_derived and _missing(fault)
+                    if not is_met and (not missing or missing in _OF_METADATA):
+                        reported.add(problem.path)
+                        yield problem, fault
                 path = next((each.path for each in reversed(verdict.decisions) if each.changed), None)
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
                         message = f"makes {subject} one that the API server refuses without further changes: "
-                        yield _Failure(Problem(WARNING, "makes-invalid", "", path, message + refusal))
+                        yield Problem(WARNING, "makes-invalid", "", path, message + refusal), None
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
@@ -228,17 +213,11 @@ class _Trials:
     def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[str]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
-        if not alone or self._has_unknown_changes(request.object):
-            return []
+        mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)
+        if not alone or any(self._may_apply(each, request.object) for each in mutating):
+            return []  # what policies with parameters change is unknown
         final = evaluate(request, self._together, budget=budget).judged
         return [each for each in made_invalid(final, request, self._policies.kinds) if each in alone]
-
-    def _has_unknown_changes(self, obj: JSONObject | None) -> bool:
-        """Tell whether a mutating policy with parameters may apply to an object."""
-        return any(
-            policy.kind == MUTATING and policy.param_kind and self._may_apply(policy, obj)
-            for policy in self._policies.policies
-        )
 
     def _may_apply(self, policy: Policy, obj: JSONObject | None, old: JSONObject | None = None) -> bool:
         """Tell whether a policy applies to an object, if it and its namespace have the right labels.
@@ -264,19 +243,16 @@ class _Trials:
         """Return some of the policies, bound to all objects; errors are decisions whatever their failure policy."""
 
         def hooks(kind: str) -> tuple[Hook, ...]:
-            return tuple(
-                Hook(
-                    replace(policy, fails_open=False),
-                    (Binding(kind, policy.name, policy.name, policy.given, actions=(DENY,)),),
-                )
-                for policy in some
-                if policy.kind == kind
-            )
+            wanted = (policy for policy in some if policy.kind == kind)
+            bound = ((each, Binding(kind, each.name, each.name, each.given, actions=(DENY,))) for each in wanted)
+            return tuple(Hook(replace(policy, fails_open=False), (binding,)) for policy, binding in bound)
 
         return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 
 
-def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str) -> Iterator[_Failure]:
+def _failures(
+    policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str
+) -> Iterator[tuple[Problem, Fault | None]]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
         fault = decision.fault
@@ -286,7 +262,7 @@ def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, 
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
             message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
             hint = _hint(fault, subject, doing)
-            yield _Failure(Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault)
+            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
@@ -295,14 +271,14 @@ def _failures(policy: Policy, decisions: Iterable[Decision], subject: _Subject, 
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = _guard(fault, subject, doing) if fault else ""
             path = Path((*decision.path[:-1], "messageExpression"))
-            yield _Failure(Problem(level, "fails-on-valid", "", path, text, hint), fault)
+            yield Problem(level, "fails-on-valid", "", path, text, hint), fault
 
 
 def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:
     if fault is None:
         return ""
     if fault.is_work:
-        return _SHORTEN
+        return "shorten it: what it builds or compares grows with each step"
     if fault.patch:
         operation, path = fault.patch
         if operation == "add":
@@ -366,7 +342,12 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
     known = {(obj["apiVersion"].rpartition("/")[0], obj["kind"]) for _, obj in _plain()}
     for each in built_in():
         versions = kinds.versions(Kind(each.group, "", each.kind))
-        if not versions or (each.group, each.kind) in known or each.group in _QUESTIONS or each.kind in _NEVER_UPDATED:
+        if (
+            not versions
+            or (each.group, each.kind) in known
+            or each.group in {"authentication.k8s.io", "authorization.k8s.io"}
+            or each.kind in {"Binding", "ComponentStatus", "StorageVersion"}
+        ):
             continue
         version = Kind(each.group, versions[0], each.kind).api_version
         if type_ := catalogue.kind(version, each.kind):

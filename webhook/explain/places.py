@@ -214,7 +214,9 @@ def _rules_of(field: Field) -> Iterator[Stated]:
     """List the rules that a field states itself, including those of its items."""
     limits = field.limits()
     yield from (Stated(name, doc) for name, doc in EVERY_FIELD.items() if name in limits)
-    for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *_declared_tests(field)):
+    declared = (field.declared or {}).values()  # tests of declarative validation replace others
+    replacing = (test for each in declared for test in (*each.get("formats", ()), each.get("checked_by")))
+    for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *replacing):
         if test:
             yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
     if isinstance(field, Parsed):
@@ -223,13 +225,6 @@ def _rules_of(field: Field) -> Iterator[Stated]:
         yield from _rules_of(field.item)
     if isinstance(field, Map) and field.key:
         yield from _rules_of(field.key)
-
-
-def _declared_tests(field: Field) -> Iterator[Any]:
-    """List the tests of declarative validation that replace others."""
-    for instead in (field.declared or {}).values():
-        yield from instead.get("formats", ())
-        yield instead.get("checked_by")
 
 
 def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool:

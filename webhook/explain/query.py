@@ -114,11 +114,14 @@ def explain(
             return text.of_place(place, release, recursive=recursive)
         fields = [str(each) for each in places]
         raise UnknownNameError(f"{query} is not a rule or kind; a field is spelled with its kind: {_first(fields)}")
-    if fields := list(_fields_of_type(among, query, release)):
-        raise UnknownNameError(f"{query} is the type of a field: {_first(fields)}")
+    wanted = query.casefold()
+    places = [each for each in _places(among, release) if each.path]
+    named = [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]
+    if named:
+        raise UnknownNameError(f"{query} is the type of a field: {_first([*map(str, named)])}")
     alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
     near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known, *GATES])
-    near = near or nearest(steps[-1], (place.path[-1] for place in _places(among, release) if place.path))
+    near = near or nearest(steps[-1], (place.path[-1] for place in places))
     hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
     raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
 
@@ -173,15 +176,14 @@ def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None)
     very name. What newer releases serve comes first.
     """
     steps = [step.casefold() for step in path]
-    wanted = [{step, f"{step}s"} for step in steps]
 
     def is_other(place: FieldPlace) -> bool:
         return place.path[-1].casefold() != steps[-1]
 
     found = []
     for place in _places(among, release):
-        last = place.path[-len(wanted) :]
-        if len(last) == len(wanted) and all(step.casefold() in each for step, each in zip(last, wanted, strict=True)):
+        last = [step.casefold() for step in place.path[-len(steps) :]]
+        if len(last) == len(steps) and all(one in {step, f"{step}s"} for one, step in zip(last, steps, strict=True)):
             found.append(place)
     found.sort(key=lambda place: (-place.kind.served.until, is_other(place)))
     return [] if all(map(is_other, found)) else found
@@ -197,13 +199,6 @@ def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | No
         if len({(place.above and place.above.type, place.path[-1]) for place in among}) == 1:
             return min(among, key=lambda place: place.releases[0])
     return None
-
-
-def _fields_of_type(among: Iterable[Kind], name: str, release: Release | None) -> Iterator[str]:
-    """List the fields of all kinds, in their newest versions, that have a type, or are lists of it."""
-    for place in _places(among, release):
-        if place.path and text.type_name(place.field).rpartition("]")[2].casefold() == name.casefold():
-            yield str(place)
 
 
 def _places(among: Iterable[Kind], release: Release | None) -> Iterator[FieldPlace]:
@@ -242,13 +237,10 @@ def _spellings(api_version: str) -> tuple[str, str]:
 
 def _find(meant: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
     """Find a field in the newest version of a kind that has it."""
-    complaints = []
-    for kind in meant:
-        place = _walk(kind, path, release)
-        if not isinstance(place, str):
-            return place
-        complaints.append(place)
-    raise UnknownNameError(complaints[0] + _other_path(meant[0], path))
+    places = [_walk(kind, path, release) for kind in meant]
+    if found := [each for each in places if not isinstance(each, str)]:
+        return found[0]
+    raise UnknownNameError(f"{places[0]}{_other_path(meant[0], path)}")
 
 
 def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlace | str:
@@ -257,8 +249,12 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
         found = fields.get(step) or {name.casefold(): each for name, each in fields.items()}.get(step.casefold())
+        if found is None and place.type and step in place.type.opaque:
+            return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
-            return _no_field(place, step, fields)
+            near = nearest(step, fields)
+            hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
+            return f"{place} has no field {step}: {hint}"
         place = found
     return place
 
@@ -272,14 +268,6 @@ def _other_path(kind: Kind, path: Sequence[str]) -> str:
             there = f"and in {kind.version} it is {here}" if here else f"and {kind.version} has nothing like it"
             return f"; that is a path of {other.version}, {there}"
     return ""
-
-
-def _no_field(place: FieldPlace, step: str, fields: Iterable[str]) -> str:
-    if place.type and step in place.type.opaque:
-        return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
-    near = nearest(step, fields)
-    hint = f"did you mean {place}.{near}?" if near else f"it has {', '.join(fields) or 'none'}"
-    return f"{place} has no field {step}: {hint}"
 
 
 _INVALID: Final = re.compile(r'\b(\w+)(?:\.[\w.-]+)? "[^"]*" is invalid:\s')
@@ -307,7 +295,6 @@ _VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
 _WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
 _ENOUGH: Final = 4
 """How many words in a row tell that an answer is what a rule says."""
-_CODE: Final = ("webhook.api.", "webhook.references.", "webhook.formats.")
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
 
 
@@ -334,8 +321,8 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
             raise
     parts = parts or _of_rules(answer, kubernetes)
     if not parts:
-        what = "neither a name nor an answer of a component that is known, and names no field of a kind"
-        raise UnknownNameError(f"{cut(answer, 80)} is {what}: {_END}")
+        what = "is no name, no message of a known component, and no field of a kind"
+        raise UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
     return "\n\n".join(parts)
 
 
@@ -389,7 +376,11 @@ def _texts_of_rules() -> dict[str, list[list[str]]]:
         for of, message in shown.messages() if shown else ():
             said.setdefault(of or name, []).append(_words(_detail(message)))
         functions = {stated.function for _, stated in rule.places} | {of_objects and of_objects.check}
-        constants = {constant for each in functions for constant in texts(each, _CODE)}
+        constants = {
+            constant
+            for each in functions
+            for constant in texts(each, ("webhook.api.", "webhook.references.", "webhook.formats."))
+        }
         said.setdefault(name, []).extend(words for each in constants if len(words := _words(each)) >= _ENOUGH)
     return said
 

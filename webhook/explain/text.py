@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +28,7 @@ def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[K
         release: The release whose versions and fields count; None for all.
     """
     for kind in kinds(release):
-        if kind.name == place.kind.name and kind.group == place.kind.group and kind != place.kind:
+        if (kind.group, kind.name) == (place.kind.group, place.kind.name) and kind != place.kind:
             yield kind, counterpart(place, kind, release)
 
 
@@ -51,8 +52,10 @@ def limits(place: FieldPlace, release: Release | None) -> list[str]:
 
     Where releases differ, each limit names its releases.
     """
-    held = _over_releases(place, release, lambda at: _limits(place.field, at))
-    return [f"{limit} {when}".rstrip() for limit, when in held]
+    return [
+        f"{limit} {when}".rstrip()
+        for limit, when in _over_releases(place, release, lambda at: _limits(place.field, at))
+    ]
 
 
 def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]]:
@@ -92,49 +95,38 @@ def _in_releases(first: int, last: int, since: int, until: int) -> str:
 
 def _limits(field: Field, at: Target) -> Iterator[str]:
     """Describe the limits of a field and its items in a release."""
-    yield from _as_of(field, at).limits().values()
+    # Facts that changed with releases are reduced to those of one release.
+    known = copy(field)
+    for name, value in vars(field).items():
+        if isinstance(value, Mapping):
+            setattr(known, name, at.pick(value))
+    yield from known.limits().values()
     if isinstance(field, Map) and field.key:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
     if isinstance(field, Many):
         yield from (f"each item: {limit}" for limit in _limits(field.item, at))
 
 
-def _as_of(field: Field, at: Target) -> Field:
-    """Reduce facts that changed with releases to those of one release."""
-    known = copy(field)
-    for name, value in vars(field).items():
-        if isinstance(value, Mapping):
-            setattr(known, name, at.pick(value))
-    return known
-
-
 _TYPES: Final = "webhook.api."
 
 
-class _Reader(NamedTuple):
-    """A rule that reads a place.
+def _readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated, FieldPlace]]:
+    """List the rules that a place states, then those of the places around it that read it, the nearest first.
 
-    Args:
-        place: The place that states it: this one, or one around it.
+    Returns:
+        The rule, and the place that states it.
     """
-
-    stated: Stated
-    place: FieldPlace
-
-
-def _readers(place: FieldPlace, release: Release | None) -> Iterator[_Reader]:
-    """List the rules that a place states, then those of the places around it that read it, the nearest first."""
     for stated in rules_at(place, release):
-        yield _Reader(stated, place)
+        yield stated, place
     for around in place.lineage:
         if around is place:
             continue
         if around.field.immutable:
-            yield from (_Reader(each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
+            yield from ((each, around) for each in rules_at(around, release) if each.name == IMMUTABLE)
         steps = set(place.home[len(around.home) :])
         for stated in declared_at(around, release):
             if stated.declared and steps <= _fields(stated.declared):
-                yield _Reader(stated, around)
+                yield stated, around
 
 
 def _fields(declared: Declared) -> frozenset[str]:
@@ -167,7 +159,7 @@ def texts(rule: object, packages: tuple[str, ...] = (_TYPES,)) -> frozenset[str]
 
 def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionType, CodeType]]:
     """List the code of a rule, of functions inside it, and of those that it calls, each with the function around it."""
-    functions, found = [rule], []
+    functions, found = [inspect.unwrap(rule) if isinstance(rule, FunctionType) else rule], []
     for each in functions:
         if not isinstance(each, FunctionType):
             continue
@@ -184,7 +176,6 @@ def _functions(rule: object, packages: tuple[str, ...]) -> list[tuple[FunctionTy
 
 
 _HEADING: Final = re.compile(r"^# (fails|passes|before|policies)\n", re.MULTILINE)
-_RUN: Final = "# run: "
 _FINDING: Final = re.compile(r"#!\s+(?:\[([\w-]+)\]\s+)?(.*?)\s*(?=#!|$)", re.MULTILINE)
 
 
@@ -225,13 +216,14 @@ def example(rule: str) -> Example | None:
     if not file.is_file():
         return None
     head, *parts = _HEADING.split(file.read_text(encoding="utf-8"))
-    run = head.removeprefix(_RUN).strip() or "validate"
+    run = head.removeprefix("# run: ").strip() or "validate"
     return Example(run, **dict(zip(parts[::2], parts[1::2], strict=True)))
 
 
 _T = TypeVar("_T")
 
 _WIDTH = 100
+_DESCRIBED = "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate."
 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
@@ -246,15 +238,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
             f"    {kind.name:{width}}  {served_in(kind.served):12}  {_first_line(doc_of(kind.served.type))}"
             for kind in members
         ]
-    return "\n".join(
-        [
-            *lines,
-            "",
-            list_of_rules(known),
-            "",
-            "`draguard explain NAME` describes a rule, a kind, a field such as Pod.spec, or a feature gate.",
-        ]
-    )
+    return "\n".join([*lines, "", list_of_rules(known), "", _DESCRIBED])
 
 
 def list_of_rules(known: Mapping[str, Rule]) -> str:
@@ -288,7 +272,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
-        "RULES": [line for reader in _readers(place, release) for line in _of_reader(reader, place)],
+        "RULES": [line for stated, at in _readers(place, release) for line in _of_reader(stated, at, place)],
     }
     for title, content in sections.items():
         if content:
@@ -302,10 +286,7 @@ def of_rule(name: str, rule: Rule) -> str:
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
     places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for place, stated in rule.places)
-    if by_version := _by_version(places):
-        lines += ["", "APPLIES TO:"]
-        for api_version, members in by_version.items():
-            lines += [f"  {api_version}", *members]
+    lines += _listed("APPLIES TO", places)
     shown = example(name)
     for title, manifest in shown.sections() if shown else ():
         lines += ["", f"{title}:", *(f"    {line}".rstrip() for line in manifest.splitlines())]
@@ -316,11 +297,14 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
     """Describe the stages of a feature gate, and the fields and kinds that need it."""
     lines = [f"FEATURE GATE:  {name}", "", "STAGES:", *(f"    {stage}" for stage in _history(name).split("; "))]
     pairs = ((place.kind, f"    {place} {when}".rstrip()) for place, when in needing)
-    if by_version := _by_version(pairs):
-        lines += ["", "NEEDED BY:"]
-        for api_version, members in by_version.items():
-            lines += [f"  {api_version}", *members]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_listed("NEEDED BY", pairs)])
+
+
+def _listed(title: str, pairs: Iterable[tuple[Kind, str]]) -> list[str]:
+    """List lines about kinds by API version, below a title; nothing if there are none."""
+    by_version = _by_version(pairs).items()
+    lines = [line for api_version, members in by_version for line in (f"  {api_version}", *members)]
+    return ["", f"{title}:", *lines] if lines else []
 
 
 def of_component(name: str, said: Iterable[tuple[str, str]]) -> str:
@@ -366,9 +350,8 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     yield from _wrapped(place.field.doc, 4)
 
 
-def _of_reader(reader: _Reader, place: FieldPlace) -> Iterator[str]:
-    stated = reader.stated
-    where = f"  at {'.'.join(reader.place.path) or reader.place}" if reader.place != place else ""
+def _of_reader(stated: Stated, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
+    where = f"  at {'.'.join(around.path) or around}" if around != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
     yield from _wrapped(_first_line(stated.doc), 4)
 

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType, defstruct
 from webhook.budget import current
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import (
+    INDEXES,
     Call,
     Comprehension,
     Expression,
@@ -21,7 +22,6 @@ from webhook.cel.syntax.ast import (
     Shared,
     StructExpression,
 )
-from webhook.cel.syntax.reads import INDEXES
 from webhook.schema.derive.shape import (
     BOOLEAN,
     INT_OR_STRING,

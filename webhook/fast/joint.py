@@ -8,10 +8,11 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol
 
-from webhook.cel import Meter, Program
+from webhook.cel.environment import Program
 from webhook.cel.runtime.attributes import Chain
 from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.generator import Generator, compiled
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression

@@ -16,16 +16,16 @@ from msgspec.json import encode
 from webhook.admission.responses import assuming
 from webhook.api.versions import schema_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter, Program
+from webhook.cel.environment import Program
+from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
-from webhook.cel.runtime.meter import look
+from webhook.cel.runtime.meter import Meter, look
 from webhook.cel.syntax.ast import Expression
 from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
 from webhook.policy.change.mutate import DUPLICATES_SINCE
-from webhook.policy.evaluation.plan import Hook, Invocation, Matched, keep
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import Hook, Invocation, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -33,7 +33,7 @@ from webhook.policy.manifest.model import MUTATING, Stated
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.plan import Plan
+    from webhook.policy.evaluation.policyset import Plan
 
 LIMIT: Final = 300_000
 """The most that quick evaluation may cost for a request: far below the limits of an expression and of a policy."""

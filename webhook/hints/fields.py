@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from webhook.api.core import placement
@@ -18,7 +18,7 @@ from webhook.formats.identifiers import near_semver
 from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
 from webhook.formats.quantities import near_quantity
 from webhook.hints import selectors
-from webhook.hints.names import in_place, listed, well_formed
+from webhook.hints.names import in_place, listed, renamed, well_formed
 from webhook.objects import items, text
 from webhook.patterns import Pattern
 from webhook.problem import NOT_FOUND, REQUIRED, Advice, Fix, InYaml, Meant, Problem, value_at
@@ -48,9 +48,6 @@ def of_toleration(problem: Problem, obj: Any) -> Advice:
 
 _TAINT: Final = Pattern(r"([^=:]{1,317})(?:=([^=:]{0,63}))?(?::(\w{1,16}))?")
 """A taint as kubectl takes it: key=value:effect, perhaps without value or effect."""
-_REQUIREMENTS: Final = "matchExpressions"
-_LABELS: Final = "nodeSelector"
-_TOLERATIONS: Final = "tolerations"
 
 
 def of_key(problem: Problem, _obj: Any) -> Advice:
@@ -61,18 +58,17 @@ def of_key(problem: Problem, _obj: Any) -> Advice:
     key, value, effect = parts.groups(default="")
     shown = dump([value]).rstrip("\n")  # in quotes where YAML reads another type, such as true
     holder = next(step for step in reversed(problem.path) if isinstance(step, str) and step != "key")
-    if holder == _LABELS:
+    if holder == "nodeSelector":
         return Advice(f"write {key}: {shown}")
-    if holder == _REQUIREMENTS:
+    if holder == "matchExpressions":
         fields = {"key": key, "operator": "In" if value else "Exists", "values": value and f"[{shown}]"}
     else:
-        operator = {"operator": "Equal" if value else "Exists"} if holder == _TOLERATIONS else {}
+        operator = {"operator": "Equal" if value else "Exists"} if holder == "tolerations" else {}
         fields = {"key": key, **operator, "value": value and shown, "effect": effect}
     stated = ", ".join(f"{name}: {part}" for name, part in fields.items() if part)
     return Advice(f"each part is a field of its own: {stated}")
 
 
-_CLASSIC_MODES: Final = frozenset({"Immediate", "WaitForFirstConsumer"})
 _MISNAMED: Final = {NO_LABEL: False, NO_SUBDOMAIN: True, NO_CASELESS_SUBDOMAIN: True}
 """Whether a name may have dots, by the API server's text about a name with characters that are not allowed."""
 _NOT_IN_NAMES: Final = re.compile("[^a-z0-9.-]+")
@@ -90,7 +86,6 @@ _LONGEST: Final = 253
 _WITHOUT_QUOTES: Final = InYaml(
     "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
 )
-_UNFILLED: Final = Advice("fill in the placeholder first, for example with envsubst")
 
 
 def hinted(problem: Problem, obj: Any) -> Problem:
@@ -99,7 +94,11 @@ def hinted(problem: Problem, obj: Any) -> Problem:
     Args:
         problem: The API server's finding.
     """
-    hint, fix = _UNFILLED if has_placeholder(obj, problem.path) else hint_of(problem, obj)
+    hint, fix = (
+        Advice("fill in the placeholder first, for example with envsubst")
+        if has_placeholder(obj, problem.path)
+        else hint_of(problem, obj)
+    )
     return problem._replace(hint=hint or problem.hint, fix=fix)
 
 
@@ -113,11 +112,15 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
         return _repeated(problem, obj)
     if (hint := _BY_RULE.get(problem.rule)) and (advice := hint(problem, obj)).hint:
         return advice
-    if problem.allowed:
-        if problem.value in _ELSEWHERE:
-            return Advice(_ELSEWHERE[problem.value])
-        return _supported(problem.value, problem.allowed)
-    if problem.detail in _MISNAMED:
+    written, allowed = problem.value, problem.allowed
+    if allowed and written in _ELSEWHERE:
+        return Advice(_ELSEWHERE[written])
+    if allowed and written not in allowed:  # else it may lack its gate
+        same = _SAME.get(written.lower(), "")
+        meant = certain(written, allowed) or (same if same in allowed else "")
+        near = meant or nearest(written, allowed)
+        return renamed(near, safe=bool(meant)) if near else Advice()
+    if not allowed and problem.detail in _MISNAMED:
         return _respelt(value_at(obj, problem.path), problem.path[-1], has_dots=_MISNAMED[problem.detail])
     return Advice()
 
@@ -133,24 +136,6 @@ _SAME: Final = {
     **dict.fromkeys(("=", "==", "in"), "Equal"),
 }
 """Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
-
-
-def _supported(written: str, allowed: Sequence[str]) -> Advice:
-    """Suggest the supported value that is meant by an unsupported one; empty if unclear."""
-    same = _SAME.get(written.lower(), "")
-    if written in allowed:  # it may lack its gate
-        return Advice()
-    if meant := certain(written, allowed) or (same if same in allowed else ""):
-        return _rename(meant)
-    return _rename(near, safe=False) if (near := nearest(written, allowed)) else Advice()
-
-
-def _rename(name: str, *, safe: bool = True) -> Advice:
-    return Advice(f'did you mean "{name}"?', Fix("replace", name, safe=safe))
-
-
-def _unchanged(problem: Problem, _obj: Any) -> Advice:
-    return Advice("" if "status" in problem.path[:1] else "delete the object and create it again")
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:
@@ -192,7 +177,7 @@ def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
         hint = f'containers name the request alone, whichever alternative is allocated: "{first}"'
         return Advice(hint, Fix("replace", first))
     if field == "deviceClassName" and last and first:  # the name of an extended resource, such as nvidia.com/gpu
-        return _rename(f"{last}.{first}".lower(), safe=False)
+        return renamed(f"{last}.{first}".lower())
     if field in SOURCES and last:
         return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
     return None
@@ -203,7 +188,7 @@ def _version(problem: Problem, obj: Any) -> Advice:
     if not isinstance(written, str):  # YAML reads 1.10 as 1.1
         return Advice('write three numbers, in quotes, as in "1.2.0"')
     near = near_semver(written)
-    return _rename(near, safe=False) if near else Advice()
+    return renamed(near) if near else Advice()
 
 
 def _quantity(problem: Problem, obj: Any) -> Advice:
@@ -215,7 +200,7 @@ def _quantity(problem: Problem, obj: Any) -> Advice:
     resource = str(problem.path[-1])
     near, is_certain = near_quantity(written, resource) if isinstance(written, str) else ("", False)
     if near:
-        return _rename(near, safe=is_certain)
+        return renamed(near, safe=is_certain)
     is_counted = "/" in resource and "resources" in problem.path
     return Advice("write a whole number" if is_counted else _AMOUNTS.get(resource, _AMOUNT))
 
@@ -262,11 +247,11 @@ def _domain(problem: Problem, obj: Any) -> Advice:
     stated, slash, own = name.rpartition("/")
     if slash:
         respelt = _NOT_IN_IDENTIFIERS.sub("_", own)
-        return _rename(f"{stated}/{respelt}", safe=False) if own and respelt != own else Advice()
+        return renamed(f"{stated}/{respelt}") if own and respelt != own else Advice()
     if standard := _STANDARD.get(name.lower()):
-        return _rename(f"{STANDARD_DOMAIN}/{standard}", safe=False)
+        return renamed(f"{STANDARD_DOMAIN}/{standard}")
     if domain := selectors.only_domain(obj):
-        return _rename(f"{domain}/{name}", safe=False)
+        return renamed(f"{domain}/{name}")
     return Advice(f"{selectors.NAME_DOMAIN}: {selectors.DRIVER}/{name}")
 
 
@@ -279,31 +264,27 @@ def _mode(problem: Problem, obj: Any) -> Advice:
     if text(value_at(obj, problem.path[:-1]), "allocationMode") == ALL:
         return Advice("All takes all matching devices: leave out count")
     now = "said when to allocate in v1alpha2, now always when a pod needs the devices: leave the field out"
-    return Advice(f"{problem.value} {now}" if problem.value in _CLASSIC_MODES else "")
+    return Advice(f"{problem.value} {now}" if problem.value in {"Immediate", "WaitForFirstConsumer"} else "")
 
 
-def _source(_problem: Problem, _obj: Any) -> Advice:
-    return Advice(
-        "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
-    )
+def _if(condition: object, hint: str) -> Advice:
+    return Advice(hint if condition else "")
 
 
-def _prefixed(problem: Problem, obj: Any) -> Advice:
-    name = value_at(obj, problem.path)
-    is_short = isinstance(name, str) and name and "/" not in name
-    return Advice(f"put a domain in front of it, as in example.com/{name}" if is_short else "")
+def _is_short(name: Any) -> bool:
+    return isinstance(name, str) and name != "" and "/" not in name
 
 
 _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
-    "immutable": _unchanged,
+    "immutable": lambda problem, _: _if("status" not in problem.path[:1], "delete the object and create it again"),
     "requests-that-exist": _request,
     "container-claims": _claim,
-    "claim-names": lambda problem, _: Advice(
-        "add a name, by which containers use the claim" if problem.reason == REQUIRED else ""
-    ),
+    "claim-names": lambda problem, _: _if(problem.reason == REQUIRED, "add a name, by which containers use the claim"),
     "cel-selector": selectors.hint_of,
     "attribute-of-a-domain": _domain,
-    "one-source": _source,
+    "one-source": lambda *_: Advice(
+        "resourceClaimTemplateName gives each pod a claim of its own; resourceClaimName names one that pods share"
+    ),
     "one-way-to-select-nodes": lambda *_: Advice(
         "nodeName for the devices of one node, nodeSelector for those of some nodes, allNodes: true for those of all"
     ),
@@ -314,17 +295,19 @@ _BY_RULE: Final[dict[str, Callable[[Problem, Any], Advice]]] = {
         f"set `{'deviceClassName' if obj.get('apiVersion') == _FLAT else 'exactly'}` for one class, "
         "or list alternatives in `firstAvailable`, most preferred first"
     ),
-    "pods-that-end": lambda problem, _: Advice("write restartPolicy: Never" if problem.reason == REQUIRED else ""),
+    "pods-that-end": lambda problem, _: _if(problem.reason == REQUIRED, "write restartPolicy: Never"),
     "pods-without-end": lambda *_: Advice(
         "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
     ),
-    "prefixed-resource-name": _prefixed,
+    "prefixed-resource-name": lambda problem, obj: _if(
+        _is_short(name := value_at(obj, problem.path)), f"put a domain in front of it, as in example.com/{name}"
+    ),
     "devices-or-counters": lambda *_: Advice(
         "write sharedCounters into a slice of their own in the same pool, and count it in resourceSliceCount"
     ),
     "timestamp": lambda *_: Advice("write a time as in 2026-01-31T12:00:00Z"),
-    "required": lambda problem, _: Advice(
-        "NoSchedule keeps new pods away, NoExecute evicts running ones, too" if problem.path[-1:] == ("effect",) else ""
+    "required": lambda problem, _: _if(
+        problem.path[-1:] == ("effect",), "NoSchedule keeps new pods away, NoExecute evicts running ones, too"
     ),
     "claims-of-pod-level": lambda *_: Advice("containers use claims: write them into resources.claims of each"),
     "value-to-tolerate": of_toleration,

@@ -81,6 +81,11 @@ def _only(meant: list[str]) -> Fix | None:
     return Fix("replace", meant[0], safe=False) if len(meant) == 1 else None
 
 
+def renamed(meant: str, *, safe: bool = False) -> Advice:
+    """Suggest another value in the place of the written one."""
+    return Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=safe))
+
+
 def ask_first(expression: str) -> Advice:
     """Suggest a selector that tests whether an attribute exists; the hint shows it on one line."""
     return Advice(f"check first: {_BREAKS.sub(' ', expression.strip())}", Fix("replace", expression, safe=False))

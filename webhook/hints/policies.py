@@ -12,7 +12,8 @@ from webhook.cel.types.base import Type
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from webhook.cel import CompileError, Environment
+    from webhook.cel.environment import Environment
+    from webhook.cel.errors import CompileError
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
 _INSTEAD: Final = {
@@ -22,7 +23,6 @@ _INSTEAD: Final = {
     **dict.fromkeys(("self", "oldSelf"), "the object is called object here, and the old one oldObject"),
 }
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
-_SAME_TYPE: Final = "both sides must be of one type: convert one of them, as by int(…) or string(…)"
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -31,22 +31,19 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     for issue in error.issues:
         if issue.code == UNDECLARED:
             name = issue.arguments[0]
-            if meant := _INSTEAD.get(name) or _called_otherwise(name, environment):
-                return meant
             functions = (name for name in environment.functions if name.isidentifier())
             macros = (name for name, _, _ in environment.macros)
             known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _another(name, known)
+            return _INSTEAD.get(name) or _called_otherwise(name, environment) or _another(name, known)
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
-            parts = parts_with(name, owner, environment)
-            nearer = _another(name, _fields(owner, environment))
+            parts, nearer = parts_with(name, owner, environment), _another(name, _fields(owner, environment))
             return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
             sides = signature.arguments
             if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
-                return _SAME_TYPE
+                return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:
@@ -85,7 +82,7 @@ def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
         if each == types.BOOL:
             return "it must say true or false: compare the value with something, or ask whether it is there by has(…)"
         if each == types.STRING:
-            return "string(…) makes a text of a number, a boolean or a time"
+            return "string(…) makes a string of a number, a boolean or a time"
         if each == types.list_of(found):
             return "put it in brackets: […]"
     return ""

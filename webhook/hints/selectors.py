@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
@@ -92,38 +92,18 @@ _NUMBERS_WITHOUT_UNIT: Final = (
 """Comparisons with a number, whose unit only the author knows: shown as a hint, never applied as a fix."""
 
 
-def comparisons_rewritten(expression: str) -> Fix | None:
-    """Return the fix that rewrites all comparisons of an expression; None if there is none to rewrite."""
-    corrected = expression
-    for pattern, replacement in _COMPARISONS:
-        corrected = pattern.sub(partial(_in_cel, replacement), corrected)
-    is_safe = not any(near_semver(each["version"].strip("\"'")) for each in _VERSION_ALONE.finditer(expression))
-    return Fix("replace", corrected, safe=is_safe) if corrected != expression else None
-
-
-def comparison_at(expression: str, place: int) -> str:
-    """Return the comparison around an offset in CEL's form, and nothing else; empty if there is none to rewrite."""
-    for pattern, replacement in _COMPARISONS + _NUMBERS_WITHOUT_UNIT:
-        for match in pattern.finditer(expression):
-            if match.start() <= place < match.end() and (form := _in_cel(replacement, match)) != match[0]:
-                return form
-    return ""
-
-
 def _in_cel(replacement: str, match: re.Match[str]) -> str:
     """Return a comparison in the form that CEL requires; unchanged if the text is not a valid quantity."""
     amount, version = (match.groupdict().get(name) for name in ("amount", "version"))
     if amount is not None and readable_quantity(amount[1:-1]) is None:
         return match[0]
     form = match.expand(replacement)
-    return form.replace(f"({version})", f"({_versioned(version)})") if version else form
-
-
-def _versioned(written: str) -> str:
-    """Return a text with three numbers for a version that may have fewer, or be a number."""
-    numbers = written.strip("\"'")
-    quote = '"' if numbers == written else written[0]
-    return f"{quote}{near_semver(numbers) or numbers}{quote}"
+    if not version:
+        return form
+    # A version has three numbers; it may be written as a number, or with fewer.
+    numbers = version.strip("\"'")
+    quote = '"' if numbers == version else version[0]
+    return form.replace(f"({version})", f"({quote}{near_semver(numbers) or numbers}{quote})")
 
 
 DRIVER: Final = "DRIVER"
@@ -132,7 +112,6 @@ _ONE: Final = r"""(?:"[^"\\]*"|'[^'\\]*'|-?[0-9]+)"""
 _DEVICE: Final = "a selector reads `device`, as in device.driver"
 _AND: Final = "CEL writes `and` as &&"
 _OR: Final = "CEL writes `or` as ||"
-_LIST_END: Final = frozenset({"]", ","})
 _UNRECOGNIZED: Final = {
     "=~": ('regular expressions are matched by a method: ….matches("A100.*")', ""),
     "=": ("compare with == in place of =", "=="),
@@ -160,7 +139,6 @@ _FORMS: Final = (
 """Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
-_SAYS_NOT: Final = "CEL writes `not` as !"
 _QUANTITY: Final = "kubernetes.Quantity"
 _SEMVER: Final = "kubernetes.Semver"
 _ANY: Final = "any"
@@ -168,54 +146,28 @@ _SIMPLE: Final = re.compile(r"[\w.]+")
 """The name of a type without parameters."""
 _WORD: Final = re.compile(r"\w+")
 """The name of a type of CEL itself, which has no dot."""
-_ORDERING: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo"})
-_COMPARED: Final = frozenset({"_==_", "_!=_", "_<_", "_>_", "_<=_", "_>=_"})
+_COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
+_AS_CAPACITY: Final = f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
 _OF_CAPACITY: Final = 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
 _UNITS: Final = frozenset({*"kmMGTPE", *(f"{each}i" for each in "KMGTPE")})
 _HAS: Final = f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)'
-_CALLS: Final[tuple[tuple[AbstractSet[str], tuple[object, ...], str, str], ...]] = (
-    *(
-        (
-            frozenset(),
-            sides,
-            f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0',
-            "",
-        )
-        for sides in ((_ANY, _QUANTITY), (_QUANTITY, _ANY))
-    ),
-    (frozenset({"quantity"}), (_QUANTITY,), "a capacity is a quantity: leave out quantity(…) around it", ""),
+_CALLS: Final[tuple[tuple[str, tuple[object, ...], str, str], ...]] = (
+    ("", (_ANY, _QUANTITY), _AS_CAPACITY, ""),
+    ("", (_QUANTITY, _ANY), _AS_CAPACITY, ""),
+    ("quantity", (_QUANTITY,), "a capacity is a quantity: leave out quantity(…) around it", ""),
     (
-        frozenset({"int", "uint", "double", "string"}),
-        (_QUANTITY,),
-        "a capacity becomes a number by a method: ….memory.asInteger() > 40000000000",
-        "",
+        *("int uint double string", (_QUANTITY,)),
+        *("a capacity becomes a number by a method: ….memory.asInteger() > 40000000000", ""),
     ),
     (
-        frozenset({"_-_", "_+_"}),
-        (_QUANTITY, _QUANTITY),
-        'quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)',
-        "",
+        *("_-_ _+_", (_QUANTITY, _QUANTITY)),
+        *('quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)', ""),
     ),
-    (frozenset(), (_QUANTITY, _SIMPLE), "a capacity is a quantity", _OF_CAPACITY),
-    (frozenset(), (_SIMPLE, _SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
-    (
-        frozenset({"_[_]"}),
-        ("kubernetes.DRADevice", "string"),
-        "read a field of device with a dot, as in device.driver",
-        "",
-    ),
-    (
-        frozenset({"@in"}),
-        (_WORD, "string"),
-        '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]',
-        "",
-    ),
-    (
-        frozenset({"!_"}),
-        ("string",),
-        "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)",
-        "",
-    ),
+    ("", (_QUANTITY, _SIMPLE), "a capacity is a quantity", _OF_CAPACITY),
+    ("", (_SIMPLE, _SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
+    ("_[_]", ("kubernetes.DRADevice", "string"), "read a field of device with a dot, as in device.driver", ""),
+    ("@in", (_WORD, "string"), '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]', ""),
+    ("!_", ("string",), "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)", ""),
 )
 """Calls of functions, of any if none are named, with arguments of wrong types: a hint, and an example where the form of
 the expression itself is unclear."""
@@ -229,9 +181,9 @@ _OTHERS: Final = {
     Issue(UNRESOLVED, (_SEMVER,)): "the parts of a version are methods: ….major()",
     Issue(NOT_A_FIELD): _HAS,
     Issue(NOT_A_RESULT): "a selector is true or false for a device: compare, as in device.driver == …",
-    Issue(
-        INVALID_LITERAL.format("int")
-    ): "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807",
+    Issue(INVALID_LITERAL.format("int")): (
+        "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807"
+    ),
     Issue(INVALID_ARGUMENT, ("matches",)): (
         "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)"
     ),
@@ -261,7 +213,6 @@ _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*=
 NAME_DOMAIN: Final = "name the domain, which is usually the driver"
 _OF_DOMAIN: Final = f'read an attribute as in device.attributes["{DRIVER}"].{{}}'
 _OF_DOMAINS: Final = f'{_OF_DOMAIN}, a capacity as in device.capacity["{DRIVER}"].{{0}}'.replace("{}", "{0}")
-_BEFORE_VALUES: Final = ("==", "!=", "[", ",")
 _BEFORE_TEXT: Final = re.compile(r"\.(?:startsWith|endsWith|contains|matches)\(\Z")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|(\[["']))(\w+)\b(?(2)["']\])(?!\.(?!\w+\())""")
 """A field that is read without its domain; the call of a method may follow."""
@@ -291,10 +242,10 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     expression = value_at(obj, problem.path)
     if not isinstance(expression, str):
         return Advice()
-    issue = problem.issues[0] if problem.issues else _NO_ISSUE
-    if advice := _unquoted(expression) or syntax(issue, expression):
-        return advice
-    if advice := _dotted(expression) or _mistaken(issue, expression):
+    issue = problem.issues[0] if problem.issues else Issue("")
+    if amount := BARE_AMOUNT.search(expression):
+        return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
+    if advice := syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
         return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)
     if unknown.fix:
@@ -305,18 +256,13 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     return _with_fix(hint.replace(DRIVER, domain or DRIVER), expression)
 
 
-_NO_ISSUE: Final = Issue("")
-
-
-def _unquoted(expression: str) -> Advice | None:
-    """Suggest quotes for an amount; None if none lacks them."""
-    amount = BARE_AMOUNT.search(expression)
-    return _with_fix(f'the amount is a text in quotes: quantity("{amount[1]}")', expression) if amount else None
-
-
 def _with_fix(hint: str, expression: str) -> Advice:
-    """Give a hint about a type mismatch, with the fix that rewrites the comparisons whose meaning is clear."""
-    return Advice(hint, comparisons_rewritten(expression) if hint else None)
+    """Give a hint about a type mismatch, with the fix that rewrites all comparisons whose meaning is clear."""
+    corrected = expression
+    for pattern, replacement in _COMPARISONS if hint else ():
+        corrected = pattern.sub(partial(_in_cel, replacement), corrected)
+    is_safe = not any(near_semver(each["version"].strip("\"'")) for each in _VERSION_ALONE.finditer(expression))
+    return Advice(hint, Fix("replace", corrected, safe=is_safe) if corrected != expression else None)
 
 
 def syntax(issue: Issue, expression: str) -> Advice | None:
@@ -329,7 +275,7 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
         return Advice("the expression is empty")
     place = _place(issue)
     if _NOT.search(expression, 0, place) or (issue.code == UNDECLARED and issue.arguments[0] == "not"):
-        return Advice(_SAYS_NOT)
+        return Advice("CEL writes `not` as !")
     for around, hint, form in _FORMS if issue.code in SYNTAX else ():
         if match := _around(around, expression, place):
             meant = form(match)
@@ -364,7 +310,7 @@ def _unexpected(code: str, word: str, expected: AbstractSet[str]) -> tuple[str, 
         return "CEL writes <> as !=", "<>", "!="
     if word == END and expected == {")"}:
         hint = "a parenthesis is not closed"
-    elif "]" in expected <= _LIST_END and (code == MISSING or word == END):
+    elif "]" in expected <= {"]", ","} and (code == MISSING or word == END):
         hint = "a bracket is not closed: a ] is missing"
     elif word == END and expected == {":"}:
         hint = "`?` needs a value for false, too: … ? … : …"
@@ -405,7 +351,13 @@ def _unknown(issue: Issue, expression: str) -> Advice:
         return Advice()
     if gate := _GATED.get(name):
         return Advice(f"{name} needs the feature gate {gate}, which is off")
-    return (_undefined if issue.code == UNDEFINED else _undeclared)(name, _place(issue), expression)
+    place = _place(issue)
+    if issue.code == UNDECLARED:
+        return _undeclared(name, place, expression)
+    if name in {"name", "node", "nodeName", "pool"}:
+        return Advice("selectors read attributes and capacities, not the names of devices, pools and nodes")
+    near = nearest(name, _FIELDS)
+    return _near(name, near, place, expression) if near else Advice(_OF_DOMAINS.format(name))
 
 
 def _near(name: str, near: str, place: int, expression: str) -> Advice:
@@ -415,17 +367,6 @@ def _near(name: str, near: str, place: int, expression: str) -> Advice:
     corrected = f"{expression[:start]}{near}{expression[start + len(name) :]}"
     fix = Fix("replace", corrected, safe=name.lower() == near.lower()) if is_there else None
     return Advice(f'did you mean "{near}"?', fix)
-
-
-_UNSEEN: Final = frozenset({"name", "node", "nodeName", "pool"})
-"""What selectors cannot read of a device."""
-
-
-def _undefined(name: str, place: int, expression: str) -> Advice:
-    if name in _UNSEEN:
-        return Advice("selectors read attributes and capacities, not the names of devices, pools and nodes")
-    near = nearest(name, _FIELDS)
-    return _near(name, near, place, expression) if near else Advice(_OF_DOMAINS.format(name))
 
 
 _UNQUOTED: Final = re.compile(r"\w[-./\w]*+(?!\()")
@@ -441,7 +382,7 @@ def _undeclared(name: str, place: int, expression: str) -> Advice:
     if near := f"device.{name}" if name in _FIELDS else nearest(name, _NAMES):
         return _near(name, near, place, expression)
     before = expression[:place].rstrip()
-    if before.endswith(_BEFORE_VALUES) or _BEFORE_TEXT.search(before):
+    if before.endswith(("==", "!=", "[", ",")) or _BEFORE_TEXT.search(before):
         match = _UNQUOTED.match(expression, place)
         whole = match[0].rstrip("-./") if match else name
         quoted = f'{expression[:place]}"{whole}"{expression[place + len(whole) :]}'
@@ -474,12 +415,12 @@ def _choice(expression: str) -> Advice | None:
     return Advice('a condition is true or false: compare each value, as in … == "A" || … == "B"')
 
 
-def _is_call(issue: Issue, functions: AbstractSet[str], wanted: Sequence[object]) -> bool:
+def _is_call(issue: Issue, functions: str, wanted: Sequence[object]) -> bool:
     """Tell whether no overload of a function, or of any if none are named, takes arguments of some types."""
     if issue.code != NO_OVERLOAD:
         return False
     function, (target, arguments) = issue.arguments
-    if target is not None or len(arguments) != len(wanted) or (functions and function not in functions):
+    if target is not None or len(arguments) != len(wanted) or (functions and function not in functions.split()):
         return False
     return all(
         type_.fullmatch(each) if isinstance(type_, re.Pattern) else type_ == each
@@ -489,7 +430,7 @@ def _is_call(issue: Issue, functions: AbstractSet[str], wanted: Sequence[object]
 
 def _quantity(issue: Issue, expression: str) -> Advice | None:
     """Suggest a capacity for an attribute that is compared with a quantity."""
-    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, frozenset(), (_ANY, _QUANTITY)) else None
+    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, "", (_ANY, _QUANTITY)) else None
     if match is None:
         return None
     meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
@@ -498,7 +439,7 @@ def _quantity(issue: Issue, expression: str) -> Advice | None:
 
 def _denied(issue: Issue, expression: str) -> Advice | None:
     """Suggest ``a != b`` in place of ``!a == b``."""
-    is_one = _is_call(issue, frozenset({"_==_"}), ("bool", _WORD)) or _is_call(issue, frozenset({"!_"}), ("string",))
+    is_one = _is_call(issue, "_==_", ("bool", _WORD)) or _is_call(issue, "!_", ("string",))
     if not is_one or not (match := _DENIED.search(expression)):
         return None
     return _part_replaced("! is for conditions", f"{match['read']} != {match['value']}", match)
@@ -537,7 +478,14 @@ def _types(issue: Issue, expression: str) -> str:
     """Explain a mismatch of types; empty if unclear."""
     hint, example = _mismatch(issue)
     if example:
-        return f"{hint}: {comparison_at(expression, _place(issue)) or example}"
+        place = _place(issue)
+        at_place = (
+            form
+            for pattern, replacement in _COMPARISONS + _NUMBERS_WITHOUT_UNIT
+            for match in pattern.finditer(expression)
+            if match.start() <= place < match.end() and (form := _in_cel(replacement, match)) != match[0]
+        )
+        return f"{hint}: {next(at_place, example)}"
     if not hint and _is_call(issue, _COMPARED, (_WORD, _WORD)):
         left, right = issue.arguments[1].arguments
         return f"both sides must have one type, and are {left} and {right}"
@@ -551,7 +499,7 @@ def _mismatch(issue: Issue) -> tuple[str, str]:
     if issue.code != NO_OVERLOAD:
         return _OTHERS.get(Issue(issue.code, issue.arguments), ""), ""
     function, (target, arguments) = issue.arguments
-    if function in _ORDERING and target in _METHODS:
+    if function in {"isGreaterThan", "isLessThan", "compareTo"} and target in _METHODS:
         return _METHODS[target]
     for functions, wanted, hint, example in _CALLS:
         if _is_call(issue, functions, wanted):
@@ -563,15 +511,11 @@ def _mismatch(issue: Issue) -> tuple[str, str]:
 
 def only_domain(obj: Any) -> str:
     """Return the domain that all selectors of an object read; empty if they read several, or none."""
-    expressions = [text(each, "cel", "expression") for each in _all_in(obj, "selectors")]
-    domains = {domain for each in expressions for domain in _DOMAINS.findall(each)}
+    domains, ahead = set[str](), [obj]
+    while ahead:
+        value = ahead.pop()
+        ahead += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        listed = value.get("selectors") if isinstance(value, dict) else None
+        for each in listed if isinstance(listed, list) else ():
+            domains.update(_DOMAINS.findall(text(each, "cel", "expression")))
     return domains.pop() if len(domains) == 1 else ""
-
-
-def _all_in(value: Any, field: str) -> Iterator[Any]:
-    """Yield the items of all lists in fields of a name."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    if isinstance(value, dict) and isinstance(listed := value.get(field), list):
-        yield from listed
-    for each in inner:
-        yield from _all_in(each, field)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.clusterobjects import stored_in, undecodable
-from webhook.policy.evaluation.plan import Hook
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import (
     DENY,
@@ -78,18 +78,16 @@ class _Read:
         problems = validate_policy(obj, release, beyond_decoding=self._by_cluster)
         self._findings += [PolicyFinding(each, problem) for problem in problems]
         if any(problem.level == ERROR for problem in problems):
-            self._refused.add(_intended_policy(obj))
+            bound = obj["kind"].removesuffix("Binding")  # the policy that it would have defined or bound
+            named = ("metadata", "name") if bound == obj["kind"] else ("spec", "policyName")
+            self._refused.add((bound, text(obj, *named)))
             return
-        read: Policy | Binding
-        taken: Policy | Binding
-        if obj["kind"].endswith("Binding"):
-            read = binding_of(each)
-            taken = self._bindings.setdefault((read.kind, read.name), read)
-        else:
-            read = policy_of(each, release, self._strongest(name_of(obj)))
-            taken = self._policies.setdefault((read.kind, read.name), read)
+        is_binding, name = obj["kind"].endswith("Binding"), name_of(obj)
+        read = binding_of(each) if is_binding else policy_of(each, release, self._strongest(name))
+        known: dict[Name, Any] = self._bindings if is_binding else self._policies
+        taken = known.setdefault((read.kind, name), read)
         if taken is not read:
-            message = f"there is another {obj['kind']} with the name {quoted(read.name)}; this one is not used"
+            message = f"there is another {obj['kind']} with the name {quoted(name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
     def policy_set(self, namespace: str) -> PolicySet:
@@ -130,14 +128,6 @@ class _Read:
                 yield Hook(policy, tuple(bound))
 
 
-def _intended_policy(obj: JSONObject) -> Name:
-    """Return the kind and name of the policy that a refused manifest would have defined or bound."""
-    kind: str = obj["kind"]
-    if not kind.endswith("Binding"):
-        return kind, text(obj, "metadata", "name")
-    return kind.removesuffix("Binding"), text(obj, "spec", "policyName")
-
-
 def _unbound(
     policies: Mapping[Name, Policy], bindings: Mapping[Name, Binding], refused: set[Name]
 ) -> Iterator[PolicyFinding]:
@@ -154,7 +144,11 @@ def _unbound(
             continue
         if bound_policy is None:
             message = f"{binding.kind} {quoted(binding.policy)} does not exist: the binding has no effect"
-            hint = _policy_meant(binding, {*policies, *refused})
+            known = {*policies, *refused}
+            others = [kind for kind, name in known if name == binding.policy]
+            of_kind = (name for kind, name in known if kind == binding.kind)
+            meant = others and f"it is a {others[0]}: bind it by a {others[0]}Binding"
+            hint = meant or did_you_mean(binding.policy, of_kind, quotes='"')
             yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
         elif bound_policy.param_kind is None and binding.param_ref is not None:
             message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"
@@ -164,15 +158,6 @@ def _unbound(
                 f"{binding.kind} {quoted(binding.policy)} has a paramKind, the binding no paramRef: params is null"
             )
             yield _finding(given, "binding-without-params", Path(("spec",)), message)
-
-
-def _policy_meant(binding: Binding, policies: Iterable[Name]) -> str:
-    """Suggest the policy that a binding was probably meant for."""
-    others = [kind for kind, name in policies if name == binding.policy]
-    if others:
-        return f"it is a {others[0]}: bind it by a {others[0]}Binding"
-    of_kind = (name for kind, name in policies if kind == binding.kind)
-    return did_you_mean(binding.policy, of_kind, quotes='"')
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> PolicyFinding:

@@ -6,18 +6,8 @@ pod then stays pending. Each rule here checks one object against the objects aro
 
 from __future__ import annotations
 
-from webhook.references import claims, constraints, parameters
+from webhook.references import claims, parameters
 from webhook.references.lookup import apply_rules, every_rule
 from webhook.references.rules import RULES, Context, ReferenceFindings, Rule
 
-__all__ = [
-    "RULES",
-    "Context",
-    "ReferenceFindings",
-    "Rule",
-    "apply_rules",
-    "claims",
-    "constraints",
-    "every_rule",
-    "parameters",
-]
+__all__ = ["RULES", "Context", "ReferenceFindings", "Rule", "apply_rules", "claims", "every_rule", "parameters"]

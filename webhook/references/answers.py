@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -11,9 +11,9 @@ from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import allocation_of, requests_of, source
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, Problem, value_at
-from webhook.references.allocation import without_sharing
-from webhook.references.lookup import every_rule
+from webhook.problem import ERROR, value_at
+from webhook.references.devices import without_sharing
+from webhook.references.lookup import every_rule, told
 from webhook.references.pods import WITHOUT_DEVICES
 from webhook.references.rules import Context
 from webhook.simulation import Cluster, Placement, Scheduler, Settings
@@ -21,25 +21,16 @@ from webhook.simulation.answers import Answers
 from webhook.simulation.workloads import Running, distinct, in_order, is_workload, pods_of, stand_ins
 from webhook.workloads.runtimes import Templates
 
-_ABSENT: Final = "claim-not-found"
 _CAUSES: Final = (
-    _ABSENT,
+    "claim-not-found",
     "template-not-found",
     "class-not-found",
     "extended-resource-unknown",
     "not-published",
 )
 """The rules about causes of pending pods for which the scheduler has no hint."""
-_OF_CLASS: Final = "selects-nothing"
-"""The rule about classes without devices."""
-_UNSEEN: Final = "request-not-found"
-"""The rule about containers that see no devices."""
-_UNUSED: Final = "claim-not-used"
-"""The rule about devices that no container sees."""
 _SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
 """The fields of a pod's claims that name an object, by its kind."""
-_OF_NAMESPACES: Final = "admin-access"
-"""The start of the names of rules that depend on the labels of a namespace."""
 _REFUSALS_MAX: Final = 10
 """The maximum number of refusals of an object that are shown."""
 
@@ -61,28 +52,27 @@ class Annotated(Answers):
             refusals: What the API server refuses of the pod and its claims.
         """
         answer = super().of(placement)
-        answer["why"]["notes"] += refusals
-        self._annotate(answer["why"], placement)
-        return answer
-
-    def _annotate(self, why: JSONObject, placement: Placement) -> None:
-        """Report references to objects that do not exist, and to requests that a scheduled pod's claims do not have."""
-        is_scheduled = placement.node is not None
-        found = every_rule()[_UNSEEN].check(placement.pod, self._context)
-        unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): _text(problem) for problem in found}
+        why, is_scheduled = answer["why"], placement.node is not None
+        why["notes"] += refusals
+        # References to objects that do not exist, and to requests that a scheduled pod's claims do not have.
+        found = every_rule()["request-not-found"].check(placement.pod, self._context)
+        unseen = {text(value_at(placement.pod, problem.path[:3]), "name"): told(problem) for problem in found}
         when = "scheduled, but" if is_scheduled else "once scheduled,"
         why["notes"] += [
             f"{when} container {name} gets no devices: {said.replace(WITHOUT_DEVICES, '')}"
             for name, said in unseen.items()
         ]
-        why["withoutDevices"] += unseen if is_scheduled else ()
-        if not is_scheduled:
-            counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
-            classes = self._classes(placement) if counts and not any(counts) else []
-            why["notes"] += dict.fromkeys(self._of_names(placement, classes))
-            why["notes"] += self._of_sharing(placement, why["nodes"])
-            return
-        why["notes"] += map(_text, every_rule()[_UNUSED].check(placement.pod, self._context))
+        if is_scheduled:
+            why["withoutDevices"] += unseen
+            why["notes"] += map(told, every_rule()["claim-not-used"].check(placement.pod, self._context))
+            return answer
+        counts = [each["ofClass"] for group in why["nodes"] for each in group["requests"]]
+        claims = placement.claims if counts and not any(counts) else ()
+        names = {each.class_name: None for claim in claims for each in requests_of(claim)}
+        classes = filter(None, (self._context.inventory.find("DeviceClass", name) for name in names))
+        why["notes"] += dict.fromkeys(self._of_names(placement, classes))
+        why["notes"] += self._of_sharing(placement, why["nodes"])
+        return answer
 
     def _of_sharing(self, placement: Placement, groups: Sequence[JSONObject]) -> Iterator[str]:
         """Name the requests for a part of a device that find all devices in use, as none can be shared."""
@@ -94,15 +84,10 @@ class Annotated(Answers):
                 found = without_sharing(claim, self._context)
                 yield from (message for request, message in found if (name, request.name) in busy)
 
-    def _classes(self, placement: Placement) -> list[JSONObject]:
-        """Return the classes of a pod's claims."""
-        names = {each.class_name: None for claim in placement.claims for each in requests_of(claim)}
-        return [found for name in names if (found := self._context.inventory.find("DeviceClass", name))]
-
-    def _of_names(self, placement: Placement, classes: Sequence[JSONObject]) -> Iterator[str]:
+    def _of_names(self, placement: Placement, classes: Iterable[JSONObject]) -> Iterator[str]:
         for device_class in classes:
-            for problem in every_rule()[_OF_CLASS].check(device_class, self._context):
-                yield f"DeviceClass {name_of(device_class)}: {_text(problem)}"
+            for problem in every_rule()["selects-nothing"].check(device_class, self._context):
+                yield f"DeviceClass {name_of(device_class)}: {told(problem)}"
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
         for kind, obj in (("Pod", placement.pod), *claims):
             for rule in map(every_rule().__getitem__, _CAUSES):
@@ -110,12 +95,8 @@ class Annotated(Answers):
                     for problem in rule.check(obj, self._context):
                         named = namespace_of(obj), str(value_at(obj, problem.path))
                         # Of a claim that the API server has refused, a note says why it is not there.
-                        if rule.name != _ABSENT or named not in self._cluster.refused:
-                            yield _text(problem)
-
-
-def _text(problem: Problem) -> str:
-    return ": ".join(filter(None, (problem.message, problem.hint)))
+                        if rule.name != "claim-not-found" or named not in self._cluster.refused:
+                            yield told(problem)
 
 
 def simulate(
@@ -144,12 +125,12 @@ def simulate(
         raise ValueError(twice[0])
     wanted = [(each, taken) for (each, _), pod in zip(made, named, strict=True) if (taken := inventory.take(pod))]
     scheduler = Scheduler(Cluster(inventory, Settings.of(kubernetes, feature_gates)))
-    tell, refusals = Annotated(scheduler), _Refusals(scheduler.cluster, given, feature_gates)
+    tell, refusals = Annotated(scheduler), _refuser(scheduler.cluster, given, feature_gates)
     answers: dict[int, JSONObject] = {}
     for index in in_order([pod for _, pod in wanted], inventory):
         submitted, pod = wanted[index]
         placement = scheduler.schedule(pod)
-        answers[index] = tell.of(placement, refusals.of(submitted, pod))
+        answers[index] = tell.of(placement, refusals(submitted, pod))
     return [answers[index] for index in range(len(wanted))]
 
 
@@ -196,31 +177,33 @@ def _listed(objects: Iterable[Any]) -> Iterator[JSONObject]:
             yield each
 
 
-class _Refusals:
-    """Tells in the API server's words what it refuses of pods and their claims: these can never be in a cluster.
+def _refuser(
+    cluster: Cluster, objects: Iterable[JSONObject], gates: Mapping[str, bool] | None
+) -> Callable[[JSONObject, JSONObject], Iterator[str]]:
+    """Return a function that tells in the API server's words what it refuses, which can never be in a cluster.
+
+    It yields why a pod, the workload that it was made of, or claims and templates that it names are refused.
 
     Args:
         cluster: The cluster that pods are scheduled into.
         objects: The cluster's objects, as they were given; only claims and templates matter.
         gates: The gates that differ from the release's defaults.
     """
+    by_name = {(text(each, "kind"), namespace_of(each), name_of(each)): each for each in objects}
+    known: dict[int, list[str]] = {}
 
-    def __init__(self, cluster: Cluster, objects: Iterable[JSONObject], gates: Mapping[str, bool] | None) -> None:
-        self._cluster, self._gates = cluster, gates
-        self._named = {(text(each, "kind"), namespace_of(each), name_of(each)): each for each in objects}
-        self._known: dict[int, list[str]] = {}
-
-    def of(self, submitted: JSONObject, pod: JSONObject) -> Iterator[str]:
-        """Yield why a pod, the workload that it was made of, or claims and templates that it names are refused."""
+    def refusals(submitted: JSONObject, pod: JSONObject) -> Iterator[str]:
         named = (
-            self._named.get((kind, namespace_of(pod), source(entry, field)))
+            by_name.get((kind, namespace_of(pod), source(entry, field)))
             for entry in items(pod, "spec", "resourceClaims")
             for kind, field in _SOURCES.items()
         )
         for each in (submitted, *filter(None, named)):
-            if id(each) not in self._known:
-                self._known[id(each)] = list(islice(_refusals(each, self._cluster, self._gates), _REFUSALS_MAX))
-            yield from self._known[id(each)]
+            if id(each) not in known:
+                known[id(each)] = list(islice(_refusals(each, cluster, gates), _REFUSALS_MAX))
+            yield from known[id(each)]
+
+    return refusals
 
 
 def _refusals(obj: JSONObject, cluster: Cluster, gates: Mapping[str, bool] | None) -> Iterator[str]:
@@ -231,7 +214,7 @@ def _refusals(obj: JSONObject, cluster: Cluster, gates: Mapping[str, bool] | Non
     labels = None if namespace is None else mapping(namespace, "metadata", "labels")
     release = str(cluster.settings)
     for problem in review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels).problems:
-        if problem.level == ERROR and (namespace or not problem.rule.startswith(_OF_NAMESPACES)):
+        if problem.level == ERROR and (namespace or not problem.rule.startswith("admin-access")):  # by its labels
             hint = problem.hint or hint_of(problem, obj).hint
             what = f"the API server refuses {text(obj, 'kind')} {name_of(obj)}: {problem}"
             yield f"{what} ({hint})" if hint else what

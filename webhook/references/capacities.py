@@ -7,14 +7,12 @@ from typing import Final
 
 from webhook.allocation.capacity import take
 from webhook.allocation.devices import amount
-from webhook.drivers import Profile
 from webhook.formats.quantities import DECIMAL_SI, decode_quantity, parse_quantity
-from webhook.hints.names import instead
+from webhook.hints.names import instead, renamed
 from webhook.inventory import CLAIMS
-from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, mapping
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Problem
+from webhook.problem import Problem
 from webhook.references.rules import Context, contents_of_class, drivers_of, finding, rule
 
 
@@ -28,13 +26,14 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
     """
     if context.fleet is not None:
         return  # the published devices tell more
-    for request in context.requests(claim):
-        profile = _profile(request, context) if request.capacity else None
+    for request in (each for each in context.requests(claim) if each.capacity):
+        drivers = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
+        profile = context.profile(min(drivers)) if len(drivers) == 1 else None
         if profile is None or profile.is_example or profile.is_open:
             continue
         kind = profile.classes.get(request.class_name, "")
         devices = [profile.devices[kind]] if kind in profile.devices else [*profile.devices.values()]
-        names = sorted({name for each in devices for name in each.capacity | each.optional_capacity})
+        names = sorted({name for each in devices for name in each.names("capacity")})
         for name in request.capacity:
             own = name.removeprefix(f"{profile.driver}/")
             if devices and not any(each.has_capacity(own) for each in devices):
@@ -57,14 +56,19 @@ def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem
                 continue
             number, unit = plain[1], plain[2]
             path, asks = (*request.path, "capacity", "requests", name), f'request "{request.name}" asks for'
-            published = _published(request, name, context)
+            contents = contents_of_class(request, context)
+            published = [each.capacity[name] for each in contents if name in each.capacity] if contents else None
             if published and (meant := _meant(number, unit, published)):
                 least = min(decode_quantity(each["value"]) for each in published)
-                advice = Advice(f'did you mean "{meant}"?', Fix("replace", meant, safe=False))
+                advice = renamed(meant)
                 message = f"{asks} {written}, and each device of the class has {least} or more"
                 yield finding(path, message, advice, "NoUnit")
             elif published is None and name.rpartition("/")[2] == "memory" and parse_quantity(str(written)) < _LEAST:
-                what, hint = _of_memory(number, unit)
+                meant = "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
+                what, hint = f"{number} bytes of memory", f"write a unit, too, as in {number}{meant}"
+                if unit:
+                    what = f"thousandths of a byte of memory: {number}{unit}"
+                    hint = "millions of bytes are M or Mi"
                 yield finding(path, f"{asks} {what}", hint, "NoUnit")
 
 
@@ -105,25 +109,3 @@ def _taken(capacity: JSONObject, wanted: str) -> int:
     """Return how much of a capacity a request takes, in nanos; zero if its policy or its size does not allow it."""
     taken = take({"": capacity}, {"": wanted}, fractions=True)
     return taken.amounts[""] if taken and taken.is_allowed else 0
-
-
-def _of_memory(number: str, unit: str) -> tuple[str, str]:
-    """Describe an amount of memory without a unit of bytes, and say how to write one."""
-    if unit:
-        return f"thousandths of a byte of memory: {number}{unit}", "millions of bytes are M or Mi"
-    meant = "Gi" if len(number) <= _DIGITS_OF_GIBI else "Mi"
-    return f"{number} bytes of memory", f"write a unit, too, as in {number}{meant}"
-
-
-def _published(request: Request, name: str, context: Context) -> list[JSONObject] | None:
-    """Return a capacity as each device of a request's class publishes it; None if no devices are known."""
-    contents = contents_of_class(request, context)
-    if not contents:
-        return None
-    return [each.capacity[name] for each in contents if name in each.capacity]
-
-
-def _profile(request: Request, context: Context) -> Profile | None:
-    """Return the profile of the driver whose devices the class of a request selects; None if that is unclear."""
-    known = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
-    return context.profile(min(known)) if len(known) == 1 else None

@@ -1,26 +1,19 @@
-"""Rules about claims and templates, and about device classes: their selectors, drivers and names."""
+"""Rules about claims, templates and device classes: their drivers and names; constraints, which compare attributes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from webhook.hints.names import in_expression, in_place, listed
+from webhook.drivers import Profile, built_in
+from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
-from webhook.problem import Advice, Fix, Meant, Path, Problem
-from webhook.references.rules import (
-    Context,
-    drivers_of,
-    drivers_of_request,
-    finding,
-    rule,
-    wrong_drivers,
-)
-from webhook.spelling import mistyped
+from webhook.problem import NOTE, Advice, Problem, value_at
+from webhook.records import NamedTuple
+from webhook.references.rules import Context, Steps, drivers_of, drivers_of_request, finding, rule
+from webhook.spelling import mistyped, nearest
 
 
 @rule("class-not-found", *CLAIMS, "ResourceQuota", needs=("DeviceClass", "ResourceSlice"), of_field=True)
@@ -42,19 +35,15 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             hint = context.or_in_cluster(in_place(name, known, "device classes"))
             yield finding((*request.path, "deviceClassName"), message, hint)
     if claim["kind"] not in CLAIMS:
-        yield from _classes_of_quota(claim, context)
+        from webhook.inventory.quotas import class_in  # few inventories have quotas
 
-
-def _classes_of_quota(quota: JSONObject, context: Context) -> Iterator[Problem]:
-    from webhook.inventory.quotas import class_in  # few inventories have quotas
-
-    for key in mapping(quota, "spec", "hard"):
-        name = class_in(key)
-        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
-            message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
-            known = [each for _, each in context.inventory.names("DeviceClass")]
-            hint = context.or_in_cluster(in_place(name, known, "device classes"))
-            yield finding(("spec", "hard", key), message, hint.hint)
+        for key in mapping(claim, "spec", "hard"):
+            name = class_in(key)
+            if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+                message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
+                known = [each for _, each in context.inventory.names("DeviceClass")]
+                hint = context.or_in_cluster(in_place(name, known, "device classes"))
+                yield finding(("spec", "hard", key), message, hint.hint)
 
 
 def _is_installed(name: str, context: Context) -> bool:
@@ -87,10 +76,24 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
             if not wanted or name in wanted or name.partition("/")[0] in wanted
         ]
         if sets and all(sets):
-            for problem in wrong_drivers([each], set().union(*sets), (*path, "config"), "the requests select"):
-                step = len(path) + 1
-                moved = (*problem.path[:step], index, *problem.path[step + 1 :])
-                yield problem._replace(path=Path(moved))
+            yield from _wrong_driver(each, set().union(*sets), (*path, "config", index), "the requests select")
+
+
+def _wrong_driver(config: JSONObject, known: set[str], path: Steps, who: str) -> Iterator[Problem]:
+    """Find configuration for a driver other than the selected ones.
+
+    Args:
+        known: The drivers whose devices can be selected; empty if unknown.
+        path: Where the configuration is.
+        who: The subject of the message, such as ``the class selects``.
+    """
+    driver = text(config, "opaque", "driver")
+    if driver and known and driver not in known:
+        message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
+        advice = in_place(driver, known, "")
+        if advice.fix is None:
+            advice = Advice("name the driver of the class, or the class of the driver")
+        yield finding((*path, "opaque", "driver"), message, advice, "NeverRead")
 
 
 @rule("asks-for-nothing", *CLAIMS)
@@ -185,7 +188,16 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
         is_new = obj["owner"]["kind"] == "Pod" and ("Pod", namespace_of(obj), name_of(obj)) not in context.stored
         if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
             yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-        yield from _of_stored_templates(obj, context)
+        for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(obj)
+            template = context.inventory.find(CLAIMS[1], name, namespace)
+            if (
+                template
+                and (CLAIMS[1], namespace, name) in context.stored
+                and (why := _quota_refusal(template, context))
+            ):
+                path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+                yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
     elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
         yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
     elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
@@ -193,16 +205,6 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
-
-
-def _of_stored_templates(pod: JSONObject, context: Context) -> Iterator[Problem]:
-    """Find templates of the cluster; those among the manifests have their own findings."""
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(pod)
-        template = context.inventory.find(CLAIMS[1], name, namespace)
-        if template and (CLAIMS[1], namespace, name) in context.stored and (why := _quota_refusal(template, context)):
-            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:
@@ -239,7 +241,8 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
     A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
     """
     known = drivers_of(items(device_class, "spec", "selectors"), context)
-    yield from wrong_drivers(items(device_class, "spec", "config"), known, ("spec", "config"), "the class selects")
+    for index, each in enumerate(items(device_class, "spec", "config")):
+        yield from _wrong_driver(each, known, ("spec", "config", index), "the class selects")
 
 
 _EXAMPLES: Final = "example.com"
@@ -260,7 +263,7 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for path, name in _names(obj, context):
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
-            advice = Advice(Meant(f'did you mean "{meant}"?'), Fix("replace", meant, safe=False))
+            advice = renamed(meant)
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
     for path, selector in _selectors(obj, context):
         for name in sorted(drivers_of([selector], context)):
@@ -272,10 +275,10 @@ def _unknown(name: str, meant: str) -> str:
     return f'no driver "{name}" is known, but "{meant}" is'
 
 
-def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
     """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
     if obj.get("kind") == "DeviceClass":
-        holders: Iterable[tuple[tuple[str | int, ...], JSONObject]] = ((("spec",), mapping(obj, "spec")),)
+        holders: Iterable[tuple[Steps, JSONObject]] = ((("spec",), mapping(obj, "spec")),)
     else:
         holders = ((request.path, request.content) for request in context.requests(obj))
     for path, holder in holders:
@@ -283,24 +286,21 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | 
             yield (*path, "selectors", index, "cel", "expression"), each
 
 
-def _in_selector(name: str, path: tuple[str | int, ...], expression: str, context: Context) -> Iterator[Problem]:
-    """Tell whether a driver on which a selector insists is mistyped."""
-    near, domains = _intended(name, context), _in_domain(name)
-    if near or domains:
-        message = (
-            _unknown(name, near) if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
-        )
-        advice = in_expression(expression, name, [near] if near else domains, "drivers of this domain")
+def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:
+    """Tell whether a driver on which a selector insists is mistyped, or a domain of drivers; examples may be so."""
+    is_domain = "." in name and name != _EXAMPLES
+    near = _intended(name, context)
+    meant: Sequence[str] = [near]
+    if not near:
+        meant = [each for each in built_in() if each.partition(".")[2] == name] if is_domain else []
+    if meant:
+        what = _unknown(name, near)
+        message = what if near else f'"{name}" is a domain of drivers, and no driver of that name is known'
+        advice = in_expression(expression, name, meant, "drivers of this domain")
         yield finding(path, message, advice, "Misspelt", max(0, expression.find(name)))
 
 
-def _in_domain(name: str) -> list[str]:
-    """Return the known drivers in a domain, unless it is one for examples."""
-    is_domain = "." in name and name != _EXAMPLES
-    return [each for each in _built_in() if each.partition(".")[2] == name] if is_domain else []
-
-
-def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
     """Yield the names of classes and drivers, and their paths."""
     is_class = obj.get("kind") == "DeviceClass"
     where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
@@ -311,16 +311,9 @@ def _names(obj: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int,
         yield (*request.path, "deviceClassName"), request.class_name
 
 
-@cache
-def _built_in() -> tuple[str, ...]:
-    """Return the names of drivers with a profile; importing their reader would take longer than judging a claim."""
-    profiles = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "profiles")
-    return tuple(sorted(name.removesuffix(".yaml") for name in os.listdir(profiles)))
-
-
 def _intended(name: str, context: Context) -> str:
     """Return the name of a driver, or a name in the domain of one, that a mistyped name stands for."""
-    known, own = _built_in(), {*context.profiled, *context.noted_drivers}
+    known, own = built_in(), {*context.profiled, *context.noted_drivers}
     if name in known or name in own:
         return ""
     if meant := mistyped(name, own, _SHORTEST) or mistyped(name, known):
@@ -339,3 +332,145 @@ def _is_known(name: str, context: Context) -> bool:
         or inventory.find("DeviceClass", name) is not None
         or any(name in drivers_of(items(each, "spec", "selectors"), context) for each in inventory.all("DeviceClass"))
     )
+
+
+_FIELDS: Final = ("matchAttribute", "distinctAttribute")
+"""The fields that name an attribute; the scheduler reads the first of those set."""
+_COMPARED: Final = 2
+"""How many devices of a request a constraint compares reliably."""
+
+
+class _Constraint(NamedTuple):
+    """A constraint of a claim.
+
+    Args:
+        path: The path of its attribute.
+        domain: The domain of its attribute.
+        name: The name of its attribute in the domain.
+        requests: The requests whose devices it compares.
+    """
+
+    path: Steps
+    domain: str
+    name: str
+    requests: list[Request]
+
+    @property
+    def attribute(self) -> str:
+        """The whole name of the attribute."""
+        return f"{self.domain}/{self.name}"
+
+
+def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[_Constraint]:
+    """Yield the constraints of a claim or template.
+
+    Args:
+        claim: The claim or template.
+        fields: The fields that name the attribute, the first of those set.
+    """
+    path = devices_path(claim)
+    for index, constraint in enumerate(items(claim, *path, "constraints")):
+        wanted = texts(constraint, "requests")
+        field = next((each for each in fields if text(constraint, each)), "")
+        domain, _, name = text(constraint, field).partition("/")
+        if name:
+            meant = [
+                each
+                for each in context.requests(claim)
+                if not wanted or each.name in wanted or each.name.partition("/")[0] in wanted
+            ]
+            yield _Constraint((*path, "constraints", index, field), domain, name, meant)
+
+
+@rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")
+def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
+
+    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
+    the third device may have the same value. Give each device its own request.
+    """
+    for each in _constraints(claim, context, *_FIELDS):
+        for request in each.requests if each.path[-1] == "distinctAttribute" else ():
+            count = number(request.content, "count") or 1
+            if count > _COMPARED or request.is_for_all:
+                message = f'devices of request "{request.name}" are compared with the one before only'
+                yield finding(each.path, message, "give each device a request of its own", "Partial")
+                break
+
+
+@rule("distinct-ignored", *CLAIMS, part="constraints")
+def distinct_ignored(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint has `matchAttribute` and `distinctAttribute`; the scheduler ignores the latter.
+
+    The API server accepts both fields in one constraint. Write two constraints, each with one of them.
+    """
+    for each in _constraints(claim, context, "distinctAttribute"):
+        if text(value_at(claim, each.path[:-1]), "matchAttribute"):
+            message = "distinctAttribute is ignored beside matchAttribute"
+            yield finding(each.path, message, "write two constraints, each with one of them", "Ignored")
+
+
+@rule("constraint-not-published", *CLAIMS, beside_devices=True, part="constraints")
+def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that no device of one of its requests has, so it never holds.
+
+    Vendors use different names for one fact: where a constraint joins devices of several drivers, all of them must
+    publish the attribute, under the same name and with the same type.
+    """
+    fleet = context.fleet
+    if fleet is None:
+        return
+    for each in _constraints(claim, context, *_FIELDS):
+        for request in each.requests:
+            known = fleet.published(request.of_class, "attributes")
+            has_devices = request.device_class and (known or fleet.of_class(request.of_class))
+            if has_devices and (each.domain, each.name) not in known:
+                message = f'no device of request "{request.name}" has the attribute "{each.attribute}"'
+                yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
+                break
+
+
+@rule("constraint-not-of-driver", *CLAIMS, part="constraints")
+def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
+    """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
+
+    `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
+    publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
+    """
+    for each in _constraints(claim, context, *_FIELDS) if context.fleet is None else ():
+        for request in each.requests:
+            profile, known = _profiled(request, context)
+            others = {"", profile.driver if profile else ""}
+            is_of_another = each.domain not in others and context.profile(each.domain)
+            if profile and (each.domain, each.name) not in known and (is_of_another or not profile.is_open):
+                message = f'devices of driver "{profile.driver}" have no attribute "{each.attribute}"'
+                yield finding(each.path, f"{message}, so this never holds", _meant(each, known))
+                break
+
+
+def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
+    """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
+    drivers = drivers_of_request(request, context)
+    profile = context.profile(min(drivers)) if len(drivers) == 1 else None
+    if profile is None or profile.is_example:
+        return None, []
+    kind = "" if request.device_class else profile.classes.get(request.class_name, "")
+    devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
+    names = {name for each in devices for name in each.names("attributes")}
+    places = (name.rpartition("/") for name in sorted(names))
+    return profile, [(domain or profile.driver, name) for domain, _, name in places]
+
+
+def _meant(constraint: _Constraint, known: Collection[tuple[str, str]]) -> Advice:
+    """Suggest the intended attribute; sharing a domain alone does not make names similar."""
+    meant = ""
+    if near := nearest(constraint.name, [name for domain, name in known if domain == constraint.domain]):
+        meant = f"{constraint.domain}/{near}"
+    elif near := nearest(constraint.domain, domains := [domain for domain, name in known if name == constraint.name]):
+        meant = f"{near}/{constraint.name}"
+    elif len(domains) == 1:
+        meant = f"{domains[0]}/{constraint.name}"
+    if meant:
+        return renamed(meant)
+    full = sorted(f"{domain}/{name}" for domain, name in known)
+    return Advice(f"attributes: {listed(full)}" if full else "the devices have no attributes")

@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from typing import Any, Final
 
-from webhook.inventory import CLAIMS, devices_path
+from webhook.api.gates import enabled, settable
+from webhook.api.templates import pod_template
+from webhook.api.versions import DEFAULT, find, release_of
+from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
+from webhook.inventory import CLAIMS, Inventory, devices_path, newest
 from webhook.objects import JSONObject, items, mapping
-from webhook.problem import Fix, Path, Problem
-from webhook.references.rules import RULES, Context, Rule
+from webhook.problem import WARNING, Fix, Path, Problem, value_at
+from webhook.references.rules import RULES, Context, Rule, pod_view
 
 Lookup = tuple[str, Path]
 """The kind of an object that is not looked up, and the field that names it."""
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
-
-_ALWAYS: Final = ("claims", "parameters", "constraints")
-"""The modules with rules that are imported with this package: they import little else."""
-_OF_CAPACITY: Final = ("capacities",)
-"""Those about the capacities that few requests ask for; they import the allocator, as do the next."""
-_OF_TOLERATIONS: Final = ("taints",)
-"""Those about the taints of devices that few requests tolerate."""
-_OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
-    "ResourceSlice": ("slices",),
-    "Pod": ("pods",),
-    "PodGroup": ("pods",),
-    "DeviceTaintRule": _OF_TOLERATIONS,
-    "Role": ("roles",),
-    "ClusterRole": ("roles",),
-    "ResourceQuota": ("quotas",),
+_OF_OTHERS: Final[Mapping[str, str]] = {
+    "ResourceSlice": "slices",
+    "Pod": "pods",
+    "PodGroup": "pods",
+    "DeviceTaintRule": "taints",
+    "Role": "roles",
+    "ClusterRole": "roles",
+    "ResourceQuota": "quotas",
 }
-"""Those about the other kinds, which a claim or class does not need."""
-_OF_SELECTORS: Final = ("attributes", "selectors", "guards")
-"""Those about selectors; they import the CEL engine, which most objects do not need."""
-_OF_DEVICES: Final = ("devices", "allocation")
-"""Those about published devices; they import the allocator."""
+"""The modules with rules about the other kinds, which a claim or class does not need."""
 _ORDER: Final = (
-    *(_ALWAYS + _OF_CAPACITY + _OF_TOLERATIONS),
-    *dict.fromkeys(chain.from_iterable(_OF_OTHERS.values())),
-    *(_OF_SELECTORS + _OF_DEVICES),
+    *("claims", "parameters"),  # imported with this package: they import little else
+    *("capacities", "taints"),  # these and the last import the allocator
+    *dict.fromkeys(_OF_OTHERS.values()),
+    "selectors",  # imports the CEL engine, which most objects do not need
+    "devices",
 )
 """All modules with rules: those come first that explain more, such as what devices lack, before their number."""
 
@@ -110,25 +104,30 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         every_rule()
         return
     if kind not in _SELECTING:
-        _declare(_OF_OTHERS.get(kind, ()))
+        _declare(*filter(None, (_OF_OTHERS.get(kind),)))
         return
     contents = [each.content for each in context.requests(obj)] if kind in CLAIMS else []
     if any(mapping(each, "capacity") for each in contents):
-        _declare(_OF_CAPACITY)
+        _declare("capacities")  # for which few requests ask
     if any(items(each, "tolerations") for each in contents):
-        _declare(_OF_TOLERATIONS)
+        _declare("taints")  # which few requests tolerate
     if _has_selectors(obj.get("spec")):
-        _declare(_OF_SELECTORS)
+        _declare("selectors")
 
 
 def every_rule() -> dict[str, Rule]:
     """Return all rules, in order, whichever was imported first."""
-    _declare(_ORDER)
+    _declare(*_ORDER)
     return dict(sorted(RULES.items(), key=lambda item: _place(item[1])))
 
 
+def told(problem: Problem) -> str:
+    """Write a finding with its hint, on one line."""
+    return ": ".join(filter(None, (problem.message, problem.hint)))
+
+
 @cache
-def _declare(modules: Sequence[str]) -> None:
+def _declare(*modules: str) -> None:
     """Declare the rules of modules, by importing them."""
     for module in modules:
         import_module(f"webhook.references.{module}")
@@ -139,3 +138,60 @@ def _has_selectors(obj: Any) -> bool:
     if isinstance(obj, dict):
         return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
     return isinstance(obj, list) and any(map(_has_selectors, obj))
+
+
+class Surroundings:
+    """The objects of a cluster, against which requests are checked.
+
+    Args:
+        kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
+        feature_gates: Its feature gates that differ from the release's defaults; None if unknown.
+    """
+
+    def __init__(
+        self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
+    ) -> None:
+        release = release_of(kubernetes) if kubernetes else DEFAULT
+        on = enabled(release, settable(feature_gates, release) if feature_gates else None)
+        every_rule()
+        self._context = Context(inventory, release, on)
+        _ = self._context.fleet  # computed now, not at the first request
+
+    def warnings(self, obj: object, namespace: str) -> list[Problem]:
+        """Warn of references of an object to missing objects, and of those that cannot work.
+
+        At most a part of the budget is spent: checks that take more are skipped, unless there is more time elsewhere.
+
+        Args:
+            obj: The object, as an API server sends it.
+            namespace: Its namespace; empty if it has none.
+
+        Raises:
+            BudgetExceededError: It takes more work than may be done inline.
+        """
+        if not isinstance(obj, dict) or not isinstance(kind := obj.get("kind"), str):
+            return []
+        outer = current()
+        try:
+            with limited(Budget(max(outer.left, 0) // 2, outer.deadline)):
+                return self._warnings(obj, kind, namespace)
+        except BudgetExceededError:
+            if outer.left <= INLINE:
+                raise
+            return []
+
+    def _warnings(self, obj: JSONObject, kind: str, namespace: str) -> list[Problem]:
+        if find(obj.get("apiVersion"), kind) is None:  # undecoded values may have any type
+            return []
+        steps = pod_template(obj)
+        viewed, name = newest(obj) if kind != "ResourceSlice" else None, kind  # slices change all the time
+        if steps is not None:
+            pod = value_at(obj, steps)
+            viewed, name = pod_view(obj, pod, namespace) if isinstance(pod, dict) else None, "Pod"
+        if viewed is None:
+            return []
+        metadata = {**mapping(viewed, "metadata"), "namespace": namespace or "default"}
+        found = apply_rules({**viewed, "metadata": metadata}, name, self._context)
+        warnings = (each.below(steps or (), steps or ()) for each in found if each.level == WARNING)
+        # A warning has only a text.
+        return [each._replace(message=f"{each.message} ({each.hint})") if each.hint else each for each in warnings]

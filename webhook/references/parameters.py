@@ -14,14 +14,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import NOTE, Advice, Problem
-from webhook.references.rules import (
-    CONTAINERS,
-    Context,
-    claim_or_template,
-    drivers_of_request,
-    finding,
-    rule,
-)
+from webhook.references.rules import Context, Steps, claim_or_template, drivers_of_request, finding, rule, uses_of
 
 if TYPE_CHECKING:
     from webhook.drivers.rules import Fault, Part, Subject
@@ -60,14 +53,13 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(path, fault.message, fault.hint, "Refused")
 
 
-def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, tuple[str | int, ...]]]:
+def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, Steps]]:
     where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
     for index, each in enumerate(items(obj, *where, "config")):
         profile = context.profile(text(each, "opaque", "driver"))
         if profile:
-            path: tuple[str | int, ...] = (*where, "config", index, "opaque", "parameters")
             for fault in _checked(profile, at(each, "opaque", "parameters"), context):
-                yield fault, (*path, *fault.path)
+                yield fault, (*where, "config", index, "opaque", "parameters", *fault.path)
 
 
 def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
@@ -193,11 +185,8 @@ def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Fa
 def _users(pod: JSONObject, claim: str, context: Context) -> Sequence[JSONObject]:
     """Return the pods that use a claim, a pod of their own first; only that one for a claim made from a template."""
     others = context.users_of(namespace_of(pod), claim) if claim else ()
-    return [pod, *(each for each in others if _identity(each) != _identity(pod))]
-
-
-def _identity(pod: JSONObject) -> tuple[str, str]:
-    return text(pod, "owner", "kind"), name_of(pod)
+    own = text(pod, "owner", "kind"), name_of(pod)
+    return [pod, *(each for each in others if (text(each, "owner", "kind"), name_of(each)) != own)]
 
 
 def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONObject:
@@ -215,9 +204,7 @@ def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONO
     wanted = {"", *(text(each.value, "name").partition("/")[0] for each in requests)}
     containers = [
         {"name": text(container, "name"), "request": text(use, "request")}
-        for kind in CONTAINERS
-        for container in items(pod, "spec", kind)
-        for use in items(container, "resources", "claims")
+        for _, container, use in uses_of(pod)
         if text(use, "name") in names and text(use, "request") in wanted
     ]
     pods = mapping(pod, "owner").get("pods", 1) if claim else 1

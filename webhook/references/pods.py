@@ -14,13 +14,14 @@ from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_o
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.references.rules import (
-    CONTAINERS,
     Context,
     claim_or_template,
+    containers_of,
     drivers_of,
     drivers_of_request,
     finding,
     rule,
+    uses_of,
 )
 from webhook.spelling import did_you_mean
 
@@ -83,18 +84,16 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     names in spec.devices.requests of the claim or of the template; leave it out to get the devices of all requests.
     """
     entries = {text(each, "name"): each for each in items(pod, "spec", "resourceClaims")}
-    for containers in CONTAINERS:
-        for index, container in enumerate(items(pod, "spec", containers)):
-            for place, use in enumerate(items(container, "resources", "claims")):
-                request, entry = text(use, "request"), entries.get(text(use, "name"))
-                devices = entry and _devices_of(pod, entry, context)
-                if not request or not devices:
-                    continue
-                known = [text(each, "name") for each in items(devices, "requests")]
-                if request not in known:
-                    path = ("spec", containers, index, "resources", "claims", place, "request")
-                    message = f'claim "{text(use, "name")}" has no request "{request}"{WITHOUT_DEVICES}'
-                    yield finding(path, message, in_place(request, known, "requests"))
+    for path, _, use in uses_of(pod):
+        request, entry = text(use, "request"), entries.get(text(use, "name"))
+        devices = entry and _devices_of(pod, entry, context)
+        if (
+            request
+            and devices
+            and request not in (known := [text(each, "name") for each in items(devices, "requests")])
+        ):
+            message = f'claim "{text(use, "name")}" has no request "{request}"{WITHOUT_DEVICES}'
+            yield finding((*path, "request"), message, in_place(request, known, "requests"))
 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
@@ -110,22 +109,13 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     The devices are allocated, but no container sees them. List the claim in resources.claims of the containers that
     should use it. Network drivers give their devices to the pod, so that no container needs to name their claims.
     """
-    for path, name, entry in _unused(pod):
-        if not _is_of_network(pod, entry, context):
-            hint = f"list it in resources.claims of a container: - name: {name}"
-            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
-
-
-def _unused(pod: JSONObject) -> Iterator[tuple[tuple[str | int, ...], str, JSONObject]]:
-    used = {
-        text(use, "name")
-        for containers in CONTAINERS
-        for container in items(pod, "spec", containers)
-        for use in items(container, "resources", "claims")
-    }
+    used = {text(use, "name") for _, _, use in uses_of(pod)}
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        if (name := text(entry, "name")) and name not in used:
-            yield ("spec", "resourceClaims", index, "name"), name, entry
+        name = text(entry, "name")
+        if name and name not in used and not _is_of_network(pod, entry, context):
+            hint = f"list it in resources.claims of a container: - name: {name}"
+            path = ("spec", "resourceClaims", index, "name")
+            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
 
 
 _NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
@@ -244,22 +234,19 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
     nodes. Where no nodes are known, only names that resemble those of classes are reported.
     """
-    for containers in CONTAINERS[:2]:
-        for index, container in enumerate(items(pod, "spec", containers)):
-            for name in container_requests(container):
-                if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
-                    continue
-                classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
-                known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
-                implicit = [f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes]
-                known += [*implicit, *context.of_nodes]
-                hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
-                if nodes or hint:
-                    where = "limits" if name in mapping(container, "resources", "limits") else "requests"
-                    path = ("spec", containers, index, "resources", where, name)
-                    message = f'no device class provides the extended resource "{name}"'
-                    message += ", and no node has it" if nodes else ""
-                    yield finding(path, message, hint)
+    for path, container in containers_of(pod):
+        for name in container_requests(container):
+            if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
+                continue
+            classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
+            known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
+            known += [*(f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes), *context.of_nodes]
+            hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
+            if nodes or hint:
+                where = "limits" if name in mapping(container, "resources", "limits") else "requests"
+                message = f'no device class provides the extended resource "{name}"'
+                message += ", and no node has it" if nodes else ""
+                yield finding((*path, "resources", where, name), message, hint)
 
 
 @rule("plugin-beside-claim", "Pod")
@@ -271,9 +258,8 @@ def plugin_beside_claim(pod: JSONObject, context: Context) -> Iterator[Problem]:
     resource, nothing is wrong.
     """
     resources = [
-        (name, ("spec", containers, index, "resources", where, name))
-        for containers in CONTAINERS[:2]
-        for index, container in enumerate(items(pod, "spec", containers))
+        (name, (*path, "resources", where, name))
+        for path, container in containers_of(pod)
         for where in ("limits", "requests")
         for name, amount in amounts(mapping(container, "resources", where)).items()
         if amount and is_extended(name) and not context.extended.has(name)
@@ -316,14 +302,13 @@ def prescheduled_extended_resource(pod: JSONObject, context: Context) -> Iterato
     is_on = "DRAExtendedResource" in context.gates
     provided = ExtendedResources(context.inventory.all("DeviceClass"), context.release, is_on=is_on)
     of_plugins = amounts(mapping(context.inventory.find("Node", node), "status", "allocatable"))
-    for containers in CONTAINERS[:2]:
-        for container in items(pod, "spec", containers):
-            for name, amount in amounts(container_requests(container)).items():
-                if amount and provided.has(name) and name not in of_plugins:
-                    message = f'bypasses the scheduler, which alone allocates devices for the resource "{name}"'
-                    hint = "`draguard mutate --pods all` makes it a constraint that the scheduler obeys"
-                    yield finding(("spec", "nodeName"), message, hint, "NeverAllocated")
-                    return
+    for _, container in containers_of(pod):
+        for name, amount in amounts(container_requests(container)).items():
+            if amount and provided.has(name) and name not in of_plugins:
+                message = f'bypasses the scheduler, which alone allocates devices for the resource "{name}"'
+                hint = "`draguard mutate --pods all` makes it a constraint that the scheduler obeys"
+                yield finding(("spec", "nodeName"), message, hint, "NeverAllocated")
+                return
 
 
 @rule("kueue-unsupported", "Pod")

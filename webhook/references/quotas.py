@@ -25,7 +25,6 @@ _STANDARD: Final = (
     *("replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims"),
 )
 """The names without a slash, and besides these pages of any size (kubernetes ``pkg/apis/core/helper/helpers.go``)."""
-_PAGES: Final = ("hugepages-", "requests.hugepages-")
 _OF_STORAGE: Final = (
     ".storageclass.storage.k8s.io/requests.storage",
     ".storageclass.storage.k8s.io/persistentvolumeclaims",
@@ -34,7 +33,6 @@ _LIKE_CLASS: Final = Pattern(
     r"(?:requests\.|limits\.)?(?:(?P<first>.+)\.)?deviceclass\.resource\.(?:k8s|kubernetes)\.io/(?P<last>.+)"
 )
 """A key about the devices of a class, however it is misspelt."""
-_IN_SCOPES: Final = ("count/pods", "count/persistentvolumeclaims")
 
 
 @rule("quota-of-nothing", QUOTA)
@@ -54,17 +52,16 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
         if amount_of(key, value) is None:
             yield finding(path, "this is not a quantity: the API server refuses the quota", reason="Invalid")
         if "/" not in key:
-            if key not in _STANDARD and not key.startswith(_PAGES):
-                hint = instead(key, _STANDARD, "such names")
-                yield finding(
-                    path,
-                    f'"{key}" is not a standard resource for quotas: the API server refuses the quota',
-                    hint,
-                    "Invalid",
-                )
+            if key not in _STANDARD and not key.startswith(("hugepages-", "requests.hugepages-")):
+                message = f'"{key}" is not a standard resource for quotas: the API server refuses the quota'
+                yield finding(path, message, instead(key, _STANDARD, "such names"), "Invalid")
         elif hint := _uncounted(key, kinds, context):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
-        elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
+        elif (
+            has_scopes
+            and (class_in(key) or key.startswith(_COUNT))
+            and key not in ("count/pods", "count/persistentvolumeclaims")
+        ):
             message = f'this has no effect: a quota with scopes does not count "{key}"'
             yield finding(path, message, "move it to a quota without scopes", "NotCounted")
 

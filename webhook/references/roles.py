@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.versions import VERSIONS
+from webhook.hints.names import renamed
 from webhook.inventory import DRA
 from webhook.objects import JSONObject, items, texts
 from webhook.policy.manifest.kinds import guess_resource
-from webhook.problem import Advice, Fix, Meant, Problem
+from webhook.problem import Advice, Problem
 from webhook.references.rules import Context, finding, rule
 from webhook.spelling import nearest
 
@@ -84,23 +85,19 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                 if meant := _meant(resource, is_only=len(groups) == 1):
                     message = f'API group "{DRA}" has no resource "{resource}", so that this has no effect'
                     yield finding((*path, "resources", place), message, meant, "Unknown")
-        elif resource := next(filter(_is_of_dra, texts(each, "resources")), ""):
+        elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
             for place, group in enumerate(groups):
                 if nearest(group, [DRA]):
-                    advice = Advice(Meant(f'did you mean "{DRA}"?'), Fix("replace", DRA, safe=False))
+                    advice = renamed(DRA)
                     yield finding((*path, "apiGroups", place), message, advice, "Unknown")
                     break
             else:
                 if groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
-                    hint = f"add a rule with apiGroups: [{DRA}]"
+                    place = texts(each, "resources").index(resource)
                     yield finding(
-                        (*path, "resources", texts(each, "resources").index(resource)), message, hint, "Unknown"
+                        (*path, "resources", place), message, f"add a rule with apiGroups: [{DRA}]", "Unknown"
                     )
-
-
-def _is_of_dra(resource: str) -> bool:
-    return resource.partition("/")[0] in _RESOURCES
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:
@@ -115,5 +112,5 @@ def _meant(resource: str, *, is_only: bool) -> str | Advice:
         known = subresource in {_ANY, *_SUBRESOURCES}
         near += f"/{subresource if known else nearest(subresource, _SUBRESOURCES) or subresource}"
     if near:
-        return "" if near == resource else Advice(Meant(f'did you mean "{near}"?'), Fix("replace", near, safe=False))
+        return "" if near == resource else renamed(near)
     return "it has " + ", ".join(sorted(_RESOURCES)) if is_only else ""

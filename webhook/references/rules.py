@@ -12,7 +12,6 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
-from webhook.hints.names import in_place, listed
 from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted
 from webhook.inventory.claims import Request, requests_of, source
 from webhook.later import cached_property
@@ -31,6 +30,9 @@ from webhook.objects import (
 from webhook.problem import WARNING, Advice, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+Steps = tuple[str | int, ...]
+"""The steps to a field."""
 
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog, Content
@@ -121,11 +123,8 @@ class Context:
         profiles: Mapping[str, Profile] | None = None,
         catalog: Catalog | None = None,
     ) -> None:
-        self.inventory = inventory
-        self.release = release
-        self.gates = gates
-        self._profiles = profiles or {}
-        self._catalog = catalog
+        self.inventory, self.release, self.gates = inventory, release, gates
+        self._profiles, self._catalog = profiles or {}, catalog
         self.passes_over_devices = False
         self.checking: Budget | None = None
         """The budget for checking parameters; None if it counts towards the budget of the review."""
@@ -170,10 +169,6 @@ class Context:
         if self.is_cluster or isinstance(known.hint, Meant):
             return known
         return known._replace(hint=f"{known.hint}; if the cluster has it, give its objects with --cluster")
-
-    def pass_over_devices(self) -> None:
-        """Skip further checks of devices: they take too much work."""
-        self.passes_over_devices = True
 
     @property
     def fleet(self) -> Fleet | None:
@@ -275,15 +270,12 @@ class Context:
 
     def profile(self, driver: str) -> Profile | None:
         """Return the profile of a driver; None if there is none."""
-        if driver in self._profiles:
-            return self._profiles[driver]
-        return profile_of(driver)
+        return self._profiles.get(driver) or profile_of(driver)
 
     def driver_of_class(self, name: str) -> str:
         """Return the driver that installs a device class; empty if unknown."""
-        if own := next((driver for driver, each in self._profiles.items() if name in each.classes), ""):
-            return own
-        return driver_of_class(name)
+        own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")
+        return own or driver_of_class(name)
 
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
@@ -302,10 +294,10 @@ class Rule(NamedTuple):
 
     Args:
         kinds: The kinds that it checks; ``Pod`` includes every kind with a pod template.
-        needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
-        level: The level of its findings.
         check: The function that checks an object.
         doc: Its text, for ``draguard explain``.
+        needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
+        level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
@@ -314,44 +306,24 @@ class Rule(NamedTuple):
 
     name: str
     kinds: tuple[str, ...]
-    needs: tuple[str, ...]
-    level: str
     check: Callable[[JSONObject, Context], Iterator[Problem]]
     doc: str
-    beside_devices: bool
-    of_reads: bool
-    of_field: bool
-    part: str
+    needs: tuple[str, ...] = ()
+    level: str = WARNING
+    beside_devices: bool = False
+    of_reads: bool = False
+    of_field: bool = False
+    part: str = ""
 
 
 RULES: Final[dict[str, Rule]] = {}
 
 
-def rule(
-    name: str,
-    *kinds: str,
-    needs: tuple[str, ...] = (),
-    level: str = WARNING,
-    beside_devices: bool = False,
-    of_reads: bool = False,
-    of_field: bool = False,
-    part: str = "",
-) -> Callable[[Check], Check]:
-    """Declare a rule; ``draguard explain`` shows its docstring.
-
-    Args:
-        kinds: The kinds that it checks.
-        needs: The kinds; the rule applies if one of them is known.
-        level: The level of its findings.
-        beside_devices: Whether it applies only where devices are known.
-        of_reads: Whether each finding is about one read of an expression.
-        of_field: Whether its findings are about one field, so that they hold in an object with errors in others.
-        part: The field of devices without which it finds nothing.
-    """
+def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
+    """Declare a rule with some facts, as :class:`Rule` has them; ``draguard explain`` shows its docstring."""
 
     def declare(check: Check) -> Check:
-        doc = check.__doc__ or ""
-        RULES[name] = Rule(name, kinds, needs, level, check, doc, beside_devices, of_reads, of_field, part)
+        RULES[name] = Rule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 
     return declare
@@ -411,31 +383,27 @@ def field_of(constraint: JSONObject) -> str:
     return "matchAttribute" if "matchAttribute" in constraint else "distinctAttribute"
 
 
-def wrong_drivers(config: Sequence[JSONObject], known: set[str], path: tuple[str, ...], who: str) -> Iterator[Problem]:
-    """Find configuration for drivers other than the selected ones.
-
-    Args:
-        known: The drivers whose devices can be selected; empty if unknown.
-        path: Where the configuration is.
-        who: The subject of the message, such as ``the class selects``.
-    """
-    for index, each in enumerate(config):
-        driver = text(each, "opaque", "driver")
-        if driver and known and driver not in known:
-            message = f'parameters for driver "{driver}" are never read: {who} devices of {listed(sorted(known))}'
-            advice = in_place(driver, known, "")
-            if advice.fix is None:
-                advice = Advice("name the driver of the class, or the class of the driver")
-            yield finding((*path, index, "opaque", "driver"), message, advice, "NeverRead")
-
-
 def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     """Return the drivers that selectors insist on; more than one if they contradict each other."""
     if not any(".driver" in text(each, "cel", "expression") for each in selectors):
         return set()
-    from webhook.deviceselectors import reads  # most objects have no such selectors
+    from webhook.deviceselectors import parts  # most objects have no such selectors
 
-    return reads.drivers_of(selectors, context.release, context.gates)
+    return parts.drivers_of(selectors, context.release, context.gates)
+
+
+def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
+    for kind in kinds or CONTAINERS[:2]:
+        for index, each in enumerate(items(pod, "spec", kind)):
+            yield ("spec", kind, index), each
+
+
+def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
+    """Yield what containers use of a pod's claims, each with its path and the container."""
+    for path, container in containers_of(pod, *CONTAINERS):
+        for index, use in enumerate(items(container, "resources", "claims")):
+            yield (*path, "resources", "claims", index), container, use
 
 
 CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

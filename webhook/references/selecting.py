@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.dra.names import ONE_VALUE
 from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
-from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import reads
+from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS, is_noted
 from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
-from webhook.references.rules import Context
+from webhook.references.rules import Context, Steps
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault
-    from webhook.deviceselectors.fleet import Fleet
-    from webhook.deviceselectors.groups import Group
+    from webhook.deviceselectors.fleet import Fleet, Group
 
 SELECTING = (*CLAIMS, "DeviceClass")
+A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
+"""How a version is compared, for example."""
 _NUMERIC: Final = Pattern(r"v?[0-9]+(\.[0-9]+){0,2}")
 
 
@@ -38,44 +38,41 @@ class Selector(NamedTuple):
         class_name: The name of the class; empty for a selector of a class.
     """
 
-    path: tuple[str | int, ...]
+    path: Steps
     expression: str
     parts: Parts
     around: Sequence[JSONObject]
     own: Sequence[JSONObject]
     place: int
-    is_certain: bool = True
-    class_name: str = ""
+    is_certain: bool
+    class_name: str
 
 
 def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
     """List the selectors of an object; cached, as several rules need those of the same object."""
     if context.looked_at[0] is not obj:
-        context.looked_at = obj, list(_all_selectors(obj, context))
+        context.looked_at = obj, list(_selectors(obj, context))
     found: Sequence[Selector] = context.looked_at[1]
     return found
 
 
-def _all_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
-    if obj.get("kind") == "DeviceClass":
-        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec", "selectors"), context)
-        return
-    for request in context.requests(obj):
-        for each in _compiled(request.own, request.of_class, (*request.path, "selectors"), context):
-            is_certain = request.device_class is not None and not is_noted(request.device_class)
-            yield each._replace(is_certain=is_certain, class_name=request.class_name)
-
-
-def _compiled(
-    own: Sequence[JSONObject], around: Sequence[JSONObject], path: tuple[str | int, ...], context: Context
-) -> Iterator[Selector]:
+def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Yield selectors, no more than the API server accepts: each is looked at together with all others."""
-    own, around = own[:SELECTORS_MAX_ITEMS], around[:SELECTORS_MAX_ITEMS]
-    for index, each in enumerate(own):
-        expression = text(each, "cel", "expression")
-        parts = parts_of(expression, context.release, context.gates)
-        if parts is not None:
-            yield Selector((*path, index, "cel", "expression"), expression, parts, around, own, index)
+    holders: Iterable[tuple[Sequence[JSONObject], Sequence[JSONObject], Steps, bool, str]]
+    if obj.get("kind") == "DeviceClass":
+        holders = [(items(obj, "spec", "selectors"), (), ("spec",), True, "")]
+    else:
+        holders = (
+            (each.own, each.of_class, each.path, known is not None and not is_noted(known), each.class_name)
+            for each in context.requests(obj)
+            for known in [each.device_class]
+        )
+    for every, of_class, path, is_certain, class_name in holders:
+        own, around = every[:SELECTORS_MAX_ITEMS], of_class[:SELECTORS_MAX_ITEMS]
+        for index, each in enumerate(own):
+            expression, where = text(each, "cel", "expression"), (*path, "selectors", index, "cel", "expression")
+            if parts := parts_of(expression, context.release, context.gates):
+                yield Selector(where, expression, parts, around, own, index, is_certain, class_name)
 
 
 WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})
@@ -105,11 +102,8 @@ def _amount(wanted: Expression) -> str:
 
 
 def reads_of(parts: Parts) -> list[Read]:
-    """List the reads of a selector; computed once for equal ones."""
-    if "reads" not in parts.memo:
-        parts.memo["reads"] = reads(parts.root)
-    found: list[Read] = parts.memo["reads"]
-    return found
+    """List the reads of a selector."""
+    return parts.once("reads", lambda parts: reads(parts.root))
 
 
 class TextComparison(NamedTuple):
@@ -138,11 +132,8 @@ class TextComparison(NamedTuple):
 
 
 def text_comparisons(parts: Parts) -> list[TextComparison]:
-    """List the comparisons of a selector with texts; computed once for equal ones."""
-    if "texts" not in parts.memo:
-        parts.memo["texts"] = list(_text_comparisons(parts))
-    found: list[TextComparison] = parts.memo["texts"]
-    return found
+    """List the comparisons of a selector with texts."""
+    return parts.once("texts", lambda parts: list(_text_comparisons(parts)))
 
 
 def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:

@@ -1,30 +1,332 @@
-"""Rules about device selectors by themselves, and about their reads from devices."""
+"""Rules about device selectors: by themselves, and about their reads from devices, by the profiles of drivers.
+
+Where slices are known, these tell more than profiles. What fails on every device, others report before what fails on
+some: only an expression that can work is worth a guard.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import wraps
+from typing import Any, Final
 
 from webhook import formats
+from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.budget import current
 from webhook.cel.errors import CelError, EvaluationError
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.devices import LIST_ATTRIBUTES
 from webhook.cel.syntax.ast import Call, Expression, Literal, Select, within
-from webhook.deviceselectors.parts import Parts, Read, parts_of, read_of, start_of
-from webhook.deviceselectors.reads import constants, depends_on_device, with_constant
-from webhook.deviceselectors.witnesses import Conflict, always_holds, conflict_of
+from webhook.deviceselectors.parts import (
+    TURNED,
+    Parts,
+    Read,
+    compared,
+    constants,
+    depends_on_device,
+    guarded,
+    parts_of,
+    read_of,
+    source_of,
+    start_of,
+    tested_origins,
+    with_constant,
+)
+from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
+from webhook.drivers import Devices, Profile
 from webhook.formats.identifiers import near_semver
 from webhook.formats.quantities import near_quantity
-from webhook.hints.names import in_expression
+from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Problem
+from webhook.problem import NOTE, Advice, Fix, Meant, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
-from webhook.references.selecting import SELECTING, WRITTEN_TYPES, failures, reads_of, selectors_of, text_comparisons
+from webhook.references.selecting import (
+    A_VERSION,
+    OTHER_HOLDER,
+    SELECTING,
+    WRITTEN_TYPES,
+    Selector,
+    failures,
+    reads_of,
+    selectors_of,
+    text_comparisons,
+    wrong_holder_hint,
+)
 from webhook.spelling import nearest
+
+
+class _Known(NamedTuple):
+    """Facts about the devices that a selector is evaluated for.
+
+    Args:
+        devices: The kinds of devices that the class and the other conditions allow.
+        is_certain: Whether the selector is only evaluated for devices of that driver.
+    """
+
+    profile: Profile
+    devices: list[Devices]
+    is_certain: bool
+
+
+class Around:
+    """The context of a selector, computed once for all its reads.
+
+    Args:
+        context: The context of the rule.
+    """
+
+    def __init__(self, selector: Selector, context: Context) -> None:
+        self._context = context
+        self._class_name = "" if selector.around else selector.class_name
+        self._selectors = [*selector.around, *selector.own]
+        self._drivers = drivers_of(self._selectors, context)
+        if not self._drivers and (driver := context.driver_of_class(self._class_name)):
+            self._drivers = {driver}
+        self._left: dict[str, list[Devices]] = {}
+        self.kind = ""
+        """The kind of devices of the class, if the class comes with the driver of the last known read."""
+
+    def known(self, read: Read) -> _Known | None:
+        """Find the profile that decides what can be read; None if there is none, or others may publish it, too."""
+        if len(self._drivers) > 1:
+            return None
+        profile = self._context.profile(min(self._drivers, default=read.domain))
+        if profile is None or profile.is_example:
+            return None
+        is_own = read.domain == profile.driver or profile.has_domain(read.domain)
+        if not is_own and nearest(read.domain, [profile.driver]):
+            return None  # another rule finds the misspelt domain
+        name = profile.name_in(read.domain, read.name)
+        published = list(profile.devices.values())
+        is_its_own = is_published(published, name, read) or any(
+            name.lower() == known.lower() for each in published for known in each.names("attributes")
+        )
+        is_foreign = name not in profile.removed and not is_its_own
+        is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
+        if profile.is_open and is_foreign and not is_of_other:
+            return None
+        self.kind = profile.classes.get(self._class_name, "")
+        if profile.driver not in self._left:
+            self._left[profile.driver] = self._devices(profile, self.kind)
+        return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or self.kind))
+
+    def types_of(self, read: Read) -> set[str]:
+        """Return the types that an attribute may have; none if they are not known."""
+        known = self.known(read)
+        name = known.profile.name_in(read.domain, read.name) if known else ""
+        return {type_ for each in known.devices if (type_ := each.type_of(name))} if known else set()
+
+    def _devices(self, profile: Profile, kind: str) -> list[Devices]:
+        """Return the kinds of devices that conditions on the kind allow."""
+        if kind in profile.devices:
+            return [profile.devices[kind]]
+        conditions = " && ".join(text(each, "cel", "expression") for each in self._selectors)
+        wanted = [name for name in profile.devices if f'"{name}"' in conditions or f"'{name}'" in conditions]
+        if profile.kind_attribute and profile.kind_attribute in conditions and wanted:
+            return [profile.devices[name] for name in wanted]
+        return list(profile.devices.values())
+
+
+@rule("attribute-not-of-driver", *SELECTING, of_reads=True, of_field=True)
+def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute or capacity that its driver does not publish.
+
+    Without a guard the read is a run-time error, which ends the scheduling of the pod for all nodes. Drivers rename
+    attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
+    source. If your version of the driver publishes others, pass its profile with --driver-profile.
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+            known = around.known(read)
+            if known and not is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
+                message, hint = _unpublished(known, read, selector)
+                yield finding(selector.path, message, hint, character=read.offset)
+
+
+@rule("attribute-type", *SELECTING, of_reads=True, of_field=True)
+def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector uses an attribute as a value of another type than its driver publishes.
+
+    A comparison is a run-time error, or never true; a method of another type is an error. Versions are compared with
+    semver("1.2.3").
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
+        for read, value in _compared(selector.parts.nodes):
+            types = around.types_of(read)
+            if types and _TYPES.get(type(value)) not in types:
+                wanted = min(types)
+                literal = _literal(wanted, value)
+                hint = literal and f"compare it with {literal}"
+                if wanted == "version":
+                    hint = f"compare it as in {of_versions.get(read.offset, A_VERSION)}"
+                message = f'attribute "{read.domain}/{read.name}" is of type {wanted}, not {_TYPES[type(value)]}'
+                yield finding(selector.path, message, hint, "WrongType", read.offset)
+        for read, taken, what in _misused(selector.parts.nodes):
+            types = around.types_of(read)
+            if types and types.isdisjoint(taken):
+                message = f'attribute "{read.domain}/{read.name}" is of type {min(types)}, {what}'
+                yield finding(selector.path, message, _COMPARED[min(types)], "WrongType", read.offset)
+
+
+@rule("kind-not-of-driver", *SELECTING, of_reads=True, of_field=True)
+def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector compares the kind of a device with one that its driver or class does not have, so it never holds.
+
+    Values are compared with regard to case. `draguard driver show NAME` prints the kinds of a driver's devices; if your
+    version of the driver has others, pass its profile with --driver-profile.
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        for each in text_comparisons(selector.parts):
+            read = each.read
+            known = around.known(read) if each.operator == "==" and read.holder == "attributes" else None
+            if known is None or known.profile.name_in(read.domain, read.name) != known.profile.kind_attribute:
+                continue
+            kinds = known.profile.devices
+            if each.text not in kinds:
+                message = f'devices of driver "{known.profile.driver}" have no {read.name} "{each.text}"'
+                hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
+                yield finding(selector.path, message, hint, "NeverHolds", read.offset)
+            elif around.kind not in {"", each.text}:
+                message = (
+                    f'devices of class "{selector.class_name}" are of {read.name} "{around.kind}", not "{each.text}"'
+                )
+                fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
+                advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
+                yield finding(selector.path, message, advice, "NeverHolds", read.offset)
+
+
+def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
+    """Return the selectors, unless slices are known, which tell more."""
+    if context.fleet is None:
+        yield from selectors_of(obj, context)
+
+
+def is_published(devices: list[Devices], name: str, read: Read) -> bool:
+    """Tell whether some of the devices have an attribute or capacity."""
+    if read.holder == "capacity":
+        return any(each.has_capacity(name) for each in devices)
+    return any(each.type_of(name) for each in devices)
+
+
+def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
+    profile, name = known.profile, known.profile.name_in(read.domain, read.name)
+    what = read.holder.removesuffix("s")
+    message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
+    if name in profile.removed:
+        return message, profile.removed[name]
+    kinds = [kind for kind, each in profile.devices.items() if is_published([each], name, read)]
+    if any(is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
+        return message, wrong_holder_hint(read, selector.parts)
+    if kinds:
+        return f"{message} unless their kind is {listed(sorted(kinds))}", ""
+    names = {each for devices in known.devices for each in devices.names(read.holder)}
+    return message, _elsewhere(names, profile.driver, read, selector) or in_expression(
+        selector.expression, name, sorted(names), "it has"
+    )
+
+
+def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:
+    """Suggest the domain of what a selector reads; None if it may be right."""
+    domain = read.domain
+    if places := sorted(each for each in names if each.endswith(f"/{read.name}")):
+        elsewhere = places[0].removesuffix(f"/{read.name}")
+        written = f'device.{read.holder}["{elsewhere}"].{read.name}'
+        return Advice(Meant(f"did you mean {written}?"), _in_domain(selector.expression, domain, elsewhere))
+    if domain in names and read.name in WRITTEN_TYPES:
+        written = f'device.{read.holder}["{driver}"].{domain}'
+        return Advice(Meant(f"did you mean {written}?"), _without_value(selector.expression, read, written))
+    if domain != driver and not any(each.startswith(f"{domain}/") for each in names):
+        corrected = _in_domain(selector.expression, domain, driver) if read.name in names else None
+        return Advice(f'its attributes are in domain "{driver}"', corrected)
+    return None
+
+
+def _without_value(expression: str, read: Read, written: str) -> Fix:
+    corrected = re.sub(
+        rf"""device\.{read.holder}\[(["']){re.escape(read.domain)}\1\]\.{read.name}\b""", lambda _: written, expression
+    )
+    return Fix("replace", corrected, safe=False)
+
+
+def _in_domain(expression: str, domain: str, driver: str) -> Fix:
+    corrected = re.sub(rf"""(["']){re.escape(domain)}\1""", f'"{driver}"', expression)
+    return Fix("replace", corrected, safe=False)
+
+
+def _literal(wanted: str, value: Any) -> str:
+    """Write a value as a constant of a type; empty if it is none."""
+    text_of = str(value).lower() if isinstance(value, bool) else str(value)
+    if wanted == "string":
+        return f'"{text_of}"'
+    is_literal = text_of in {"true", "false"} if wanted == "bool" else text_of.lstrip("-").isdecimal()
+    return text_of if is_literal else ""
+
+
+_TYPES: Final[dict[type, str]] = {str: "string", bool: "bool", int: "int", float: "double"}
+_COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
+
+
+def _compared(nodes: Iterable[Expression]) -> Iterator[tuple[Read, Any]]:
+    """Find the comparisons of an attribute with a constant."""
+    for each in nodes:
+        if not isinstance(each, Call) or each.function not in _COMPARISONS:
+            continue
+        for one, other in (each.arguments, reversed(each.arguments)):
+            read = read_of(one)
+            if read and read.holder == "attributes" and isinstance(other, Literal) and type(other.value) in _TYPES:
+                yield read, other.value
+
+
+_OF_VERSION: Final = frozenset({"isGreaterThan", "isLessThan", "compareTo", "major", "minor", "patch"})
+_OF_TEXT: Final = frozenset({"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii"})
+_METHODS: Final = dict.fromkeys(_OF_VERSION, "version") | dict.fromkeys(_OF_TEXT, "string")
+"""Methods of one type only, with that type."""
+_COMPARED: Final = {
+    "version": f"a version is compared as in {A_VERSION}",
+    "string": "a string is compared as in .startsWith() or .contains()",
+    "int": "a number is compared by ==, < or >",
+    "bool": "true and false are conditions themselves",
+}
+"""How attributes of each type are compared."""
+
+
+_TAKEN: Final[Mapping[str, AbstractSet[str]]] = {
+    function: frozenset(types.split())
+    for types, functions in {
+        "string": "semver isSemver quantity isQuantity size duration timestamp ip isIP cidr isCIDR url isURL "
+        "startsWith endsWith contains matches",
+        "version": "isGreaterThan isLessThan compareTo",
+        "int string": "int uint double",
+        "bool string": "bool",
+        "bool int string": "string",
+    }.items()
+    for function in functions.split()
+}
+"""The types of attributes that functions and methods take as an argument."""
+
+
+def _misused(nodes: Iterable[Expression]) -> Iterator[tuple[Read, AbstractSet[str], str]]:
+    """Find methods that are called on attributes, and functions to which they are passed.
+
+    Returns:
+        The attribute, the types that may be there, and what is wrong with others.
+    """
+    calls = [each for each in nodes if isinstance(each, Call)]
+    for each in calls:
+        if each.function in _METHODS and each.target and (read := read_of(each.target)) and read.holder == "attributes":
+            yield read, {_METHODS[each.function]}, f"which has no .{each.function}()"
+    for each in calls:
+        for read in map(read_of, each.arguments if each.function in _TAKEN else ()):
+            if read and read.holder == "attributes":
+                yield read, _TAKEN[each.function], f"which {each.function}() does not take"
 
 
 class _ExpressionFinding(NamedTuple):
@@ -36,28 +338,31 @@ class _ExpressionFinding(NamedTuple):
     character: int | None = None
 
 
-def _of_expressions(
-    obj: JSONObject, context: Context, name: str, check: Callable[[Parts, Context], Iterator[_ExpressionFinding]]
-) -> Iterator[Problem]:
-    """Check expressions by themselves; each is checked once, even if it occurs often."""
-    for each in selectors_of(obj, context):
-        memo = each.parts.memo
-        if name not in memo:
-            memo[name] = list(check(each.parts, context))
-        for found in memo[name]:
-            yield finding(each.path, *found)
+Check = Callable[[Parts, Context], Iterator[_ExpressionFinding]]
 
 
-@rule("selector-constant", *SELECTING, of_field=True)
-def selector_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
+    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often."""
+
+    def declare(check: Check) -> Check:
+        @rule(name, *SELECTING, of_field=True)
+        @wraps(check)
+        def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
+            for each in selectors_of(obj, context):
+                for found in each.parts.once(name, lambda parts: list(check(parts, context))):
+                    yield finding(each.path, *found)
+
+        return check
+
+    return declare
+
+
+@_rule_of_expressions("selector-constant")
+def selector_constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
     A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
     """
-    yield from _of_expressions(obj, context, "selector-constant", _constant)
-
-
-def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     for part in parts.all:
         if depends_on_device(part):
             continue
@@ -66,23 +371,22 @@ def _constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         except CelError as error:
             is_known = current().left >= 0  # else there was no work left to find out
             if is_known and not list(constants(within(part))):  # a separate rule reports those
-                yield _ExpressionFinding(
-                    f"the selector fails for every device: {error}", "", "NeverHolds", start_of(part)
-                )
+                message = f"the selector fails for every device: {error}"
+                yield _ExpressionFinding(message, "", "NeverHolds", start_of(part))
             return
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
             message = f"{subject} is false for every device: it selects nothing"
-            yield _ExpressionFinding(
-                message, "compare what a device has, such as device.driver", "NeverHolds", start_of(part)
-            )
+            hint = "compare what a device has, such as device.driver"
+            yield _ExpressionFinding(message, hint, "NeverHolds", start_of(part))
             return
         if whole and value is True:
-            yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
+            break
+    else:
+        if not always_holds(parts):
             return
-    if always_holds(parts):
-        yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
+    yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
 @rule("selector-contradiction", *SELECTING)
@@ -95,38 +399,32 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
     for each in selectors_of(obj, context):
         before = [text(one, "cel", "expression") for one in (*each.around, *each.own[: each.place])]
         key = "\0".join(("conflict", *before))
-        if key not in each.parts.memo:
-            known = [parts for one in before if (parts := parts_of(one, context.release, context.gates))]
-            each.parts.memo[key] = conflict_of([*known, each.parts])
-        conflict = each.parts.memo[key]
-        if conflict and conflict.is_of_last:
-            message, hint = _contradiction(each.parts, conflict)
-            yield finding(each.path, message, hint, "NeverHolds", start_of(conflict.conditions[-1].part))
+
+        def conflicting(parts: Parts, before: Iterable[str] = before) -> tuple[Condition, ...]:
+            known = (parts_of(one, context.release, context.gates) for one in before)
+            return conflict_of([*filter(None, known), parts])
+
+        conflict = each.parts.once(key, conflicting)
+        if conflict:
+            message, hint = _contradiction(conflict)
+            yield finding(each.path, message, hint, "NeverHolds", start_of(conflict[-1].part))
 
 
-def _contradiction(parts: Parts, conflict: Conflict) -> tuple[str, str]:
+def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:
     """Describe a contradiction: the values wanted by two comparisons, or else the conditions as written."""
-    compared = [parts.comparison(each.part) for each in conflict.conditions]
-    subjects = {subject for subject, _ in compared}
+    conditions = [each.part for each in conflict]
+    sides = list(map(compared, conditions))
     never, hint = "the selector is never true", "use || or `in` to allow several values"
-    if len({each.selector for each in conflict.conditions}) > 1:
+    if len({each.selector for each in conflict}) > 1:
         never, hint = "the selectors, which must all hold, are never true together", ""
-    if len(compared) == 1:
-        return f"{parts.written(conflict.conditions[0].part)} is false for every device: {never}", ""
+    if len(sides) == 1:
+        return f"{source_of(conditions[0])} is false for every device: {never}", ""
+    subjects = {source_of(subject) if subject else "" for subject, _ in sides}
     if len(subjects) == 1 and "" not in subjects:
-        wishes = [wish.removeprefix("== ") for _, wish in compared]
+        wishes = [wish.removeprefix("== ") for _, wish in sides]
         return f"{subjects.pop()} cannot be {' and '.join(wishes)}: {never}", hint
-    written = " and ".join(f"`{parts.written(each.part)}`" for each in conflict.conditions)
+    written = " and ".join(f"`{source_of(each)}`" for each in conditions)
     return f"{written} cannot hold together: {never}", ""
-
-
-@rule("selector-comment", *SELECTING, of_field=True)
-def selector_comment(obj: JSONObject, context: Context) -> Iterator[Problem]:
-    """A selector of one line ends with a comment that holds conditions, which do not count.
-
-    YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
-    """
-    yield from _of_expressions(obj, context, "selector-comment", _comment)
 
 
 _TEXT_OR_COMMENT: Final = Pattern(
@@ -135,28 +433,28 @@ _TEXT_OR_COMMENT: Final = Pattern(
 """A text in quotes, in which // begins no comment, or a comment."""
 
 
-def _comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+@_rule_of_expressions("selector-comment")
+def selector_comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+    """A selector of one line ends with a comment that holds conditions, which do not count.
+
+    YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
+    """
     if "//" not in parts.text or "\n" in parts.text.strip():
         return
     for each in _TEXT_OR_COMMENT.finditer(parts.text):
         if each[1] and ("&&" in each[1] or "||" in each[1]):
             hint = "in YAML > joins lines: write | in its place, or leave the comment out"
-            yield _ExpressionFinding(
-                "the conditions behind // are a comment and do not count", hint, "Comment", each.start()
-            )
+            message = "the conditions behind // are a comment and do not count"
+            yield _ExpressionFinding(message, hint, "Comment", each.start())
 
 
-@rule("impossible-name", *SELECTING, of_field=True)
-def impossible_name(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-name")
+def impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
     32 characters at most. Drivers cannot publish others, so the read is an error or finds nothing.
     """
-    yield from _of_expressions(obj, context, "impossible-name", _impossible_name)
-
-
-def _impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
@@ -174,22 +472,17 @@ def _domain(read: Read, expression: str) -> Advice:
     written = rf"""device\.{read.holder}\[["']{re.escape(read.domain)}["']\](?!\.)"""
     meant = f'device.{read.holder}["{domain}"].{name}'
     corrected = re.sub(written, lambda _: meant, expression)
-    return Advice(
-        f"domain and name are two steps: {meant}", Fix("replace", corrected) if corrected != expression else None
-    )
+    fix = Fix("replace", corrected) if corrected != expression else None
+    return Advice(f"domain and name are two steps: {meant}", fix)
 
 
-@rule("impossible-constant", *SELECTING, of_field=True)
-def impossible_constant(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-constant")
+def impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.
     """
-    yield from _of_expressions(obj, context, "impossible-constant", _impossible_constant)
-
-
-def _impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     for call in constants(parts.nodes):
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
@@ -197,10 +490,8 @@ def _impossible_constant(parts: Parts, context: Context) -> Iterator[_Expression
         value = literal.value
         if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
             near, is_certain = near_quantity(value)
-            advice = with_constant(parts.text, call, near, safe=is_certain)
-            yield _ExpressionFinding(
-                f'quantity("{value}") is an error: {faults[0]}', advice, "Impossible", literal.offset
-            )
+            advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
+            yield _ExpressionFinding(f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
         elif call.function == "semver" and (fault := _not_a_version(value)):
             advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
             yield _ExpressionFinding(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
@@ -214,22 +505,17 @@ def _not_a_version(value: str) -> str:
     return ""
 
 
-@rule("impossible-case", *SELECTING, of_field=True)
-def impossible_case(obj: JSONObject, context: Context) -> Iterator[Problem]:
+_CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
+
+
+@_rule_of_expressions("impossible-case")
+def impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
 
     lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
     """
-    yield from _of_expressions(obj, context, "impossible-case", _impossible_case)
-
-
-_CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
-_SOUGHT: Final = frozenset({"contains", "startsWith", "endsWith", "_==_"})
-
-
-def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
     for node in parts.nodes:
-        if not isinstance(node, Call) or node.function not in _SOUGHT:
+        if not isinstance(node, Call) or node.function not in {"contains", "startsWith", "endsWith", "_==_"}:
             continue
         sides = [*([node.target] if node.target else []), *node.arguments]
         recased = next((each for each in sides if isinstance(each, Call) and each.function in _CASES), None)
@@ -243,42 +529,37 @@ def _impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             yield _ExpressionFinding(message, advice, "NeverHolds", literal.offset)
 
 
-@rule("impossible-read", *SELECTING, of_field=True)
-def impossible_read(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@_rule_of_expressions("impossible-read")
+def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
     In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version; a
     list only with the feature gate DRAListTypeAttributes. The read is a run-time error, which ends the scheduling of
     the pod for all nodes. Quantities are in device.capacity.
     """
-    yield from _of_expressions(obj, context, "impossible-read", _impossible_read)
-
-
-def _impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
     dotted: set[int] = set()
     for node in parts.nodes:
         if (found := _dotted(node, parts.text)) and found[0].domain_offset not in dotted:
             dotted.add(found[0].domain_offset)
             yield found[1]
             continue
-        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node, parts)):
+        if LIST_ATTRIBUTES not in context.gates and (found_in := _in_value(node)):
             yield found_in
         if (own := read_of(node)) and own.name in WRITTEN_TYPES and "." not in own.domain:
             yield _without_domain(own)
             continue
         read = read_of(node.operand) if isinstance(node, Select) else None
-        if read and isinstance(node, Select) and node.field in _METHODS and read.holder == "attributes":
+        if read and isinstance(node, Select):
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            hint = f"the parts of a version are methods: .{node.field}()"
-            yield _ExpressionFinding(message, hint, "Impossible", node.offset)
-        elif read and isinstance(node, Select) and node.field in WRITTEN_TYPES and not own:
-            message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
-            hint = f"an attribute is read without its type: leave out .{node.field}"
-            corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
-            is_plain = parts.text[node.offset :].startswith(f".{node.field}")
-            yield _ExpressionFinding(
-                message, Advice(hint, Fix("replace", corrected) if is_plain else None), "Impossible", node.offset
-            )
+            if node.field in _OF_VERSIONS and read.holder == "attributes":
+                hint = f"the parts of a version are methods: .{node.field}()"
+                yield _ExpressionFinding(message, hint, "Impossible", node.offset)
+            elif node.field in WRITTEN_TYPES and not own:
+                corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
+                is_plain = parts.text[node.offset :].startswith(f".{node.field}")
+                hint = f"an attribute is read without its type: leave out .{node.field}"
+                advice = Advice(hint, Fix("replace", corrected) if is_plain else None)
+                yield _ExpressionFinding(message, advice, "Impossible", node.offset)
         read = _as_quantity(node)
         if read and read.holder == "attributes":
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
@@ -286,7 +567,7 @@ def _impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFind
             yield _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
-def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
+def _in_value(node: Expression) -> _ExpressionFinding | None:
     """Report an attribute in the place of the list of ``in``; None for other calls."""
     if not isinstance(node, Call) or node.function != "@in":
         return None
@@ -294,13 +575,13 @@ def _in_value(node: Expression, parts: Parts) -> _ExpressionFinding | None:
     read = read_of(of)
     if read is None or read.holder != "attributes":
         return None
-    item, written = parts.written(value), parts.written(of)
+    item, written = source_of(value), source_of(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
-    hint = f"compare the whole value, as in {written} == {item}, or a part of a text: {written}.contains({item})"
+    hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
     return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
-_METHODS: Final = frozenset({"major", "minor", "patch"})
+_OF_VERSIONS: Final = frozenset({"major", "minor", "patch"})
 
 
 def _without_domain(read: Read) -> _ExpressionFinding:
@@ -308,9 +589,8 @@ def _without_domain(read: Read) -> _ExpressionFinding:
     from webhook.hints.selectors import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
 
     message = f'device.{read.holder}["{read.domain}"] takes the domain of attributes, not the name of one'
-    return _ExpressionFinding(
-        message, f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}', "Impossible", read.offset
-    )
+    hint = f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}'
+    return _ExpressionFinding(message, hint, "Impossible", read.offset)
 
 
 def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | None:
@@ -353,19 +633,11 @@ def order_of_texts(obj: JSONObject, context: Context) -> Iterator[Problem]:
     for each in selectors_of(obj, context):
         if fleet is not None and failures(each, fleet):
             continue  # the error on published devices tells more
-        for found in _order_of_texts(each.parts):
-            yield finding(each.path, *found)
-
-
-def _order_of_texts(parts: Parts) -> Iterator[_ExpressionFinding]:
-    for each in text_comparisons(parts):
-        if each.operator in _ORDERING and each.is_number:
-            message = f'"{each.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
-            hint = f"compare a version as in {each.of_versions}, a number without quotes"
-            yield _ExpressionFinding(message, hint, "WrongType", each.offset)
-
-
-_ORDERING: Final = frozenset({"<", "<=", ">", ">="})
+        for one in text_comparisons(each.parts):
+            if one.operator in TURNED and one.is_number:  # an ordering
+                message = f'"{one.text}" is text, and texts are ordered by their letters: "1000" is less than "550"'
+                hint = f"compare a version as in {one.of_versions}, a number without quotes"
+                yield finding(each.path, message, hint, "WrongType", one.offset)
 
 
 @rule("misspelt-domain", *SELECTING, of_field=True)
@@ -390,3 +662,55 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 message = f'the selected devices are of driver "{near}", which has no domain "{read.domain}"'
                 advice = in_expression(each.expression, read.domain, [near], "")
                 yield finding(each.path, message, advice, "Misspelt", read.domain_offset)
+
+
+@rule("attribute-optional", *SELECTING, of_reads=True, of_field=True)
+def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A selector reads an attribute that not every device of its driver has, without checking for it first.
+
+    On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
+    """
+    for selector in unmatched_selectors(obj, context):
+        around = Around(selector, context)
+        optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
+        for read in reads_of(selector.parts):
+            known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
+            if not known or not known.is_certain:
+                continue
+            name = known.profile.name_in(read.domain, read.name)
+            if is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
+                optional.setdefault(read[:3], (read, known.profile.driver))
+        if not optional:
+            continue
+        safe = guarded(selector.expression, optional, context.release, context.gates)
+        advice = ask_first(safe)
+        for read, driver in optional.values():
+            message = f'not every device of driver "{driver}" has "{read.name}": '
+            message += "the error on a device without it ends scheduling for all nodes"
+            yield finding(selector.path, message, advice, "Fails", read.offset)
+
+
+def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
+    return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
+
+
+@rule("driver-not-tested", "DeviceClass", level=NOTE)
+def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
+    """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
+
+    Its selectors are evaluated for the devices of all drivers. On a device of another driver the read is an error,
+    which ends the scheduling of the pod for all nodes. That works as long as a cluster has one driver.
+    """
+    tested: set[str] = set()
+    for selector in unmatched_selectors(obj, context):
+        for read in reads_of(selector.parts):
+            is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
+            if not read.is_guarded and not is_tested:
+                message = (
+                    f'no selector tests the driver, and devices of other drivers have no "{read.domain}/{read.name}"'
+                )
+                driver = "DRIVER" if read.domain == STANDARD_DOMAIN else read.domain
+                hint = f'test it first: device.driver == "{driver}" && …'
+                yield finding(selector.path, message, hint, "Fails", read.offset)
+                return
+        tested |= tested_origins(selector.parts.root)

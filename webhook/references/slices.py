@@ -9,7 +9,7 @@ from webhook.formats import readable_quantity
 from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, finding, pool_of, rule
+from webhook.references.rules import Context, Steps, finding, pool_of, rule
 
 _APART_SINCE: Final = 35
 """The release from which counter sets stand in other slices than devices, so that the API server sees no mistake."""
@@ -37,20 +37,19 @@ def counter_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _of_set(
-    consumed: JSONObject, sets: dict[str, JSONObject], path: tuple[str | int, ...], pool: str, device: str
+    consumed: JSONObject, sets: dict[str, JSONObject], path: Steps, pool: str, device: str
 ) -> Iterator[Problem]:
     name = text(consumed, "counterSet")
     if name not in sets:
         message = f'{pool} has no counter set "{name}": the pool is invalid, so none of its devices is used'
         yield finding((*path, "counterSet"), message, in_place(name, sets, "counter sets"))
         return
+    counters = sets[name]
     for counter, wanted in mapping(consumed, "counters").items():
-        counters = sets[name]
         if counter not in counters:
-            message = (
-                f'counter set "{name}" has no counter "{counter}": {pool} is invalid, so none of its devices is used'
-            )
+            invalid = f"{pool} is invalid, so none of its devices is used"
             near = in_place(counter, counters, "counters").hint
+            message = f'counter set "{name}" has no counter "{counter}": {invalid}'
             yield finding((*path, "counters", counter), message, near)
             continue
         has = counters[counter]
@@ -63,13 +62,8 @@ def _of_set(
 
 def _counter_sets(each: JSONObject, context: Context) -> dict[str, JSONObject] | None:
     """Return the counters of a slice's pool by set; None if not all slices of its generation are known."""
-    path = ("spec", "pool")
-    of_pool = context.pools.get(pool_of(each), ())
-    newest = max((number(one, *path, "generation") or 0 for one in of_pool), default=0)
-    current = [one for one in of_pool if (number(one, *path, "generation") or 0) == newest]
-    if (number(each, *path, "generation") or 0) < newest:
-        return None
-    if any((number(one, *path, "resourceSliceCount") or 0) != len(current) for one in current):
+    newest, current = _newest(each, context)
+    if _generation(each) < newest or any(_count(one) != len(current) for one in current):
         return None
     return {
         text(found, "name"): mapping(found, "counters")
@@ -86,6 +80,17 @@ def _generation(each: JSONObject) -> int:
     return number(each, "spec", "pool", "generation") or 0
 
 
+def _count(each: JSONObject) -> int:
+    return number(each, "spec", "pool", "resourceSliceCount") or 0
+
+
+def _newest(each: JSONObject, context: Context) -> tuple[int, list[JSONObject]]:
+    """Return the newest generation of a slice's pool, and its slices of that generation."""
+    pool = context.pools.get(pool_of(each), ())
+    newest = max(map(_generation, pool), default=0)
+    return newest, [one for one in pool if _generation(one) == newest]
+
+
 @rule("pool-contradiction", "ResourceSlice")
 def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     """Slices of one pool contradict each other: in their number, in a device's name, or in generation.
@@ -94,18 +99,13 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
     the scheduler does not use it. A device that is published twice makes the whole pool invalid. Slices of an earlier
     generation are ignored.
     """
-    path = ("spec", "pool")
-    same = context.pools.get(pool_of(each), ())
-    newest = max(map(_generation, same), default=0)
-    pool = "/".join(pool_of(each))
-    if _generation(each) < newest:
-        own = _generation(each)
+    path, pool = ("spec", "pool"), "/".join(pool_of(each))
+    (newest, current), own = _newest(each, context), _generation(each)
+    if own < newest:
         message = f"pool {pool} has slices of generation {newest}: this one, of generation {own}, is ignored"
         yield finding((*path, "generation"), message, "state the newest generation, or delete the slice", "Obsolete")
         return
-    current = [one for one in same if _generation(one) == newest]
-    counts = {number(one, "spec", "pool", "resourceSliceCount") or 0 for one in current}
-    own = number(each, "spec", "pool", "resourceSliceCount") or 0
+    counts, own = set(map(_count, current)), _count(each)
     if len(counts) > 1:
         message = f"the slices of pool {pool} disagree on resourceSliceCount: {listed(map(str, sorted(counts)))}"
         yield finding((*path, "resourceSliceCount"), message, "all slices of a pool state the same", "Contradiction")
@@ -115,10 +115,6 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
         if own > len(current):
             hint = f"add the missing slices, or {hint}: the scheduler uses no device of an incomplete pool"
         yield finding((*path, "resourceSliceCount"), message, hint, "Incomplete")
-    yield from _repeated(each, current, pool)
-
-
-def _repeated(each: JSONObject, current: list[JSONObject], pool: str) -> Iterator[Problem]:
     elsewhere = {
         text(device, "name"): name_of(one)
         for one in current
@@ -138,7 +134,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
 
     Source: kubernetes/kubernetes#141212.
     """
-    places: list[tuple[tuple[str | int, ...], JSONObject]] = [(("spec",), each.get("spec") or {})]
+    places: list[tuple[Steps, JSONObject]] = [(("spec",), each.get("spec") or {})]
     places += [(("spec", "devices", i), device) for i, device in enumerate(items(each, "spec", "devices"))]
     for path, holder in places:
         if len(items(holder, "nodeSelector", "nodeSelectorTerms")) > 1:

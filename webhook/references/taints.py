@@ -9,7 +9,7 @@ from webhook.hints.names import in_place
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, finding, rule
+from webhook.references.rules import Context, Steps, finding, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)
@@ -53,7 +53,7 @@ def toleration_of_no_value(claim: JSONObject, context: Context) -> Iterator[Prob
             yield finding(path, message, "write operator: Exists to tolerate all values", "NoValue")
 
 
-def _tolerations(claim: JSONObject, context: Context) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+def _tolerations(claim: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
     for request in context.requests(claim):
         for index, each in enumerate(items(request.content, "tolerations")):
             yield (*request.path, "tolerations", index), each
@@ -82,24 +82,16 @@ def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iter
     """A DeviceTaintRule names a driver, pool or device that no slice publishes, so it taints nothing."""
     if not context.knows_all_slices:
         return
-    selector = mapping(taint_rule, "spec", "deviceSelector")
-    slices = context.inventory.all("ResourceSlice")
-    if driver := text(selector, "driver"):
-        known = {text(each, "spec", "driver") for each in slices}
-        if driver not in known:
-            message = f'no ResourceSlice has driver "{driver}"'
-            yield finding(("spec", "deviceSelector", "driver"), message, in_place(driver, sorted(known), "drivers"))
+    selector, slices = mapping(taint_rule, "spec", "deviceSelector"), context.inventory.all("ResourceSlice")
+    for field, what, path in (("driver", "", ("driver",)), ("pool", "", ("pool", "name")), ("device", "a ", ())):
+        if not (wanted := text(selector, field)):
+            continue
+        names = [[text(one, "name") for one in items(each, "spec", "devices")] for each in slices]
+        if path:
+            names = [[text(each, "spec", *path)] for each in slices]
+        if not any(wanted in each for each in names):
+            known = sorted({name for each in names for name in each})
+            message = f'no ResourceSlice has {what}{field} "{wanted}"'
+            yield finding(("spec", "deviceSelector", field), message, in_place(wanted, known, f"{field}s"))
             return
-        slices = [each for each in slices if text(each, "spec", "driver") == driver]
-    if pool := text(selector, "pool"):
-        pools = {text(each, "spec", "pool", "name") for each in slices}
-        if pool not in pools:
-            message = f'no ResourceSlice has pool "{pool}"'
-            yield finding(("spec", "deviceSelector", "pool"), message, in_place(pool, sorted(pools), "pools"))
-            return
-        slices = [each for each in slices if text(each, "spec", "pool", "name") == pool]
-    if device := text(selector, "device"):
-        names = {text(one, "name") for each in slices for one in items(each, "spec", "devices")}
-        if device not in names:
-            message = f'no ResourceSlice has a device "{device}"'
-            yield finding(("spec", "deviceSelector", "device"), message, in_place(device, sorted(names), "devices"))
+        slices = [each for each, has in zip(slices, names, strict=True) if wanted in has]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webhook.explain.names import page, texts
-from webhook.findings import Finding, Origin
+from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.model import Report, Tested
 from webhook.report.text import (
@@ -241,7 +241,15 @@ def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> It
     yield f"<p>{_text(stated(finding))}</p>"
     if origin:
         yield f"<p>policy: {_text(place_of(origin))} {_text(described(origin))}</p>"
-    yield from _excerpt(origin or finding)
+    shown = origin or finding
+    if shown.text.strip():
+        *texts, carets = caret(shown)
+        before, marked, after = map(as_markup, texts)
+        gutter = f"{shown.line} |"
+        yield (
+            f'<pre><span class="gutter">{gutter}</span> {before}<mark>{marked}</mark>{after}\n'
+            f'<span class="gutter">{"|".rjust(len(gutter))}</span> <span class="caret">{carets}</span></pre>'
+        )
     if finding.releases:
         yield f'<p class="quiet">releases: {_text(", ".join(finding.releases))}</p>'
     if help_ := help_of(finding):
@@ -251,17 +259,6 @@ def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> It
         yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'
     yield from more
     yield "</article>"
-
-
-def _excerpt(shown: Finding | Origin) -> Iterator[str]:
-    if shown.text.strip():
-        *texts, carets = caret(shown)
-        before, marked, after = map(as_markup, texts)
-        gutter = f"{shown.line} |"
-        yield (
-            f'<pre><span class="gutter">{gutter}</span> {before}<mark>{marked}</mark>{after}\n'
-            f'<span class="gutter">{"|".rjust(len(gutter))}</span> <span class="caret">{carets}</span></pre>'
-        )
 
 
 def _tests(tested: Tested) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
@@ -37,6 +38,9 @@ class Json(Format):
 
 
 def _summary(report: Report) -> JSONObject:
+    paths: dict[str, list[str]] = defaultdict(list)
+    for path, reason in report.unread:
+        paths[reason].append(spelled(path))
     skipped = [
         {"apiVersion": api_version, "kind": kind, "documents": documents}
         for (api_version, kind), documents in by_number(report)
@@ -53,14 +57,10 @@ def _summary(report: Report) -> JSONObject:
         "skipped": skipped,
         "withoutClaims": report.without_claims,
         "notRead": [
-            {"reason": reason, "count": count, **_paths(report, reason)} for reason, count in report.left_out.items()
+            {"reason": reason, "count": count, **({"paths": paths[reason]} if report.lists_files else {})}
+            for reason, count in report.left_out.items()
         ],
     }
-
-
-def _paths(report: Report, reason: str) -> JSONObject:
-    """Return what was not read for a reason, if that is requested."""
-    return {"paths": [spelled(path) for path, why in report.unread if why == reason]} if report.lists_files else {}
 
 
 def _of_tests(report: Report, tested: Tested) -> JSONObject:

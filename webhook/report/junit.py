@@ -149,16 +149,14 @@ def _suite(name: str, cases: Iterable[_Case]) -> Iterator[str]:
     for case in cases:
         place: dict[str, str | int] = {"line": case.line} if case.line else {}
         head = f"    <testcase{_attributes(classname=case.class_name, name=case.name, file=case.file, **place)}"
-        content = _outcome(case) if case.why else ""
+        content = ""
+        if case.why:
+            first, *more = case.why.splitlines()
+            content = f"<{case.outcome}{_attributes(message=first)}"
+            content += f">{_escaped(case.why)}</{case.outcome}>" if more else "/>"
         content += f"<system-out>{_escaped(case.output)}</system-out>" if case.output else ""
         yield f"{head}>{content}</testcase>" if content else f"{head}/>"
     yield "  </testsuite>"
-
-
-def _outcome(case: _Case) -> str:
-    first, *more = case.why.splitlines()
-    head = f"<{case.outcome}{_attributes(message=first)}"
-    return f"{head}>{_escaped(case.why)}</{case.outcome}>" if more else f"{head}/>"
 
 
 def _attributes(**values: str | int) -> str:

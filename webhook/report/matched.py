@@ -7,8 +7,7 @@ from typing import Final
 
 from webhook.allocation.selecting import missing_in
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import presence_test, reads
+from webhook.deviceselectors.parts import parts_of, presence_test, reads
 from webhook.hints.names import instead
 from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple

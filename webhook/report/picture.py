@@ -28,7 +28,6 @@ from webhook.simulation.rejections import stages_of
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
     from webhook.simulation.answers import Overlay
-    from webhook.simulation.suggestions import Made
 
 DETAILED_MAX: Final = 5_000
 """The most devices of which the page tells all; of more, it tells the names and the claims, as it would be too long."""
@@ -81,7 +80,7 @@ class Help(NamedTuple):
     node: str = ""
     devices: Sequence[DeviceID] = ()
     released: Collection[str] = ()
-    sent: tuple[str, str] | tuple[()] = ()
+    sent: tuple[str, ...] = ()
 
 
 class Story(NamedTuple):
@@ -118,33 +117,13 @@ class Story(NamedTuple):
         if overlay:
             name = f"{answer['namespace']}/{answer['name']}"
             ways = (f"{name}: {each['change']}" for each in why["help"])
-            helps = [_pictured(*each) for each in zip(helps, ways, overlay.helps, strict=True)]
+            for at, (way, (nodes, made)) in enumerate(zip(ways, overlay.helps, strict=True)):
+                if made is not None and nodes:
+                    sent = ("release", made.released[0]) if made.is_release else ("make", way) * made.is_manifest
+                    helps[at] = Help(helps[at].label, frozenset(nodes), nodes[0], made.devices, made.released, sent)
         asked = [each for key, each in requests.items() if key in depths]
         notes = [*why["withoutDevices"], *why["notes"]]
         return cls(title, why["reason"], answer["node"] or "", asked, depths, helps, notes)
-
-
-def _pictured(help_: Help, way: str, then: tuple[Sequence[str], Made | None]) -> Help:
-    nodes, made = then
-    if made is None or not nodes:
-        return help_
-    sent: tuple[str, str] | tuple[()] = ("make", way) if made.is_manifest else ()
-    if made.is_release:
-        sent = "release", made.released[0]
-    return Help(help_.label, frozenset(nodes), nodes[0], made.devices, made.released, sent)
-
-
-class _Elsewhere(NamedTuple):
-    """An object that has no place of its own in the picture.
-
-    Args:
-        numbers: The findings about it.
-        devices: The devices that it is for.
-    """
-
-    title: str
-    numbers: Sequence[int]
-    devices: Sequence[DeviceID]
 
 
 class Picture:
@@ -181,7 +160,7 @@ class Picture:
         self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
         self._boxes: dict[_Box, list[Row]] = defaultdict(list)
         for row in sorted(rows, key=lambda row: padded(row.node)):
-            self._boxes[_box(row)].append(row)
+            self._boxes[(row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool)].append(row)
         names = [box[0] for box in self._boxes if box[0]]
         start, end = _beginning(names), _beginning([name[::-1] for name in names])[::-1]
         self._alike = (start.rpartition("-")[0], "".join(end.partition(".")[1:])) if len(names) > 1 else ("", "")
@@ -201,11 +180,10 @@ class Picture:
             if not found:
                 others[about].append(number)
         self._elsewhere = [
-            _Elsewhere(
-                " ".join(filter(None, (kind, "/".join(filter(None, names))))), numbers, self._of(kind, names[-1])
-            )
+            (" ".join(filter(None, (kind, "/".join(filter(None, names))))), numbers, self._of(kind, names[-1]))
             for (kind, *names), numbers in others.items()
         ]
+        """What has no place of its own: titles, the findings about them, the devices that they are for."""
         self._tags_of = self._otherwise()
         self._meant = {place for ref in refs for place in self._places(*ref, ())}
         for name in sorted(self._zones.keys() & (self._marks.keys() | self._meant) - {box[0] for box in self._boxes}):
@@ -233,7 +211,8 @@ class Picture:
             return [_id(row) for row in self.rows if row.driver in self._drivers(name)]
         rule = self._cluster.inventory.find(kind, name) if kind == "DeviceTaintRule" else None
         wanted = TaintRule.of(rule)[1:] if rule else ()
-        return [key for key in map(_id, self.rows if rule else ()) if all(map(_is_meant, wanted, key))]
+        keys = map(_id, self.rows if rule else ())
+        return [key for key in keys if all(each in {None, own} for each, own in zip(wanted, key, strict=False))]
 
     def _drivers(self, name: str) -> set[str]:
         """Return the drivers that DaemonSets of a name run."""
@@ -245,8 +224,8 @@ class Picture:
         for place, each in enumerate(self._opening):
             for key in dict.fromkeys(each.devices):
                 found[key].append(f"z{place}")
-        for place, other in enumerate(self._elsewhere):
-            for key in other.devices:
+        for place, (_, _, devices) in enumerate(self._elsewhere):
+            for key in devices:
                 found[key].append(f"c{place}")
         releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
         for row in self.rows if releasing else ():
@@ -270,9 +249,9 @@ class Picture:
         """The nodes, and pools for several, that each finding is about."""
         found: dict[int, list[_Box]] = defaultdict(list)
         touching: dict[DeviceID | str, list[int]] = defaultdict(list)
-        for each in self._elsewhere:
-            for key in each.devices:
-                touching[key] += each.numbers
+        for _, numbers_of, devices in self._elsewhere:
+            for key in devices:
+                touching[key] += numbers_of
         for box, rows in self._boxes.items():
             places: list[DeviceID | str] = [box[0], *map(_id, rows)]
             numbers = {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}
@@ -395,10 +374,10 @@ class Picture:
         """List the findings that are about no node and no device here."""
         if self._elsewhere:
             yield "<fieldset><legend>Findings about other objects</legend>"
-            for place, each in enumerate(self._elsewhere[:_LISTED_MAX]):
-                said = f"{_text(each.title)} {self._linked_to(each.numbers)}"
-                lit = f"{said}, {counted(len(each.devices), 'device')}"
-                yield self._look(lit, f".c{place}") if each.devices else f"<p>{said}</p>"
+            for place, (title, numbers, devices) in enumerate(self._elsewhere[:_LISTED_MAX]):
+                said = f"{_text(title)} {self._linked_to(numbers)}"
+                lit = f"{said}, {counted(len(devices), 'device')}"
+                yield self._look(lit, f".c{place}") if devices else f"<p>{said}</p>"
             if (more := len(self._elsewhere) - _LISTED_MAX) > 0:
                 yield f'<p class="quiet">… and {counted(more, "more object")}</p>'
             yield "</fieldset>"
@@ -585,14 +564,6 @@ _DEVICES: Final = ("spec", "devices")
 
 def _id(row: Row) -> DeviceID:
     return row.driver, row.pool, row.device
-
-
-def _is_meant(wanted: str | None, own: str) -> bool:
-    return wanted in {None, own}
-
-
-def _box(row: Row) -> _Box:
-    return (row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool)
 
 
 def _beginning(names: Sequence[str]) -> str:

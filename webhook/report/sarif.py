@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from webhook.documents import parse
-from webhook.documents.source import MAX_BYTES, decoded
+from webhook.documents.source import MAX_BYTES, Source, decoded
 from webhook.explain.names import HOME, page, texts
-from webhook.findings import INTERNAL, Finding, Origin, Suppression
+from webhook.findings import INTERNAL, Finding, Origin
 from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.identifiers import identified
@@ -77,7 +75,7 @@ def _unmarked(text: str) -> str:
 
 
 def _results(findings: Sequence[Finding], rules: Mapping[str, int]) -> list[JSONObject]:
-    offered = fixes((each for each in findings if each.suppression is None), _artifact)
+    offered = _fixes(each for each in findings if each.suppression is None)
     return [
         _result(identifier, finding, rules[finding.problem.rule])
         | ({"fixes": [offered[id(finding)]]} if id(finding) in offered else {})
@@ -111,7 +109,9 @@ def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
             _location(finding.origin) | {"id": 1, "message": {"text": f"{finding.origin.kind} {finding.origin.name}"}}
         ]
     if finding.suppression:
-        result["suppressions"] = [_suppression(finding.suppression)]
+        kind, reason = finding.suppression
+        where = "inSource" if kind in _IN_SOURCE else "external"
+        result["suppressions"] = [{"kind": where, "status": "accepted", "justification": reason or kind}]
     return result
 
 
@@ -139,22 +139,12 @@ def _artifact(file: str) -> JSONObject:
     return {"uri": f"{head.replace(':', '%3A')}{slash}{rest}", "uriBaseId": "%SRCROOT%"}
 
 
-def _suppression(suppression: Suppression) -> JSONObject:
-    kind = "inSource" if suppression.kind in _IN_SOURCE else "external"
-    reason = suppression.reason or suppression.kind
-    return {"kind": kind, "status": "accepted", "justification": reason}
-
-
 MOST: Final = 1_000
 """The most findings with fixes; ``--fix`` applies all."""
 
 
-def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) -> dict[int, JSONObject]:
-    """Return the fixes, by the identity of the finding.
-
-    Args:
-        artifact: Names a file as SARIF does.
-    """
+def _fixes(findings: Iterable[Finding]) -> dict[int, JSONObject]:
+    """Return the fixes, by the identity of the finding."""
     by_file: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
         # An object that is renamed has its name in other files, too.
@@ -163,41 +153,29 @@ def fixes(findings: Iterable[Finding], artifact: Callable[[str], JSONObject]) ->
     found: dict[int, JSONObject] = {}
     for file, of_file in by_file.items():
         if len(found) < MOST:
-            found |= {id(each): change for each, change in _of_file(file, of_file[:MOST], artifact)}
+            found |= {id(each): change for each, change in _of_file(file, of_file[:MOST])}
     return found
 
 
-def _of_file(
-    file: str, findings: Sequence[Finding], artifact: Callable[[str], JSONObject]
-) -> Iterator[tuple[Finding, JSONObject]]:
+def _of_file(file: str, findings: Sequence[Finding]) -> Iterator[tuple[Finding, JSONObject]]:
     from webhook.fixing import Planner
     from webhook.regular import read_up_to
 
     try:
         data = read_up_to(file, MAX_BYTES)
-        text = decoded(data)
+        source = Source(file, decoded(data))
     except (OSError, ValueError):
         return
-    lines = text.split("\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    planner = Planner({file: text}, parse(data, file))
+    planner = Planner({file: source.text}, parse(data, file))
     for finding in findings:
-        if lines[finding.line - 1 : finding.line] and lines[finding.line - 1].rstrip("\r") == finding.text:
+        if finding.line and source.line(finding.line) == finding.text:
             edits = [edit for plan in planner.plans([finding]) for edit in plan.edits.get(file, ())]
+            change = {"artifactLocation": _artifact(file), "replacements": [_replaced(each, source) for each in edits]}
             if edits:
-                change = {
-                    "artifactLocation": artifact(file),
-                    "replacements": [_replaced(each, starts) for each in edits],
-                }
                 yield finding, {"description": {"text": finding.problem.hint or "fix"}, "artifactChanges": [change]}
 
 
-def _replaced(edit: Edit, starts: Sequence[int]) -> JSONObject:
-    (line, column), (end_line, end_column) = (_place(offset, starts) for offset in (edit.start, edit.end))
+def _replaced(edit: Edit, source: Source) -> JSONObject:
+    (line, column), (end_line, end_column) = map(source.position, (edit.start, edit.end))
     region = {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
     return {"deletedRegion": region, "insertedContent": {"text": edit.text}}
-
-
-def _place(offset: int, starts: Sequence[int]) -> tuple[int, int]:
-    line = bisect_right(starts, offset)
-    return line, offset - starts[line - 1] + 1

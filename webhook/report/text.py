@@ -94,13 +94,24 @@ def full_text(finding: Finding) -> str:
 
 
 def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
-    """Split the line of a finding into the text before, at and after it, and return carets for the line below."""
+    """Split the line of a finding into the text before, at and after it, and return carets for the line below.
+
+    The line is cut to fit into some columns.
+    """
     return _caret(where.text, where.column - 1, most)
 
 
 @lru_cache(_REMEMBERED)
 def _caret(line: str, at: int, most: int) -> tuple[str, str, str, str]:
-    before, marked, after = excerpt(line, at, most)
+    match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
+    end = at + match.end() if match else at
+    start, stop = 0, len(line)
+    if len(line) > most:
+        start = max(0, at - most // 3)
+        stop = start + most
+        end = min(end, stop)
+    parts = ("…" if start else "") + line[start:at], line[at:end], line[end:stop] + ("…" if stop < len(line) else "")
+    before, marked, after = (printable(each.replace("\t", " ")) for each in parts)  # so that a tab has one column
     return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
 
 
@@ -154,25 +165,6 @@ def shortened(text: str) -> str:
     return f"{text[:head]} […] {text[head + 5 - MAX_MESSAGE :]}"
 
 
-def excerpt(line: str, at: int, most: int) -> tuple[str, str, str]:
-    """Split a line into the text before, at and after a finding, and cut it to fit into some columns."""
-    match = re.match(_UNDERLINED, line[at:])  # compiled only once something is found
-    end = at + match.end() if match else at
-    start, stop = 0, len(line)
-    if len(line) > most:
-        start = max(0, at - most // 3)
-        stop = start + most
-        end = min(end, stop)
-    before = ("…" if start else "") + line[start:at]
-    after = line[end:stop] + ("…" if stop < len(line) else "")
-    return _one_column(before), _one_column(line[at:end]), _one_column(after)
-
-
-def _one_column(text: str) -> str:
-    """Make tabs one column wide, and escape characters that would move the cursor."""
-    return printable(text.replace("\t", " "))
-
-
 def printable(text: str) -> str:
     r"""Escape unprintable characters, such as ``\x1b``: they could rewrite the terminal."""
     if text.isprintable():
@@ -214,7 +206,7 @@ def as_markup(text: str) -> str:
 
 def harmless(text: str) -> str:
     """Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner."""
-    return uncommanded("\n".join(map(printable, text.split("\n"))))
+    return uncommanded(printable_lines(text))
 
 
 def columns_of(text: str) -> int:
@@ -437,9 +429,6 @@ def _files(report: Report) -> Iterable[str]:
 
 def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:
     """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
-    if not report.releases[1:]:
-        return ()
-
     return table(shown, report.releases)
 
 
@@ -450,7 +439,9 @@ def noted(report: Report) -> list[str]:
 
 def summary(report: Report) -> str:
     """Summarize in a line the objects read, found and left out, or the results of tests."""
-    suppressed = f"; {len(report.suppressed)} suppressed ({_suppressed(report)})" if report.suppressed else ""
+    kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
+    how = ", ".join(f"{kinds[kind]} {said}" for kind, said in _SUPPRESSED.items() if kinds[kind])
+    suppressed = f"; {len(report.suppressed)} suppressed ({how})" if report.suppressed else ""
     left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
@@ -465,9 +456,8 @@ def summary(report: Report) -> str:
         shown = Counter[str]()
         for kind, documents in by_number(report):
             shown[printable(_kind(*kind))] += documents
-        kinds = shown.most_common()
-        names = [f"{documents} {kind}" for kind, documents in kinds[:MAX_KINDS]]
-        names += ["…"] if len(kinds) > MAX_KINDS else []
+        names = [f"{documents} {kind}" for kind, documents in shown.most_common(MAX_KINDS)]
+        names += ["…"] * (len(shown) > MAX_KINDS)
         text += f"; {sum(report.skipped.values())} skipped (of other kinds: {', '.join(names)})"
     if report.without_claims:
         text += f"; {report.without_claims} without claims "
@@ -522,11 +512,6 @@ def not_read(left_out: Mapping[str, int], unread: Iterable[tuple[str, str]], *, 
         names = [printable(each) for each in dict.fromkeys(spelled(path) for path, why in unread if why == TEMPLATE)]
         reasons[TEMPLATE] += f" ({', '.join([*names[:_TEMPLATES], *['…'] * (len(names) > _TEMPLATES)])})"
     return f"not read: {', '.join(reasons.values())}"
-
-
-def _suppressed(report: Report) -> str:
-    kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
-    return ", ".join(f"{kinds[kind]} {said}" for kind, said in _SUPPRESSED.items() if kinds[kind])
 
 
 _SUPPRESSED = {

@@ -1,56 +1,44 @@
-"""Rules about device classes and quotas."""
+"""Rules about device classes and quotas, and about workloads whose claims cannot be there."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from typing import Final
 
+from webhook.api.dra.names import NAMED_BY
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import CLAIM_NAME
+from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
 from webhook.inventory.resources import ExtendedResources, amounts, container_requests
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
-from webhook.scan.stored import Cluster, once
+from webhook.scan.stored import Cluster, makes_pods, once, template_of
 
 
 @once
 def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
     """Return what requests devices of each class, and of no other class instead: claims, templates, and workloads."""
     found: dict[str, list[JSONObject]] = defaultdict(list)
-    for kind in CLAIMS:
-        for each in cluster.all(kind):
-            for request in items(each, *devices_path(each), "requests"):
-                alternatives = items(request, "firstAvailable") or [mapping(request, "exactly")]
-                names = {text(one, "deviceClassName") for one in alternatives}
-                if len(names) == 1:
-                    found[names.pop()].append(each)
-    for each, spec in cluster.makers:
-        for name in _classes_of_resources(spec, cluster):
-            found[name].append(each)
-    return found
-
-
-def _classes_of_resources(spec: JSONObject, cluster: Cluster) -> Iterator[str]:
-    """Yield the classes that provide the extended resources of a pod, if no node has these."""
-    for container in (*items(spec, "initContainers"), *items(spec, "containers")):
-        for name, amount in amounts(container_requests(container)).items():
-            if amount and name in _extended(cluster) and name not in _offered(cluster):
-                yield _extended(cluster)[name]
-
-
-@once
-def _offered(cluster: Cluster) -> frozenset[str]:
-    """Return the resources that nodes have without DRA, by device plugins."""
+    for each in (one for kind in CLAIMS for one in cluster.all(kind)):
+        for request in items(each, *devices_path(each), "requests"):
+            alternatives = items(request, "firstAvailable") or [mapping(request, "exactly")]
+            names = {text(one, "deviceClassName") for one in alternatives}
+            if len(names) == 1:
+                found[names.pop()].append(each)
+    # Classes also provide the extended resources of pods that no node has without DRA, by device plugins.
     resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
-    return frozenset(name for each in resources for name, amount in each.items() if amount)
-
-
-@once
-def _extended(cluster: Cluster) -> Mapping[str, str]:
-    return ExtendedResources(cluster.all("DeviceClass"), is_on=cluster.settings.has_extended_resources).classes
+    offered = {name for each in resources for name, amount in each.items() if amount}
+    classes = cluster.all("DeviceClass")
+    extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
+    for each, spec in cluster.makers:
+        for container in (*items(spec, "initContainers"), *items(spec, "containers")):
+            for name, amount in amounts(container_requests(container)).items():
+                if amount and name in extended and name not in offered:
+                    found[extended[name]].append(each)
+    return found
 
 
 def _users(objects: list[JSONObject]) -> str:
@@ -71,11 +59,8 @@ def class_matches_nothing(cluster: Cluster) -> Iterator[Found]:
             continue
         result = fleet.sorted_out(selectors, ())
         expressions = " ".join(text(one, "cel", "expression") for one in selectors)
-        if (
-            result.taken
-            or result.failing
-            or any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster))
-        ):
+        is_silent = any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster))
+        if result.taken or result.failing or is_silent:
             continue
         reasons = [fleet.choose(selectors, (), group.content).reason for group in result.groups[:1]]
         why = f": of most devices, {reasons[0]}" if reasons and reasons[0] else ""
@@ -105,9 +90,8 @@ def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
                 "test whether the device has the attribute: has(device.attributes[…].name) && …, "
                 "!has(…) || … for !=, or .?name.orValue(…)"
             )
-            yield Found(
-                each, message + (f"; used by {_users(users)}" if users else ""), hint, path, "" if users else NOTE
-            )
+            message += f"; used by {_users(users)}" if users else ""
+            yield Found(each, message, hint, path, "" if users else NOTE)
 
 
 @rule("config-for-silent-driver")
@@ -147,3 +131,93 @@ def quota_blocks(cluster: Cluster) -> Iterator[Found]:
                 shown = command(cluster, "describe", quota)
                 hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
                 yield Found(quota, message, hint, ("spec", "hard"))
+
+
+_KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod")
+"""The kinds that need claims; those that own others come first."""
+
+
+@rule("reference-missing")
+def reference_missing(cluster: Cluster) -> Iterator[Found]:
+    """Pods need a claim or a template that their namespace does not have, so that they stay pending.
+
+    Finished pods and workloads, and those without replicas, need nothing any more.
+    """
+    said: set[str] = set()
+    for each in (one for kind in _KINDS for one in cluster.all(kind)):
+        if not makes_pods(each) or at(each, "metadata", "deletionTimestamp"):
+            continue
+        owners = {text(owner, "uid") for owner in items(each, "metadata", "ownerReferences")}
+        if owners & said:
+            said.add(text(each, "metadata", "uid"))
+            continue
+        for path, message, hint in _missing(each, cluster):
+            said.add(text(each, "metadata", "uid"))
+            yield Found(each, message, hint, path)
+
+
+def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
+    namespace = namespace_of(workload)
+    kinds: dict[str, tuple[str, ...]] = {
+        "Pod": ("spec",),
+        "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    }
+    path: tuple[str | int, ...] = kinds.get(workload["kind"], ("spec", "template", "spec"))
+    made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
+    for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
+        here = (*path, "resourceClaims", index)
+        status = made.get(text(entry, "name"))
+        if status is not None:
+            name = text(status, "resourceClaimName")
+            if name and cluster.has_all_claims and not cluster.inventory.find("ResourceClaim", name, namespace):
+                message = f"its ResourceClaim {namespace}/{name} does not exist any more: it was deleted"
+                yield here, message, "delete the pod, so that its claim is made again"
+            continue
+        for kind in CLAIMS:
+            name = source(entry, NAMED_BY[kind])
+            is_known = kind != "ResourceClaim" or cluster.has_all_claims
+            if not name or not is_known or cluster.inventory.find(kind, name, namespace):
+                continue
+            everywhere = list(cluster.inventory.names(kind))
+            elsewhere = [space for space, one in everywhere if one == name]
+            what = "claims" if kind == "ResourceClaim" else "claim templates"
+            hint = instead(name, [one for space, one in everywhere if space == namespace], f"{what} of the namespace")
+            if elsewhere:
+                hint = f"namespace {listed(elsewhere)} has one; pods use those of their own namespace only"
+            message = f'{kind} "{name}" does not exist in namespace {namespace}, so that pods stay pending'
+            yield (*here, NAMED_BY[kind]), message, hint
+
+
+@rule("pod-bypassed-scheduler")
+def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
+    """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
+
+    Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.
+    kubelet waits for the devices for ever. Use a node selector instead (``draguard mutate`` writes it).
+    """
+    said: set[str] = set()
+    for pod in cluster.all("Pod"):
+        claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) for name in _waiting(pod)]
+        left = [each for each in claims if each is not None and not allocation_of(each)]
+        if not left:
+            continue
+        owner = [pod, *cluster.owners(pod)][-1]
+        top = owner if text(template_of(owner), "nodeName") else pod
+        if text(top, "metadata", "uid") in said:
+            continue
+        said.add(text(top, "metadata", "uid"))
+        node = text(pod, "spec", "nodeName")
+        message = (
+            f"{'it names' if top is pod else 'its pods name'} node {node} in spec.nodeName, and so bypassed the "
+            f"scheduler: {listed(map(named, left))} is not allocated, and never will be"
+        )
+        hint = "replace spec.nodeName by a nodeSelector (draguard mutate does it)"
+        yield Found(top, message, hint, ("spec", "nodeName"))
+
+
+def _waiting(pod: JSONObject) -> Iterator[str]:
+    """Yield the claims of a pod that has a node and does not start there."""
+    is_pending = text(pod, "status", "phase") == "Pending"
+    if is_pending and text(pod, "spec", "nodeName") and not at(pod, "metadata", "deletionTimestamp"):
+        yield from claims_named(pod)

@@ -1,16 +1,21 @@
-"""Rules about the drivers of a cluster: their pods, and what they publish."""
+"""Rules about the drivers of a cluster: their pods, and what they publish; hardware twice, slices that no node uses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from webhook.allocation.devices import Device, Slice
+from webhook.deviceselectors.fleet import model_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
+from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import Cluster, once
@@ -19,63 +24,37 @@ from webhook.simulation.workloads import is_for
 _WORD: Final = re.compile(r"[a-z0-9]+")
 _STARTING: Final = 300
 """How many seconds a pod, or a node, may take to start."""
-_OF_EVERY_NODE: Final = frozenset({"kubernetes.io/os", "kubernetes.io/arch"})
-"""The labels that say nothing about hardware of a node."""
-_WATCHED: Final = "monitoring"
-"""In the names of resources that only let pods look at hardware."""
 _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
 """Words of domains that say nothing about hardware."""
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
+_MADE: Final = ("metadata", "creationTimestamp")
 """Words that stand for another word, as they name the same hardware or vendor."""
 
 
 @once
 def plugins(cluster: Cluster) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster."""
-    return [each for each in cluster.plugins(frozenset([*cluster.slices_on, *_of_classes(cluster)])) if each.drivers]
-
-
-def _of_classes(cluster: Cluster) -> set[str]:
-    """Return the drivers that device classes select by name."""
-    found = set()
-    for each in cluster.all("DeviceClass"):
-        for selector in items(each, "spec", "selectors"):
-            found |= set(_SELECTED.findall(text(selector, "cel", "expression")))
-    return found
+    selectors = (each for known in cluster.all("DeviceClass") for each in items(known, "spec", "selectors"))
+    selected = (name for each in selectors for name in _SELECTED.findall(text(each, "cel", "expression")))
+    return [each for each in cluster.plugins(frozenset([*cluster.slices_on, *selected])) if each.drivers]
 
 
 _SELECTED: Final = re.compile(r"""device\.driver\s*==\s*["']([^"'\s]+)["']""")
 
 
-class Absent(NamedTuple):
-    """A driver that does not run on a node, or publishes nothing for it.
-
-    Args:
-        why: What is wrong with the pod; empty if it runs.
-    """
-
-    node: str
-    why: str
-
-
 @once
-def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
-    """Return the nodes on which drivers do not run."""
+def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
+    """Return the nodes on which drivers do not run, or for which they publish nothing, and what is wrong there."""
     found = []
     for each in plugins(cluster):
-        spec = mapping(each.workload, "spec", "template", "spec")
-        absent = []
-        for node in cluster.all("Node"):
-            name = name_of(node)
-            pod = each.pods.get(name)
-            if not is_ready(node):
-                continue
-            is_old = cluster.is_older(text(node, "metadata", "creationTimestamp"), _STARTING)
+        spec, absent = mapping(each.workload, "spec", "template", "spec"), dict[str, str]()
+        for node in filter(is_ready, cluster.all("Node")):
+            pod, is_old = each.pods.get(name_of(node)), cluster.is_older(text(node, *_MADE), _STARTING)
             if pod is None:
                 if is_old and is_for(spec, node):
-                    absent.append(Absent(name, "no pod"))
+                    absent[name_of(node)] = "no pod"
             elif (why := trouble_of(pod)) and (_crashes(pod) or (is_old and _is_settled(pod, cluster))):
-                absent.append(Absent(name, f"pod {name_of(pod)}: {why}"))
+                absent[name_of(node)] = f"pod {name_of(pod)}: {why}"
         found.append((each, absent))
     return found
 
@@ -83,11 +62,8 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Sequence[Absent]]]:
 @once
 def silent(cluster: Cluster) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
-    found = {
-        (driver, each.node) for plugin, absent in absences(cluster) for each in absent for driver in plugin.drivers
-    }
-    found |= {(driver, node) for _, driver, nodes in _unpublished(cluster) for node in nodes}
-    return found
+    found = {(driver, node) for plugin, absent in absences(cluster) for node in absent for driver in plugin.drivers}
+    return found | {(driver, node) for _, driver, nodes in _unpublished(cluster) for node in nodes}
 
 
 def _crashes(pod: JSONObject) -> bool:
@@ -108,12 +84,10 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
     for plugin, absent in absences(cluster):
         if absent:
             drivers = " and ".join(plugin.drivers)
-            where = listed(f"{each.node} ({each.why})" for each in absent)
+            where = listed(f"{node} ({why})" for node, why in absent.items())
             message = f"driver {drivers} is not running on {len(absent)} of the nodes that it should serve: {where}"
-            hint = (
-                f"{command(cluster, 'describe', plugin.workload)} tells why pods are missing; else look into their logs"
-            )
-            yield Found(plugin.workload, message, hint)
+            describe = command(cluster, "describe", plugin.workload)
+            yield Found(plugin.workload, message, f"{describe} shows why pods are missing; else see their logs")
 
 
 def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:
@@ -123,12 +97,12 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
     their hardware: then others must publish.
     """
     for plugin, absent in absences(cluster):
-        running = sorted(plugin.pods.keys() - {each.node for each in absent})
-        nodes = {
-            each: cluster.inventory.find("Node", each)
-            for each in running
+        settled = (
+            each
+            for each in sorted(plugin.pods.keys() - absent.keys())
             if not trouble_of(plugin.pods[each]) and _is_settled(plugin.pods[each], cluster)
-        }
+        )
+        nodes = {each: cluster.inventory.find("Node", each) for each in settled}
         ready = [name for name, node in nodes.items() if node and is_ready(node)]
         for driver in plugin.drivers:
             served = cluster.slices_on.get(driver, set())
@@ -139,21 +113,19 @@ def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]
 
 def _is_settled(pod: JSONObject, cluster: Cluster) -> bool:
     """Tell whether a pod neither has just been made nor is being deleted."""
-    metadata = mapping(pod, "metadata")
-    return "deletionTimestamp" not in metadata and cluster.is_older(text(metadata, "creationTimestamp"), _STARTING)
+    return "deletionTimestamp" not in mapping(pod, "metadata") and cluster.is_older(text(pod, *_MADE), _STARTING)
 
 
 def _is_choosy(workload: JSONObject) -> bool:
     """Tell whether a DaemonSet selects nodes by a label that they must have."""
     spec = mapping(workload, "spec", "template", "spec")
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
-    wanted = [
-        text(each, "key")
-        for term in terms
-        for each in items(term, "matchExpressions")
-        if text(each, "operator") not in {"NotIn", "DoesNotExist"}
-    ]
-    return not {*mapping(spec, "nodeSelector"), *wanted} <= _OF_EVERY_NODE
+    every = (each for term in terms for each in items(term, "matchExpressions"))
+    wanted = [text(each, "key") for each in every if text(each, "operator") not in {"NotIn", "DoesNotExist"}]
+    return not {*mapping(spec, "nodeSelector"), *wanted} <= {
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+    }  # which say nothing about hardware
 
 
 @rule("node-without-slices")
@@ -166,8 +138,7 @@ def node_without_slices(cluster: Cluster) -> Iterator[Found]:
     for plugin, driver, nodes in _unpublished(cluster):
         pod = plugin.pods[nodes[0]]
         message = f"driver {driver} runs on {listed(nodes)}, and publishes no ResourceSlice there"
-        hint = f"{command(cluster, 'logs', pod)} shows why"
-        yield Found(plugin.workload, message, hint)
+        yield Found(plugin.workload, message, f"{command(cluster, 'logs', pod)} shows why")
 
 
 @rule("plugin-and-driver")
@@ -182,7 +153,9 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
         offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
         for resource in filter(is_extended, offered):
             for driver, of_driver in words.items():
-                is_same = len(of_driver & _words(resource)) > 1 and _WATCHED not in _words(resource)
+                is_same = len(of_driver & _words(resource)) > 1 and "monitoring" not in _words(
+                    resource
+                )  # which only lets pods look at hardware
                 if is_same and name_of(node) in cluster.slices_on[driver]:
                     offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
                     message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
@@ -193,3 +166,154 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
 def _words(name: str) -> frozenset[str]:
     """Return the words in the name of a driver or resource that say something about its hardware."""
     return frozenset(_SAME.get(each, each) for each in _WORD.findall(name.lower())) - _COMMON
+
+
+_LOCAL: Final = frozenset({"pcibusid", "pciaddress", "pciaddr", "deviceid"})
+"""Those that tell it from others of its node."""
+_ADDRESS: Final = re.compile("^[^:]*:[^:]*:[^:]*$")
+"""How PCI addresses look, such as ``0000:17:00.0``."""
+_PARENT: Final = "parent"
+"""How attributes begin that name the hardware of which a device is a part."""
+
+
+class Piece(NamedTuple):
+    """A device, as one of those that are on a piece of hardware.
+
+    Args:
+        name: The attribute that tells.
+        is_part: Whether it is a part of the hardware.
+    """
+
+    device: Device
+    name: str
+    is_part: bool
+
+
+@rule("hardware-twice")
+def hardware_twice(cluster: Cluster) -> Iterator[Found]:
+    """One piece of hardware is published as two devices, and both can be allocated at a time.
+
+    Two devices have the same uuid, serial number or PCI address, or one is a part of the other. Only counters that both
+    consume keep them from being allocated to different claims. It happens where two drivers see the same hardware, and
+    where a driver publishes a device and its partitions without counters.
+    """
+    said: set[tuple[str, str]] = set()
+    for value, pieces in _by_hardware(cluster).items():
+        whole = [each for each in pieces if not each.is_part]
+        for first in whole[:1]:
+            others = [each for each in (*whole[1:], *(one for one in pieces if one.is_part)) if _clash(first, each)]
+            for other in others[:1]:
+                key = first.device.slice.name, other.device.slice.name
+                if key in said:
+                    continue
+                said.add(key)
+                what = "is a part of the same hardware as" if other.is_part else "is the same hardware as"
+                where = f"slice {first.device.slice.name}"
+                message = (
+                    f"device {other.device.name} {what} device {first.device.name} of {where}: both have "
+                    f"{other.name} {value[-1]}, and no shared counter keeps them from being allocated twice"
+                )
+                hint = "publish each piece of hardware once, or let both devices consume the same counters"
+                slice_ = other.device.slice
+                yield Found(cluster.raw(slice_), message, hint, ("spec", "devices", slice_.devices.index(other.device)))
+
+
+def _by_hardware(cluster: Cluster) -> dict[tuple[str, ...], list[Piece]]:
+    """Group devices by what tells their hardware from other hardware; only groups of several are returned."""
+    found: dict[tuple[str, ...], list[Piece]] = defaultdict(list)
+    nodes = {name for _, name in cluster.inventory.names("Node")}
+    for slices in cluster.catalog.current.values():
+        for each in slices:
+            if each.node_name and nodes and each.node_name not in nodes:
+                continue
+            for device in each.devices:
+                seen = set()
+                for name, attribute in device.content.attributes.items():
+                    value, bare = attribute.get("string"), _bare(name)
+                    if isinstance(value, str) and value and (key := _hardware(bare, value, device)) and key not in seen:
+                        seen.add(key)
+                        found[key].append(Piece(device, name, bare.startswith(_PARENT)))
+    return {key: pieces for key, pieces in found.items() if len(pieces) > 1}
+
+
+def _hardware(name: str, value: str, device: Device) -> tuple[str, ...]:
+    """Return the identity of a device's hardware that an attribute states, such as its UUID; empty if none."""
+    own, node = name.removeprefix(_PARENT), device.node_name
+    if own in {"uuid", "serial", "serialnumber"}:
+        return "uuid", value
+    is_vague = own == "deviceid" and not _ADDRESS.search(value)
+    return ("pci", node, value.lower()) if own in _LOCAL and node and not is_vague else ()
+
+
+def _clash(first: Piece, other: Piece) -> bool:
+    """Tell whether two devices of one piece of hardware can be allocated at a time."""
+    one, two = first.device, other.device
+    if one is two or (one.name == two.name and one.slice.id == two.slice.id):
+        return False
+    numbered = ({key[0] for key in each.content.consumes} for each in (one, two))
+    is_counted = one.slice.id == two.slice.id and not set.isdisjoint(*numbered)
+    parents = [
+        next(
+            (text(of, "string") for name, of in each.content.attributes.items() if _bare(name).startswith(_PARENT)), ""
+        )
+        for each in (one, two)
+    ]
+    are_siblings = parents[0] and parents[0] == parents[1]
+    return not is_counted and not are_siblings
+
+
+def _bare(name: str) -> str:
+    return name.rpartition("/")[2].lower()
+
+
+@rule("slice-without-node")
+def slice_without_node(cluster: Cluster) -> Iterator[Found]:
+    """A slice, or a device of it, is for nodes that do not exist, so that it cannot be used.
+
+    The nodes were removed or relabelled, or the driver that publishes for them was misconfigured.
+    """
+    nodes = cluster.all("Node")
+    known: dict[str, bool] = {}
+    names = {name_of(node) for node in nodes}
+    for each in cluster.inventory.all("ResourceSlice") if nodes else ():
+        for index, device in enumerate(items(each, "spec", "devices")):
+            if (home := text(device, "nodeName")) and home not in names:
+                message = f'device {text(device, "name")} is for node "{home}", which does not exist'
+                yield Found(each, message, "", ("spec", "devices", index, "nodeName"))
+                break
+        selector = mapping(each, "spec", "nodeSelector")
+        wanted = required(selector)
+        if not selector or known.setdefault(wanted, any(selects(selector, node) for node in nodes)):
+            continue
+        message = f"no node matches the slice's nodeSelector ({wanted}), so its devices cannot be used"
+        hint = f"label the nodes, or {command(cluster, 'delete', each)} if they are gone"
+        yield Found(each, message, hint, ("spec", "nodeSelector"))
+
+
+@rule("devices-stranded", NOTE)
+def devices_stranded(cluster: Cluster) -> Iterator[Found]:
+    """No device class selects a device, so that no claim can request it.
+
+    A class of the driver is missing, or was made for other models. Devices that nobody is to use need none.
+    """
+    fleet = cluster.context.fleet
+    if fleet is None or not cluster.all("DeviceClass"):
+        return
+    selected: set[int] = set()
+    for each in cluster.all("DeviceClass"):
+        result = fleet.sorted_out(items(each, "spec", "selectors"), ())
+        for group in (*result.taken, *(group for group, _ in result.failing)):
+            selected.update(content.index for content in group.contents)
+    left: dict[tuple[str, str], list[tuple[Slice, Device]]] = defaultdict(list)
+    for slices in cluster.catalog.current.values():
+        for one in slices:
+            for device in one.devices:
+                if device.content.index not in selected:
+                    left[one.driver, model_of(device.content)].append((one, device))
+    for (driver, model), devices in left.items():
+        slice_ = devices[0][0]
+        where = listed(one.node_name or one.name for one, _ in devices)
+        what = model if model == driver else f"{model} of {driver}"
+        some = "a device" if len(devices) == 1 else f"{len(devices)} devices"
+        message = f"no device class selects {some} that the slice and others publish ({what}; {where})"
+        yield Found(cluster.raw(slice_), message, "add a DeviceClass that selects them")

@@ -20,8 +20,6 @@ from webhook.scan.stored import STORED
 if TYPE_CHECKING:
     from webhook.scan.stored import Cluster
 
-_MODULES: Final = ("drivers", "slices", "claims", "devices", "classes", "workloads")
-"""The modules with rules, in the order of the report."""
 _OF_REFERENCES: Final = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
     "DeviceTaintRule": ("taint-rule-selects-all", "taint-rule-selects-nothing"),
@@ -75,7 +73,7 @@ def rule(name: str, level: str = WARNING) -> Callable[[Check], Check]:
 @cache
 def every_rule() -> dict[str, Rule]:
     """Return all rules, in the order of the report."""
-    for module in _MODULES:
+    for module in ("drivers", "claims", "classes"):  # in the order of the report
         import_module(f"webhook.scan.{module}")
     return RULES
 
@@ -106,9 +104,8 @@ def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONO
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
-        for problem in apply_rules(obj, kind, cluster.context):
-            if problem.rule in _OF_REFERENCES[kind]:
-                yield problem, obj
+        found = apply_rules(obj, kind, cluster.context)
+        yield from ((problem, obj) for problem in found if problem.rule in _OF_REFERENCES[kind])
 
 
 def named(obj: JSONObject) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.allocation.selecting import NO_FAULT
-from webhook.deviceselectors.reads import drivers_of
+from webhook.deviceselectors.parts import drivers_of
 from webhook.engine.prescheduled import REQUIRED_TERMS
 from webhook.inventory import CLAIMS, Inventory
 from webhook.inventory.claims import (

@@ -17,8 +17,7 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import Parts, Read, label, ordering, parts_of, read_of
-from webhook.deviceselectors.reads import drivers, guarded, reads
+from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import Quantity, readable_quantity
 from webhook.inventory.affinity import nodes_named_by, wants

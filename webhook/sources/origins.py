@@ -36,20 +36,7 @@ _MOST_STEPS: Final = 100_000_000
 """Steps, each some nanoseconds, beyond which they are not aligned: if lines repeat, the worst case is cubic."""
 
 
-class TemplatePlace(NamedTuple):
-    """A place in a template.
-
-    Args:
-        line: The line, from 1.
-        column: The column, in characters from 1.
-    """
-
-    line: int
-    column: int
-    text: str
-
-
-def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlace | None:
+def locate(template: str, rendered: str, line: int, column: int) -> tuple[int, int, str] | None:
     """Find the place in a template that a place of its output comes from.
 
     Args:
@@ -57,7 +44,7 @@ def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlac
         column: The column, in characters from 1.
 
     Returns:
-        The place; None if that is unknown.
+        The line, the column, and the text of the line; None if they are unknown.
     """
     aligned = _aligned(template, rendered)
     if not 1 <= line <= len(aligned) or aligned[line - 1] < 0:
@@ -65,7 +52,7 @@ def locate(template: str, rendered: str, line: int, column: int) -> TemplatePlac
     text, written = template.splitlines()[aligned[line - 1]], rendered.splitlines()[line - 1]
     margin = len(text) - len(text.lstrip())
     at = margin + _offset(text.strip(), written.strip(), column - 1 - (len(written) - len(written.lstrip())))
-    return TemplatePlace(aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else "")
+    return aligned[line - 1] + 1, at + 1, text if len(text) <= MAX_EXCERPT else ""
 
 
 def _offset(source: str, written: str, at: int) -> int:
@@ -155,16 +142,6 @@ _FILES_MAX: Final = 10_000
 """The most files to read."""
 
 
-class _Named(NamedTuple):
-    """The prefix and suffix that a kustomization adds to names."""
-
-    prefix: str = ""
-    suffix: str = ""
-
-    def around(self, name: str) -> str:
-        return f"{self.prefix}{name}{self.suffix}"
-
-
 class _Patch(NamedTuple):
     """A strategic merge patch or a JSON Patch.
 
@@ -188,8 +165,11 @@ class _Patch(NamedTuple):
             yield from _places(self.document.data, path)
             return
         for index, operation in enumerate(self.document.data):
-            steps = _pointer(value_at(operation, ("path",)))
-            if steps is not None and len(steps) <= len(path) and all(map(_is_same_step, steps, path)):
+            pointer = value_at(operation, ("path",))
+            if not isinstance(pointer, str) or not pointer.startswith("/"):
+                continue
+            steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+            if len(steps) <= len(path) and all(map(_is_same_step, steps, path)):
                 yield from _places(operation, ("value", *path[len(steps) :]), (index,))
 
 
@@ -205,7 +185,7 @@ class Origins:
         self._objects: dict[tuple[str, str], list[Document]] = {}
         self._patches: list[_Patch] = []
         self._kustomizations: dict[str, Document] = {}
-        self._collect(file, [], frozenset())
+        self._collect(file, "", "", frozenset())
 
     def of(self, built: Document) -> Document | None:
         """Return the manifest that an object was built from; None if unknown."""
@@ -232,31 +212,32 @@ class Origins:
         """Return a line of a manifest or patch; of a patch in a kustomization, as it is written there."""
         return self._kustomizations.get(document.source, document).file.excerpt(number)
 
-    def _collect(self, file: str, names: list[_Named], seen: frozenset[str]) -> None:
+    def _collect(self, file: str, prefix: str, suffix: str, seen: frozenset[str]) -> None:
         """Collect the objects of a kustomization, and of those that it names.
 
         Args:
-            names: The prefixes and suffixes of the kustomizations around it, the outermost first.
+            prefix: What the kustomizations around it put before names.
+            suffix: What they put behind names.
             seen: The kustomizations around it.
         """
         here, directory = os.path.realpath(file), os.path.dirname(file)
         if here in seen:
             return
-        for kustomization in documents_in(file):
+        for kustomization in (each for each in documents_in(file) if isinstance(each.data, dict)):
             stated = kustomization.data
-            if not isinstance(stated, dict):
-                continue
             self._kustomizations[kustomization.source] = kustomization
-            inside = [*names, _Named(text(stated, "namePrefix"), text(stated, "nameSuffix"))]
+            before, behind = prefix + text(stated, "namePrefix"), text(stated, "nameSuffix") + suffix
             for entry in named_in(kustomization):
                 path = os.path.normpath(f"{directory or '.'}/{entry}")
                 self._left -= 1
                 if self._left < 0:
                     return
                 if os.path.isdir(path):
-                    self._collect(kustomization_of(path), inside, seen | {here})
-                else:
-                    self._take(path, inside)
+                    self._collect(kustomization_of(path), before, behind, seen | {here})
+                    continue
+                for document in documents_in(path):
+                    kind, name, _ = _identity(document)
+                    self._objects.setdefault((kind, f"{before}{name}{behind}"), []).append(document)
             for target, documents in _patches(kustomization, directory or "."):
                 self._left -= 1
                 if self._left < 0:
@@ -264,13 +245,6 @@ class Origins:
                 for each in documents:
                     kind, name, _ = _identity(each)
                     self._patches.append(_Patch(text(target, "kind") or kind, text(target, "name") or name, each))
-
-    def _take(self, path: str, names: list[_Named]) -> None:
-        for document in documents_in(path):
-            kind, name, _ = _identity(document)
-            for each in reversed(names):
-                name = each.around(name)
-            self._objects.setdefault((kind, name), []).append(document)
 
 
 def has_same(resource: Document, built: Document, path: Path) -> bool:
@@ -321,13 +295,6 @@ def _read(text: str | bytes, source: str) -> Iterator[Document]:
 
 def _data(text: str) -> list[Any]:
     return [each.data for each in _read(text, "")]
-
-
-def _pointer(path: Any) -> list[str] | None:
-    """Return the steps of a JSON pointer; None if it is not one."""
-    if not isinstance(path, str) or not path.startswith("/"):
-        return None
-    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
 def _is_same_step(step: str, built: str | int) -> bool:

@@ -54,7 +54,14 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
         SourceError: There is no program to render with, or the options do not fit.
     """
     if is_chart(path):
-        _check(path, options)
+        for values in options.values:
+            try:
+                with open(values, "rb"):  # Helm would also take a URL, and run a plugin for it
+                    pass
+            except OSError as error:
+                raise SourceError(str(error.strerror or error).lower(), "--helm-values", values) from error
+        if which("helm") is None and find_spec("helm_python") is None:
+            raise NoRendererError(path, f"a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
         stream = _chart(path.rstrip("/") or "/", options)
         return _unless_empty(stream, bare(f"{path.rstrip('/')}/Chart.yaml"), selection)
     program = which("kustomize") or which("kubectl")
@@ -77,22 +84,6 @@ def _unless_empty(
     if empty:
         what = "values" if file.endswith("Chart.yaml") else "resources"
         yield Unreadable(file, 1, 1, "nothing is rendered", f"check the {what}; --allow-empty accepts that")
-
-
-def _check(path: str, options: RenderOptions) -> None:
-    """Make sure that a chart can be rendered.
-
-    Raises:
-        SourceError: The chart cannot be rendered.
-    """
-    for file in options.values:
-        try:
-            with open(file, "rb"):  # Helm would also take a URL, and run a plugin for it
-                pass
-        except OSError as error:
-            raise SourceError(str(error.strerror or error).lower(), "--helm-values", file) from error
-    if which("helm") is None and find_spec("helm_python") is None:
-        raise NoRendererError(path, f"a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
 
 
 def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
@@ -201,7 +192,11 @@ def _kustomization(file: str, command: Sequence[str], options: RenderOptions) ->
     try:
         printed = run(command, options.progress)
     except ProgramError as error:
-        yield from failed(file, str(error))
+        message = _kustomize_error(str(error))
+        malformed = _MALFORMED.search(message)
+        hint = _kustomize_hint(message)
+        unreadable = [*_unreadable(file.rpartition("/")[0], malformed[1])] if malformed else []
+        yield from unreadable or [Unreadable(file, 1, 1, f"cannot be rendered: {message}", hint)]
         return
     if options.texts is not None:
         options.texts.setdefault(file, []).append(printed)
@@ -211,18 +206,13 @@ def _kustomization(file: str, command: Sequence[str], options: RenderOptions) ->
 def _failed(path: str, file: str, text: str) -> Unreadable:
     """Report why rendering failed, in the template at fault if known."""
     message = " ".join(_SAYS.sub("", text).split())
-    place = _PLACE.search(message)
-    if place is None:
-        return Unreadable(file, 1, 1, f"cannot be rendered: {message}", _hint(message, path))
-    line, column = int(place[2]), int(place[3] or 0) + 1
-    return Unreadable(_file(path, place[1]), line, column, f"cannot be rendered: {message}", _hint(message, path))
-
-
-def _hint(message: str, chart: str) -> str:
-    """Suggest what a chart needs to be rendered; empty for errors in the chart itself, which Helm explains."""
+    hint = _CHART_HINT if _OF_VALUES.search(message) else ""  # errors in the chart itself are explained by Helm
     if "missing in charts/ directory" in message:
-        return f"fetch what it depends on: helm dependency build {chart}"
-    return _CHART_HINT if _OF_VALUES.search(message) else ""
+        hint = f"fetch what it depends on: helm dependency build {path}"
+    line = column = 1
+    if place := _PLACE.search(message):
+        file, line, column = _file(path, place[1]), int(place[2]), int(place[3] or 0) + 1
+    return Unreadable(file, line, column, f"cannot be rendered: {message}", hint)
 
 
 def _file(path: str, template: str) -> str:
@@ -317,17 +307,6 @@ def _kustomize_error(text: str) -> str:
         elif text.startswith("<"):
             text = text[1:].removesuffix(">")
     return " ".join(_SAYS.sub("", text.strip()).split())
-
-
-def failed(file: str, text: str) -> Iterator[Document | Unreadable]:
-    """Report why a kustomization cannot be built, in the file at fault if known."""
-    message = _kustomize_error(text)
-    if match := _MALFORMED.search(message):
-        unreadable = list(_unreadable(file.rpartition("/")[0], match[1]))
-        if unreadable:
-            yield from unreadable
-            return
-    yield Unreadable(file, 1, 1, f"cannot be rendered: {message}", _kustomize_hint(message))
 
 
 def _kustomize_hint(message: str) -> str:

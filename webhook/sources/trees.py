@@ -124,7 +124,8 @@ class _Trees:
             concerns: Tells by the text of a file whether what has it is rendered.
         """
         for chart in self._selection.charts:
-            if not self._is_done(chart) and any(map(concerns, _texts(_below(chart)))):
+            below = (f"{top}/{name}" for top, _, names in os.walk(chart) for name in names if not name.endswith(".md"))
+            if not self._is_done(chart) and any(map(concerns, _texts(below))):
                 yield from self._rendered(chart, None)
         pending = {
             directory: inputs
@@ -174,12 +175,6 @@ def _tried(directory: str, options: RenderOptions) -> tuple[list[Document | Unre
         return [], error.reason
     failed = documents and not any(isinstance(each, Document) for each in documents)
     return documents, documents[0].message if failed and isinstance(documents[0], Unreadable) else ""
-
-
-def _below(directory: str) -> Iterator[str]:
-    """Return the files of a chart."""
-    for top, _, names in os.walk(directory):
-        yield from (f"{top}/{name}" for name in names if not name.endswith(".md"))
 
 
 def _texts(files: Iterable[str]) -> Iterator[str]:

@@ -13,19 +13,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel import (
-    CompileError,
-    CostLimitExceededError,
-    Environment,
-    EvaluationError,
-    Library,
-    Meter,
-    Program,
-    ProgramError,
-    StructType,
-)
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.environment import Environment, Program
+from webhook.cel.errors import CompileError, CostLimitExceededError, EvaluationError, ProgramError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, POLICY_LIMIT, environment
 from webhook.cel.runtime.conversions import parse_timestamp
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.re2 import compile_pattern
 from webhook.cel.runtime.conversions import double_to_string
 from webhook.objects import texts

@@ -10,17 +10,7 @@ from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
-from webhook.objects import (
-    JSONObject,
-    at,
-    condition_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    text,
-    texts,
-)
+from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.spelling import did_you_mean, nearest
 from webhook.why.containers import brief
@@ -29,8 +19,6 @@ from webhook.why.scene import Cause, Ref, Scene, ref_of
 _CLAIM: Final = "ResourceClaim"
 _TEMPLATE: Final = "ResourceClaimTemplate"
 NOT_CREATED: Final = "claim-not-created"
-_REFUSED: Final = "FailedResourceClaimCreation"
-"""The reason of the events of the controller that makes claims."""
 _USERS_MAX: Final = 3
 
 
@@ -57,10 +45,8 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
     namespace, name = namespace_of(pod), text(entry, "name")
     template, stated = source(entry, "resourceClaimTemplateName"), source(entry, "resourceClaimName")
-    made = next(
-        (each for each in items(pod, "status", "resourceClaimStatuses") if text(each, "name") == name),
-        None,
-    )
+    statuses = items(pod, "status", "resourceClaimStatuses")
+    made = next((each for each in statuses if text(each, "name") == name), None)
     if template and made is None:
         group = scene.inventory.find("PodGroup", text(pod, "spec", "schedulingGroup", "podGroupName"), namespace)
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
@@ -73,18 +59,18 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         return
     claim, ref = scene.inventory.find(_CLAIM, claim_name, namespace), Ref(_CLAIM, claim_name, namespace)
     if claim is None:
+        where, meant = _absent(scene, ref)
+        stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
+        cause = Cause(f"{ref} does not exist{where}{stale}", (ref, *meant))
         if template:
-            is_sure = scene.inventory.knows(_CLAIM)
-            yield Cause(
+            unless = ", unless ResourceClaims were not collected: there is none"
+            cause = Cause(
                 f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the "
-                f"pod waited{'' if is_sure else ', unless ResourceClaims were not collected: there is none'}",
+                f"pod waited{'' if scene.inventory.knows(_CLAIM) else unless}",
                 (ref, Ref(_TEMPLATE, template, namespace)),
                 ("create the pod again: its claim is not made a second time",),
             )
-        else:
-            where, meant = _absent(scene, ref)
-            stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
-            yield Cause(f"{ref} does not exist{where}{stale}", (ref, *meant))
+        yield cause
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
 
@@ -138,12 +124,9 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     what = f"claim {use.name} not created"
     if why := scene.cluster.refusal(use.claim):
         if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
-            about = (*refs, template)
-            helps = (
-                f"raise spec.hard of {refs[0]}, or delete claims that are not needed: they count whether they are used "
-                "or not"
-            )
-            return Cause(f"{what}: {refs[0]} does not allow it: {why}", about, (helps,), NOT_CREATED)
+            how = "delete claims that are not needed: they count whether they are used or not"
+            helps = (f"raise spec.hard of {refs[0]}, or {how}",)
+            return Cause(f"{what}: {refs[0]} does not allow it: {why}", (*refs, template), helps, NOT_CREATED)
         label = f"{admin_label(scene.settings.release)}=true"
         return Cause(
             f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
@@ -154,20 +137,14 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     submitted = {**use.claim, "metadata": {"name": "claim", "namespace": namespace}}
     for problem in review(submitted, kubernetes=str(scene.settings)).problems:
         if problem.level == ERROR and problem.path[:1] == ("spec",):
-            return Cause(
-                f"{what}: the API server refuses what {template} asks for: {problem}", (template,), (), NOT_CREATED
-            )
+            said = f"{what}: the API server refuses what {template} asks for: {problem}"
+            return Cause(said, (template,), (), NOT_CREATED)
     made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
-    for event in scene.events(pod, _REFUSED):
+    for event in scene.events(pod, "FailedResourceClaimCreation"):
         if event.time >= made:
             words = event.words.removeprefix("(combined from similar events): ")
-            about = (*scene.mentioned(words, namespace), template)
-            return Cause(
-                f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}",
-                about,
-                (),
-                NOT_CREATED,
-            )
+            said = f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}"
+            return Cause(said, (*scene.mentioned(words, namespace), template), (), NOT_CREATED)
     return Cause(
         f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
         (template,),

@@ -7,18 +7,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.why.scene import Cause, Event, Ref, Scene
+from webhook.why.scene import Cause, Ref, Scene
 
 _IMAGE: Final = frozenset(
-    {
-        "ErrImagePull",
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "ErrImageNeverPull",
-        "ImageInspectError",
-        "RegistryUnavailable",
-        "SignatureValidationFailed",
-    }
+    (
+        *("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"),
+        *("RegistryUnavailable", "SignatureValidationFailed"),
+    )
 )
 """The reasons of kubelet's ``images/types.go`` for an image that is not there."""
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
@@ -29,26 +24,15 @@ _MISSING: Final = re.compile(
     r'"(?:[\w.-]+/)?([\w.-]+)" not found'
 )
 _KINDS: Final = {
-    "configmap": "ConfigMap",
-    "secret": "Secret",
-    "persistentvolumeclaim": "PersistentVolumeClaim",
-    "serviceaccount": "ServiceAccount",
-    "csidriver": "CSIDriver",
-    "storageclass": "StorageClass",
-    "node": "Node",
+    each.lower(): each
+    for each in (
+        *("ConfigMap", "Secret", "PersistentVolumeClaim", "ServiceAccount", "CSIDriver", "StorageClass", "Node"),
+    )
 }
 PREPARE: Final = "FailedPrepareDynamicResources"
 _FAILED: Final = (
-    "FailedMount",
-    "FailedAttachVolume",
-    "FailedMapVolume",
-    "FailedCreatePodSandBox",
-    "FailedCreatePodContainer",
-    "FailedPodSandBoxStatus",
-    "NetworkNotReady",
-    "FailedSync",
-    "FailedToRetrieveImagePullSecret",
-    "Failed",
+    *("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer"),
+    *("FailedPodSandBoxStatus", "NetworkNotReady", "FailedSync", "FailedToRetrieveImagePullSecret", "Failed"),
     "InspectFailed",
 )
 """The events of kubelet about a pod that it does not start, those that tell most first."""
@@ -63,7 +47,22 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         reason, words = (text(status, "state", "waiting", field) for field in ("reason", "message"))
         name = text(status, "name")
         if reason in _IMAGE:
-            yield _of_image(scene, pod, spec or status, reason, words)
+            image = text(spec or status, "image")
+            failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
+            # While kubelet backs off, only an event may have the reason.
+            said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
+            refs = tuple(
+                Ref("Secret", text(each, "name"), namespace_of(pod))
+                for event in scene.events(pod, "FailedToRetrieveImagePullSecret")
+                for each in items(pod, "spec", "imagePullSecrets")
+                if text(each, "name") and text(each, "name") in event.words
+            )
+            lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
+            yield Cause(
+                f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
+                (Ref("Image", image), *refs),
+                ("correct the image's name and tag, or give the pod imagePullSecrets",),
+            )
         elif reason == CRASHED:
             yield crashed(scene, pod, status)
         elif reason not in _STARTING:
@@ -81,11 +80,8 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
     log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)} --container {name}")
-    return Cause(
-        f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else ""),
-        (Ref("Container", name),),
-        (f"see its last words: {log}",),
-    )
+    said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else "")
+    return Cause(said, (Ref("Container", name),), (f"see its last words: {log}",))
 
 
 def outcome(ended: JSONObject) -> str:
@@ -104,20 +100,6 @@ def last_words(ended: JSONObject) -> str:
     return brief(lines[-1]) if lines else ""
 
 
-def _of_image(scene: Scene, pod: JSONObject, spec: JSONObject, reason: str, words: str) -> Cause:
-    image = text(spec, "image")
-    failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
-    # While kubelet backs off, only an event may have the reason.
-    said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
-    refs = tuple(ref for each in scene.events(pod, "FailedToRetrieveImagePullSecret") for ref in _secrets(pod, each))
-    lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
-    return Cause(
-        f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
-        (Ref("Image", image), *refs),
-        ("correct the image's name and tag, or give the pod imagePullSecrets",),
-    )
-
-
 def _after(image: str, words: str) -> str:
     """Return the reason in the runtime's message about an image: what follows the name of the image."""
     for mark in (f"{image}: ", f'"{image}": '):
@@ -126,17 +108,10 @@ def _after(image: str, words: str) -> str:
     return "" if words.endswith(f'"{image}"') else words
 
 
-def _secrets(pod: JSONObject, event: Event) -> Iterator[Ref]:
-    for each in items(pod, "spec", "imagePullSecrets"):
-        if text(each, "name") and text(each, "name") in event.words:
-            yield Ref("Secret", text(each, "name"), namespace_of(pod))
-
-
 def _containers(pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
     """Yield the spec and the status of each container, in the order in which they start."""
-    for kind in ("initContainers", "containers", "ephemeralContainers"):
+    for kind, field in (("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")):
         specs = {text(each, "name"): each for each in items(pod, "spec", kind)}
-        field = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}.get(kind, "")
         for status in items(pod, "status", field):
             yield specs.get(text(status, "name"), {}), status
 

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import PoolId, Slice
+from webhook.allocation.devices import Slice
 from webhook.api.dra.names import STANDARD_DOMAIN
-from webhook.deviceselectors.parts import parts_of
-from webhook.deviceselectors.reads import drivers_of, reads
+from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory.affinity import required, wants
@@ -97,15 +96,12 @@ def absent(scene: Scene, driver: str) -> Cause:
     nodes = scene.inventory.all("Node")
     for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
-            if not any(_matches(found, node) for node in nodes):
-                text_ = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
-                return Cause(f"{what}: {text_}", refs, trouble.helps)
-            return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
-    return Cause(
-        f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells",
-        refs,
-        (_log(scene, found),),
-    )
+            if any(_matches(found, node) for node in nodes):
+                return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
+            said = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
+            return Cause(f"{what}: {said}", refs, trouble.helps)
+    said = f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells"
+    return Cause(said, refs, (_log(scene, found),))
 
 
 def _log(scene: Scene, found: JSONObject) -> str:
@@ -165,15 +161,11 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     troubled = next(failed(pod), None)
     if troubled is not None:
         ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
-        state = text(troubled, "state", "waiting", "reason") or "failed"
         restarts = number(troubled, "restartCount") or 0
-        words = last_words(ended)
+        state, words = text(troubled, "state", "waiting", "reason") or "failed", last_words(ended)
         log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)}")
-        return Cause(
-            f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else ""),
-            about,
-            (f"see {log}",),
-        )
+        said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
+        return Cause(said, about, (f"see {log}",))
     for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
         return Cause(f"{who}{where} is not running: {each.text}", (*about, *each.about))
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
@@ -189,18 +181,12 @@ def unselected(workload: JSONObject, nodes: Sequence[JSONObject]) -> str:
     """Say which labels nodes lack that a DaemonSet selects."""
     spec = mapping(workload, "spec", "template", "spec")
     labels = [mapping(each, "metadata", "labels") for each in nodes]
-    lacking = [
-        f"{key}={value}"
-        for key, value in mapping(spec, "nodeSelector").items()
-        if all(each.get(key) != value for each in labels)
-    ]
+    pairs = mapping(spec, "nodeSelector").items()
+    lacking = [f"{key}={value}" for key, value in pairs if all(each.get(key) != value for each in labels)]
     affinity = required(mapping(spec, *REQUIRED))
-    if lacking:
-        wanted = " and ".join(lacking)
-    elif affinity:
+    wanted = " and ".join(lacking or (f"{key}={value}" for key, value in pairs))
+    if affinity and not lacking:
         wanted = f"the label that it requires ({affinity})"
-    else:
-        wanted = " and ".join(f"{key}={value}" for key, value in mapping(spec, "nodeSelector").items())
     return f"{'none has' if len(nodes) != 1 else 'the node lacks'} {wanted}"
 
 
@@ -211,8 +197,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     """Say which drivers should publish devices on a node, which do, and what is wrong with them."""
     name = name_of(node)
     slices = published_on(scene, name)
-    silent: list[Cause] = []
-    skipping: list[Cause] = []
+    silent, skipping = list[Cause](), list[Cause]()
     for workload, own, _ in running(scene):
         if any(each in slices for each in own):
             if trouble := of_plugin(scene, workload, node):
@@ -225,20 +210,23 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
             (ref_of(workload),),
             (_log(scene, workload),),
         )
-        found = found._replace(
-            text=f"{who} publishes nothing there: {found.text}",
-            about=(*found.about, *(Ref("Driver", each) for each in own)),
-        )
+        about = (*found.about, *(Ref("Driver", each) for each in own))
+        found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)
         (silent if _matches(workload, node) else skipping).append(found)
     yield from silent
     for pool in dict.fromkeys(each.id for several in slices.values() for each in several):
-        yield from _incomplete(scene, pool)
+        current = scene.catalog.current[pool]
+        if pool in scene.incomplete:
+            yield Cause(
+                f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
+                f"{current[0].generation}, so that its devices are not used",
+                (Ref("Pool", pool[1]), Ref("Driver", pool[0])),
+            )
     if not is_ready(node):
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
-        yield Cause(
-            "is cordoned: it takes no new pods", (Ref("Node", name),), (scene.inventory.kubectl(f"uncordon {name}"),)
-        )
+        uncordon = scene.inventory.kubectl(f"uncordon {name}")
+        yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (uncordon,))
     yield from _tainted(scene, name)
     if not slices and not silent:
         yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]
@@ -261,17 +249,6 @@ def not_ready(node: JSONObject) -> Cause:
     ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
     return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
-
-
-def _incomplete(scene: Scene, pool: PoolId) -> Iterator[Cause]:
-    """Say that slices of a pool are missing, if some are."""
-    current = scene.catalog.current[pool]
-    if pool in scene.incomplete:
-        yield Cause(
-            f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
-            f"{current[0].generation}, so that its devices are not used",
-            (Ref("Pool", pool[1]), Ref("Driver", pool[0])),
-        )
 
 
 def summary(scene: Scene, node: JSONObject) -> str:

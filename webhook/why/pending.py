@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
-from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of
+from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of, sources_of
 from webhook.inventory.resources import as_in_pods, is_extended
 from webhook.objects import (
     JSONObject,
@@ -39,23 +40,396 @@ from webhook.simulation.cluster import (
     Refusal,
     Taint,
     amount_text,
+    taint_of,
 )
-from webhook.simulation.rejections import Explainer, Group, elsewhere, unmet
+from webhook.simulation.rejections import (
+    Explainer,
+    Group,
+    RequestKey,
+    elsewhere,
+    key_of,
+    shortfall_of,
+    taints_of,
+    unmet,
+    used_by,
+    wanted_of,
+    whole,
+)
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
+from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.devices import Lacks
 from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
+
+class _Asked:
+    """A request, with the nodes that come closest to meeting it: on all of them, the same step leaves too few devices.
+
+    Args:
+        key: The request.
+        groups: The groups of nodes, each with what is left of its devices for the request.
+        written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
+        extended: The extended resource that it stands for; empty if the user wrote it.
+    """
+
+    def __init__(
+        self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]], written: Ref | None, of: tuple[str, str]
+    ) -> None:
+        self.key, self.written = key, written
+        self.device_class, self.extended = of
+        self.every = [request for _, request in groups]
+        short = [(found, group, request) for group, request in groups if (found := shortfall_of(request))]
+        self.step = max((each.step for each, *_ in short), default=0)
+        alike = [(group, request) for each, group, request in short if each.step == self.step]
+        self.alike = [request for _, request in alike]
+        self._counts = [len(group.nodes) for group, _ in alike]
+        self.wanted = max(map(wanted_of, self.every), default=1)
+
+    def total(self, step: str) -> int:
+        """Return the number of devices that a step leaves on all nodes."""
+        return sum(request[step] * count for request, count in zip(self.alike, self._counts, strict=True))
+
+    def most(self, step: str) -> int:
+        """Return the number of devices that a step leaves on the best node."""
+        return max((request[step] or 0 for request in self.alike), default=0)
+
+    def first(self, name: str) -> str:
+        """Return the first text of a name that is not empty, such as why devices are ruled out."""
+        return next((str(each[name]) for each in self.alike if each[name]), "")
+
+    @property
+    def who(self) -> str:
+        """The request as the user wrote it, such as ``ResourceClaimTemplate gpu, request gpu``."""
+        if self.written is None:
+            return str(self.every[0]["for"])
+        name = str(self.written) if self.written.kind == "ResourceClaim" else f"{self.written.kind} {self.written.name}"
+        return f"{name}, request {self.key[1]}"
+
+    @property
+    def what(self) -> str:
+        """The devices that it wants, such as ``device of class gpu with memory >= 80Gi``."""
+        wish = self.first("selecting")
+        return f"device of class {self.device_class}{wish and f' with {wish}'}"
+
+    @property
+    def about(self) -> tuple[Ref, ...]:
+        """The objects to look at: what the user wrote, the extended resource and the class."""
+        extended = (Ref("Resource", self.extended),) if self.extended else ()
+        written = (self.written,) if self.written else ()
+        return (*written, *extended, Ref("DeviceClass", self.device_class))
+
+
+class Lacks:
+    """Says what devices lack.
+
+    Args:
+        groups: How nodes refuse the pod for its devices, as the simulation explains it.
+        own: The pods that the pod is scheduled together with.
+    """
+
+    def __init__(
+        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[Group], own: frozenset[str]
+    ) -> None:
+        self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
+        self._sources = scene.claim_sources(pod)
+        found: dict[RequestKey, list[tuple[Group, JSONObject]]] = {}
+        for group in groups:
+            for request in group.requests:
+                found.setdefault(key_of(request), []).append((group, request))
+        self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
+        self._whole: dict[RequestKey, list[RequestKey]] = {}
+        """The alternatives of each request; the request itself if it has none."""
+        for key in found:
+            self._whole.setdefault(whole(key), []).append(key)
+
+    def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
+        claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
+        class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
+        extended, names = self._scene.cluster.extended, self._needs.demand.requests
+        resource = "" if claim else next((each for each in names if is_extended(each) and extended.provides(each)), "")
+        return _Asked(
+            key, groups, self._sources.get(name), (class_name or extended.classes.get(resource, ""), resource)
+        )
+
+    def causes(self) -> Iterator[Cause]:
+        """Yield a cause for each request that no node can meet; if there is none, why all are not met together."""
+        unmet = [
+            [self._asked[key] for key in keys]
+            for keys in self._whole.values()
+            if all(shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
+        ]
+        if not unmet and self._groups:
+            yield self._together()._replace(sort="constraints")
+        yield from self._of_requests(unmet)
+        classes = dict.fromkeys(each.device_class for alternatives in unmet for each in alternatives if each.step)
+        for driver in dict.fromkeys(each for name in classes for each in drivers.of_class(self._scene, name)):
+            yield from drivers.down(self._scene, driver)
+
+    def _of_requests(self, unmet: Sequence[Sequence[_Asked]]) -> Iterator[Cause]:
+        for alternatives in sorted(unmet, key=lambda each: min(one.step for one in each)):
+            found = [self._of_request(each) for each in alternatives]
+            if len(found) == 1:
+                yield found[0]
+                continue
+            names = [each.key[1].partition("/")[2] for each in alternatives]
+            said = "; ".join(f"{name}: {each.text}" for name, each in zip(names, found, strict=True))
+            about = tuple(dict.fromkeys(ref for each in found for ref in each.about))
+            whole = alternatives[0].key[1].partition("/")[0]
+            said = f"none of the alternatives (firstAvailable) of request {whole} can be met: {said}"
+            yield Cause(said, about, sort=found[0].sort)
+
+    def _of_request(self, asked: _Asked) -> Cause:
+        """Say which step leaves too few devices for a request, and why."""
+        say, sort = self._OF_STEPS[STEPS[asked.step]]
+        found = say(self, asked)
+        return found if found.sort else found._replace(sort=sort)
+
+    def _not_of_class(self, asked: _Asked) -> Cause:
+        scene, name = self._scene, asked.device_class
+        if unused := [each for request in asked.alike for each in request["unused"]]:
+            driver, _, pool = unused[0]["pool"].partition("/")
+            return Cause(
+                f"pool {unused[0]['pool']} is {unused[0]['why']}, so that its {unused[0]['devices']} devices are not "
+                f"used, and there is no other device for {asked.who}",
+                (Ref("Pool", pool), Ref("Driver", driver), *asked.about),
+                (f"wait until driver {driver} has published the whole pool; see its log",),
+                sort="driver",
+            )
+        selected = drivers.of_class(scene, name)
+        for driver in selected:
+            if not drivers.publishes(scene, driver):
+                found = drivers.absent(scene, driver)
+                return found._replace(about=(*found.about, *asked.about), sort="driver")
+        if count := max(each["ofClass"] for each in asked.every):
+            devices = f"{asked.wanted} devices of class {name}"
+            return Cause(f"{asked.who} wants {devices} on one node: no node has more than {count}", asked.about)
+        hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
+        said = asked.first("because") or hint
+        about = (Ref("DeviceClass", name), *asked.about, *(Ref("Driver", each) for each in selected))
+        return Cause(f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}", about)
+
+    def _not_selected(self, asked: _Asked) -> Cause:
+        wish, because = asked.first("selecting"), asked.first("because")
+        if most := asked.most("selected"):
+            devices = f"{asked.wanted} devices{wish and f' with {wish}'}"
+            return Cause(f"{asked.who} wants {devices} on one node: no node has more than {most}", asked.about)
+        claim = self._scene.cluster.claim(asked.key[0])
+        because = because or next(self._scene.rule("not-published", claim or {}), "")
+        selecting = f"has {wish}, as the selector of {asked.who} wants"
+        selecting = selecting if wish else f"matches the selector of {asked.who}"
+        total, of_class = asked.total("ofClass"), f"of class {asked.device_class}"
+        said = f"the only one {of_class} does not match" if total == 1 else f"none of {total} {of_class} matches"
+        return Cause(f"no device {selecting}: {said}{because and f', as {brief(because)}'}", asked.about)
+
+    # -- holders
+
+    def _holders(self, asked: _Asked) -> list[JSONObject]:
+        """Return the claims that hold devices which a request could use, without those of the pod's own group."""
+        held = {each["claim"]: each for request in asked.alike for each in request["heldBy"]}
+        return [each for each in held.values() if not (each["pods"] and self._own.issuperset(each["pods"]))]
+
+    def _not_free(self, asked: _Asked) -> Cause:
+        held = self._holders(asked)
+        names = [(name, each["claim"].partition("/")[0]) for each in held for name in each["pods"]]
+        pods = [pod for each in names if (pod := self._scene.inventory.find("Pod", *each)) is not None]
+        if own := self._of_update(held, pods):
+            return own
+        total, most = asked.total("selected"), asked.most("free")
+        mine = priority(self._pod, self._scene.inventory)
+        is_lower = bool(pods) and all(priority(each, self._scene.inventory) < mine for each in pods)
+        lower = "by pods of lower priority, " if is_lower else ""
+        why = "; the scheduler does not preempt pods for devices" if is_lower else ""
+        all_ = "the only one is" if total == 1 else f"all {total} are"
+        said = f"no {asked.what} is free for {asked.who}: {all_} held"
+        if most or self._own:
+            what = asked.what.replace("device", "devices", 1) if asked.wanted > 1 else asked.what
+            others = sum(each["devices"] for each in held)
+            theirs = f"{total - others} of {total} {'is its' if total - others == 1 else 'are its'} own, and {others}"
+            left = f"at most {most}, as {others} of {total}" if most else theirs
+            held_by = f"{'is' if others == 1 else 'are'} held"
+            said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} {held_by}"
+        return Cause(f"{said} {lower}by {_named(held)}{why}", (*_refs(held)[:6], *asked.about))
+
+    def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
+        """Say that a rolling update waits for the pods that it replaces; None if others hold devices, too."""
+        scene, above = self._scene, list(self._scene.owners(self._pod))
+        deployment = next((each for each in above if text(each, "kind") == "Deployment"), None)
+        if deployment is None or not pods:
+            return None
+        if any(deployment not in scene.owners(each) or scene.owner(each) is above[0] for each in pods):
+            return None
+        unavailable = mapping(deployment, "spec", "strategy", "rollingUpdate").get("maxUnavailable", "25%")
+        return Cause(
+            f"the rolling update of {ref_of(deployment)} waits for itself: new pod {name_of(self._pod)} needs a "
+            f"device, and all are held by the old pods ({listed(map(name_of, pods))}), of which none ends before, as "
+            f"maxUnavailable is {unavailable}",
+            (ref_of(deployment), *map(ref_of, pods[:NAMED_MAX]), *_refs(held)[:NAMED_MAX]),
+            ("set maxUnavailable to 1, or strategy Recreate, so that an old pod ends first; or delete one",),
+            names_pod=True,
+        )
+
+    # -- taints
+
+    def _not_tolerated(self, asked: _Asked) -> Cause:
+        taints = list(dict.fromkeys(taint for several in taints_of(asked.alike) for taint in sorted(several)))
+        rules = self._scene.cluster.rules_of(taints)
+        free = "" if asked.total("free") == asked.total("selected") else "free "
+        total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
+        devices = f"the only {free}device" if total == 1 else f"all {total} {free}devices"
+        said = (
+            f"{devices} of class {asked.device_class} {'has' if total == 1 else 'have'} a taint that {asked.who} "
+            f"does not tolerate: {written}"
+        )
+        if rules:
+            said = (
+                f"{ref_of(rules[0])} taints {devices} of class {asked.device_class}: {written}, which {asked.who} "
+                "does not tolerate"
+            )
+        catalog = self._scene.cluster.allocator.catalog
+        devices_of = (device for each in catalog.slices for device in each.devices)
+        places = [str(each) for each in devices_of if any(taint_of(one) in taints for one in each.content.taints)]
+        if (evicted := self._evicted()) and places:
+            said = (
+                f"the taint {written} of device {places[0]} evicted pod {evicted}, and keeps its successor "
+                f"{name_of(self._pod)} pending: {said}"
+            )
+        names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
+        about = (*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names))
+        return Cause(said, (*map(ref_of, rules), *about, *asked.about), stage="ended" if evicted else "")
+
+    def _evicted(self) -> str:
+        """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
+        owner = self._scene.owner(self._pod)
+        gone = self._scene.of_gone(f"{name_of(owner)}-", namespace_of(self._pod)) if owner else ()
+        return next((text(each.about, "name") for each in gone if each.reason == "DeviceTaintManagerEviction"), "")
+
+    # -- capacity, counters, constraints
+
+    def _not_enough(self, asked: _Asked) -> Cause:
+        request, because = asked.alike[0], asked.first("because")
+        capacity = request["lacking"]["name"] if request["lacking"] else ""
+        held, total = self._holders(asked), asked.total("tolerated")
+        which = "the only device" if total == 1 else f"none of {total} devices"
+        much = "too little" if total == 1 else "enough"
+        together = f" for {asked.wanted} together" if STEPS[asked.step] == "together" else ""
+        said = (
+            f"{which} of class {asked.device_class} has {much} {capacity or request['short']} left{together} for "
+            f"{asked.who}{because and f': {brief(because)}'}"
+        )
+        taken = [
+            f"claim {each['claim']}{used_by(each)} holds {self._taken(each, capacity)}" for each in held[:NAMED_MAX]
+        ]
+        more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
+        sets = tuple(Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX])
+        about = (*_refs(held)[:6], *sets, *asked.about)
+        return Cause("; ".join(filter(None, [said, ", ".join([*taken, *more])])), about)
+
+    def _taken(self, held: JSONObject, capacity: str) -> str:
+        """Write which devices a claim has, with how much of their capacity."""
+        found = []
+        for result in results_of(self._scene.cluster.claim(held["claim"])):
+            amounts = {key.rpartition("/")[2]: value for key, value in mapping(result, "consumedCapacity").items()}
+            amount = amounts.get(capacity.rpartition("/")[2]) if capacity else None
+            found.append(text(result, "device") + (f" ({capacity} {amount})" if amount else ""))
+        return listed(found)
+
+    def _not_constrained(self, asked: _Asked) -> Cause:
+        constraint, because = asked.first("constraint"), asked.first("because")
+        return Cause(
+            f"{asked.who} wants {asked.wanted} devices with {constraint} (a constraint of the claim): no node has "
+            f"more than {asked.most('constrained')}{because and f', as {brief(because)}'}",
+            asked.about,
+        )
+
+    _OF_STEPS: Final = {
+        **dict.fromkeys(("seen", "ofClass"), (_not_of_class, "no-device")),
+        "selected": (_not_selected, "no-device"),
+        "free": (_not_free, "devices-in-use"),
+        "tolerated": (_not_tolerated, "devices-tainted"),
+        **dict.fromkeys(("enough", "together"), (_not_enough, "devices-in-use")),
+        "constrained": (_not_constrained, "constraints"),
+    }
+    """What is said of a request, and the sort of the cause, by the step that leaves too few devices."""
+
+    # -- requests that could each be met alone
+
+    def _together(self) -> Cause:
+        """Say why no node meets all requests, though each is met somewhere."""
+        about = tuple(dict.fromkeys(ref for each in self._asked.values() for ref in each.about))
+        met = [{key_of(one) for one in each.requests if shortfall_of(one) is None} for each in self._groups]
+        meeting = {
+            key: [each for each, of in zip(self._groups, met, strict=True) if not of.isdisjoint(keys)]
+            for key, keys in self._whole.items()
+        }
+        full = [each for each in self._groups if all(each in several for several in meeting.values())]
+        if not full:
+            return self._apart(meeting, about)
+        details = next((brief(each) for group in full for each in group.details), "each could be met alone")
+        attributes = (
+            (self._sources.get(name_of(claim)) or ref_of(claim), text(each, field))
+            for claim in self._needs.claims
+            for each in items(claim, "spec", "devices", "constraints")
+            for field in ("matchAttribute", "distinctAttribute")
+            if text(each, field)
+        )
+        devices, constraint = self._contested(full[0]), next(attributes, None)
+        if constraint and not devices:
+            written, attribute = constraint
+            return Cause(
+                f"{written.kind} {written.name} wants its requests {' and '.join(key[1] for key in self._whole)} at "
+                f"one {attribute} (a constraint), and no node has such devices together: {details}",
+                (written, *about, Ref("Attribute", attribute)),
+            )
+        entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
+        who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
+        need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
+        names = (Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX])
+        return Cause(f"{who} {need}cannot be met together on one node: {details}", (*about, *names))
+
+    def _apart(self, meeting: Mapping[RequestKey, Sequence[Group]], about: tuple[Ref, ...]) -> Cause:
+        """Say that the devices for different requests are on different nodes."""
+        where, nodes = [], list[Ref]()
+        for key, groups in meeting.items():
+            names = [node for group in groups for node in group.nodes]
+            nodes += [Ref("Node", each) for each in names[:2]]
+            asked = self._asked[self._whole[key][0]]
+            where.append(f"for {asked.who} ({asked.device_class}) on {shortened(names) or 'none'}")
+        said = "no single node has devices for all requests of its claims together: they are"
+        return Cause(f"{said} {', '.join(where)}", (*nodes[:4], *about))
+
+    def _contested(self, group: Group) -> list[str]:
+        """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
+        node = self._scene.cluster.index[group.nodes[0]]
+        attempt = Round(self._scene.cluster, self._needs).on(node).attempt
+        funnels = attempt.explain(self._scene.cluster.nodes[node].node) if attempt else ()
+        places = [[str(funnel.view.devices[index]) for index in funnel.places] for funnel in funnels]
+        is_same = all(each == places[0] for each in places)
+        return places[0] if is_same and len(places[0]) < len(places) else []
+
+
+def _named(held: Sequence[JSONObject]) -> str:
+    """Write the claims that hold devices, with their pods."""
+    names = [f"{each['claim']}{used_by(each)}" for each in held[:NAMED_MAX]]
+    if rest := len(held) - len(names):
+        names.append(f"{rest} more")
+    *others, last = names or ["others"]
+    return f"claim{'s' * (len(held) > 1)} {', '.join(others)}{' and ' if others else ''}{last}"
+
+
+def _refs(held: Sequence[JSONObject]) -> list[Ref]:
+    found = []
+    for each in held:
+        namespace, _, name = each["claim"].partition("/")
+        found += [Ref("ResourceClaim", name, namespace), *(Ref("Pod", pod, namespace) for pod in each["pods"][:1])]
+    return found
+
+
 _DEFAULT_SCHEDULER: Final = "default-scheduler"
-_KUEUE: Final = "kueue.x-k8s.io/"
 _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
 """The scheduler's reason for nodes without devices for a pod; it checks everything else before."""
-_NOT_SIMULATED: Final = ("volume", "topology spread constraints", "affinity rules")
-"""Words in its reasons for which there is no simulation."""
 _CONDITIONS: Final = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
@@ -82,7 +456,12 @@ class Found(NamedTuple):
 def explain(scene: Scene, pod: JSONObject) -> Found:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
-        return Found([_gated(gates)])
+        who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
+        said = (
+            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
+            "look at it until the controller that has set it removes it"
+        )
+        return Found([Cause(said, tuple(Ref("Gate", each) for each in gates), sort="scheduling-gate")])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Found(blocking, scene.scheduler.schedule(pod))
     gang = _gang(scene, pod)
@@ -100,33 +479,15 @@ def helps(scene: Scene, found: Found) -> tuple[str, ...]:
     return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
 
 
-def _gated(gates: Sequence[str]) -> Cause:
-    who = ": Kueue has not admitted it" if any(each.startswith(_KUEUE) for each in gates) else ""
-    return Cause(
-        f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
-        "look at it until the controller that has set it removes it",
-        tuple(Ref("Gate", each) for each in gates),
-        sort="scheduling-gate",
-    )
-
-
 # -- gangs
 
 
-class _Gang(NamedTuple):
-    """A PodGroup whose pods are bound together.
+def _gang(scene: Scene, pod: JSONObject) -> tuple[Ref, list[JSONObject], int] | Cause | None:
+    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none.
 
-    Args:
-        least: How many pods are bound at once.
+    Returns:
+        The PodGroup whose pods are bound together, its pods, and how many are bound at once.
     """
-
-    group: JSONObject
-    pods: list[JSONObject]
-    least: int
-
-
-def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
-    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none."""
     name, namespace = text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod)
     if not name:
         return None
@@ -137,51 +498,43 @@ def _gang(scene: Scene, pod: JSONObject) -> _Gang | Cause | None:
     least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
     if not least:
         return None
-    pods = [
-        each
-        for each in scene.inventory.all("Pod")
-        if namespace_of(each) == namespace and text(each, "spec", "schedulingGroup", "podGroupName") == name
-        if not has_ended(each)
-    ]
+    pods = [each for each in scene.inventory.all("Pod") if namespace_of(each) == namespace and not has_ended(each)]
+    pods = [each for each in pods if text(each, "spec", "schedulingGroup", "podGroupName") == name]
     if len(pods) < least:
-        return Cause(
-            f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together",
-            (ref,),
-            (f"create {least - len(pods)} more pods of the group, or lower its minCount",),
-        )
-    return _Gang(group, sorted(pods, key=name_of), least)
+        said = f"{len(pods)} of the {least} pods (minCount) exist that are scheduled together"
+        helps = (f"create {least - len(pods)} more pods of the group, or lower its minCount",)
+        return Cause(f"{ref} is not complete: {said}", (ref,), helps)
+    return ref, sorted(pods, key=name_of), least
 
 
-def _of_gang(scene: Scene, gang: _Gang, asked: JSONObject) -> Found | None:
+def _of_gang(scene: Scene, gang: tuple[Ref, list[JSONObject], int], asked: JSONObject) -> Found | None:
     """Say which pod of a gang finds no devices; None if enough pods find some.
 
     Args:
         asked: The pod that is asked about.
     """
-    fitting = 0
-    for each in gang.pods:
+    (ref, pods, least), fitting = gang, 0
+
+    def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
+        said = f"{ref} needs devices for {least} pods together: pod {name_of(pod)} {what}: {cause.text}"
+        return cause._replace(text=said, about=(ref, *cause.about), names_pod=pod is asked)
+
+    for each in pods:
         if text(each, "spec", "nodeName"):
             fitting += 1
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            first = _in_gang(gang, each, blocking, "waits for its claim")
-            return Found([first._replace(names_pod=each is asked)])
+            return Found([told(each, blocking, "waits for its claim")])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
-            if fitting >= gang.least:
+            if fitting >= least:
                 return None
-            found = _Pending(scene, each, frozenset(map(name_of, gang.pods))).found(placement)
-            first = _in_gang(gang, each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first._replace(names_pod=each is asked), *found.causes[1:]], found.placement)
+            found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
+            first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
+            return Found([first, *found.causes[1:]], found.placement)
         fitting += 1
     return None
-
-
-def _in_gang(gang: _Gang, pod: JSONObject, cause: Cause, what: str) -> Cause:
-    ref = ref_of(gang.group)
-    said = f"{ref} needs devices for {gang.least} pods together: pod {name_of(pod)} {what}: {cause.text}"
-    return cause._replace(text=said, about=(ref, *cause.about))
 
 
 class _Pending:
@@ -197,22 +550,28 @@ class _Pending:
 
     def found(self, placement: Placement) -> Found:
         """Return why a placement has no node, and what would help."""
-        causes = list(self._causes(placement))
+        others = list(self._not_simulated())
+        first = [] if placement.awaited else others
+        causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, tuple(self.sources.values()))]
         # The simulation does not know these reasons: what it finds would not help.
-        return Found(causes, None if any(self._not_simulated()) else placement)
+        return Found(causes, None if others else placement)
 
-    def _causes(self, placement: Placement) -> Iterator[Cause]:
-        others = [] if placement.awaited else list(self._not_simulated())
-        yield from others
+    def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:
             yield self._awaited(placement)._replace(sort="binding-condition")
         elif placement.node is not None:
-            if not others:
+            if not is_explained:
                 yield self._unexpected(placement.node)
-            yield from self._silent(placement, self.scene.inventory.find("Node", placement.node) or {})
+            node = self.scene.inventory.find("Node", placement.node) or {}
+            # Drivers of the devices that the pod would get may not run on the node that it would get.
+            results = (each for claim in placement.claims for each in results_of(claim))
+            for driver in dict.fromkeys(text(each, "driver") for each in results):
+                if trouble := drivers.on_node(self.scene, driver, node):
+                    said = f"driver {driver} is not running on {name_of(node)}: {trouble.text}"
+                    yield trouble._replace(text=said, sort="driver")
         elif placement.is_unbound:
             yield from sorted_as("claim", self._full(placement.claims))
         elif not self.scene.inventory.knows("Node"):
@@ -222,24 +581,14 @@ class _Pending:
         else:
             yield from self._of_nodes(placement.verdicts, placement.needs)
 
-    def _silent(self, placement: Placement, node: JSONObject) -> Iterator[Cause]:
-        """Say which drivers of the devices that the pod would get do not run on the node that it would get."""
-        for driver in dict.fromkeys(text(each, "driver") for claim in placement.claims for each in results_of(claim)):
-            if trouble := drivers.on_node(self.scene, driver, node):
-                said = f"driver {driver} is not running on {name_of(node)}: {trouble.text}"
-                yield trouble._replace(text=said, sort="driver")
-
     # -- before any node
 
     def _full(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         for claim in used:
             if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
-                yield Cause(
-                    f"{ref_of(claim)} is used by {binding.CONSUMERS_MAX} pods, the maximum that a claim may have "
-                    "(status.reservedFor): it is full",
-                    (ref_of(claim),),
-                    ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",),
-                )
+                most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
+                helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
+                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", (ref_of(claim),), helps)
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = [name for _, name in self.scene.inventory.names("DeviceClass")]
@@ -248,12 +597,9 @@ class _Pending:
                 if (name := each.class_name) not in known:
                     near, written = nearest(name, known), self._source(claim)
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
-                    more = (Ref("DeviceClass", near),) if near else ()
-                    yield Cause(
-                        f"DeviceClass {name}, which {written.kind} {written.name} names in request {each.name}, "
-                        f"does not exist; {hint}",
-                        (Ref("DeviceClass", name), written, *more),
-                    )
+                    about = (Ref("DeviceClass", name), written, *([Ref("DeviceClass", near)] if near else []))
+                    who = f"{written.kind} {written.name} names in request {each.name}"
+                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about)
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""
@@ -264,14 +610,14 @@ class _Pending:
         claim = next(each for each in placement.claims if binding.awaited(each, now))
         conditions = [*first.missing, *([text(first.failed, "type")] if first.failed else [])]
         about = (ref_of(claim), Ref("Device", first.device), *(Ref("Condition", each) for each in conditions))
+        said = f"claim {name_of(claim)} is allocated, but"
         if first.is_unavailable:
-            said = f"its binding conditions have failed: {first.text}; {placement.reason}"
-            return Cause(f"claim {name_of(claim)} is allocated, but {said}", about)
+            return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
         several = len(first.missing) > 1
         return Cause(
-            f"claim {name_of(claim)} is allocated, but binding condition{'s' * several} "
-            f"{' and '.join(first.missing)} of device {first.place} {'are' if several else 'is'} not true yet: the "
-            f"scheduler waits for the driver before it binds the pod ({first.text})",
+            f"{said} binding condition{'s' * several} {' and '.join(first.missing)} of device {first.place} "
+            f"{'are' if several else 'is'} not true yet: the scheduler waits for the driver before it binds the pod "
+            f"({first.text})",
             about,
             ("see the log of the driver's controller",),
         )
@@ -280,7 +626,11 @@ class _Pending:
         """Say what else keeps the pod from all nodes before the scheduler looks at devices."""
         volumes, words = list(sorted_as("volume", self._of_volumes())), _words(self._said())
         yield from volumes
-        if not volumes and _NO_DEVICES not in words and any(each in words for each in _NOT_SIMULATED):
+        if (
+            not volumes
+            and _NO_DEVICES not in words
+            and any(each in words for each in ("volume", "topology spread constraints", "affinity rules"))
+        ):
             what, refs = self._of_other_pods(words)
             yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
 
@@ -320,21 +670,18 @@ class _Pending:
         inventory, namespace, said = self.scene.inventory, namespace_of(self.pod), self._said()
         is_known = inventory.knows("PersistentVolumeClaim")
         for entry, ref in self._volumes():
-            name = ref.name
-            claim = inventory.find("PersistentVolumeClaim", name, namespace)
+            claim, what = inventory.find("PersistentVolumeClaim", ref.name, namespace), f"{ref}, its volume {entry},"
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
             if claim is None and not is_known:
-                if f'persistentvolumeclaim "{name}"' in said or "PersistentVolumeClaims" in said:
-                    yield Cause(
-                        f"{ref}, its volume {entry}, holds it up, as the scheduler says: {_words(said)}", (ref,)
-                    )
+                if f'persistentvolumeclaim "{ref.name}"' in said or "PersistentVolumeClaims" in said:
+                    yield Cause(f"{what} holds it up, as the scheduler says: {_words(said)}", (ref,))
             elif claim is None:
-                yield Cause(f"{ref}, its volume {entry}, does not exist", (ref,))
+                yield Cause(f"{what} does not exist", (ref,))
             elif text(claim, "status", "phase") == "Lost":
-                yield Cause(f"{ref}, its volume {entry}, has lost its PersistentVolume", (ref,))
+                yield Cause(f"{what} has lost its PersistentVolume", (ref,))
             elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in said.lower()):
                 words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
-                yield Cause(f"{ref}, its volume {entry}, is not bound{words}", (ref,))
+                yield Cause(f"{what} is not bound{words}", (ref,))
 
     # -- nodes
 
@@ -366,37 +713,31 @@ class _Pending:
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
             groups = Explainer(self.scene.cluster).groups(alone, round_)
-            closest = self._closest(groups, verdicts)
+            steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+            names = [
+                name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
+            ]
+            nodes = [self.scene.cluster.index[each] for each in names]
+            closest = [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
             yield from sorted_as("node", self._kept_from(closest, verdicts, needs, has_devices=False))
             yield from Lacks(self.scene, self.pod, needs, groups, self._own).causes()
-
-    def _closest(self, groups: Sequence[Group], verdicts: Verdicts) -> list[int]:
-        """Return the nodes that come closest to having devices, if each refuses the pod for other reasons, too.
-
-        If one does not, the devices decide.
-        """
-        steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
-        names = [name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes]
-        nodes = [self.scene.cluster.index[each] for each in names]
-        return [] if any(verdicts.by_node[each].by_devices for each in nodes) else nodes
 
     def _unprovided(self, needs: Needs) -> Iterator[Cause]:
         """Say which extended resources neither a node nor a class provides."""
         extended, nodes = self.scene.cluster.extended, self.scene.cluster.nodes
         for name in needs.demand.requests:
-            if (
-                is_extended(name)
-                and not extended.provides(name)
-                and not any(each.allocatable.get(name) for each in nodes)
-            ):
-                like = [each for each in self.scene.inventory.all("DeviceClass") if _vendor(name) in name_of(each)]
-                hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
-                hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
-                yield Cause(
-                    f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
-                    f"plugin offers it{hint and f'; {hint}'}",
-                    (Ref("Resource", name), *map(ref_of, like)),
-                )
+            if not is_extended(name) or extended.provides(name) or any(each.allocatable.get(name) for each in nodes):
+                continue
+            # The vendor, such as nvidia of nvidia.com/gpu.
+            vendor = as_in_pods(name).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or name
+            like = [each for each in self.scene.inventory.all("DeviceClass") if vendor in name_of(each)]
+            hint = did_you_mean(name, [each for each in extended.classes if "/" in each])
+            hint = hint or (f"{listed(map(name_of, like))} could" if like else "")
+            yield Cause(
+                f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
+                f"plugin offers it{hint and f'; {hint}'}",
+                (Ref("Resource", name), *map(ref_of, like)),
+            )
 
     def _failed(self, error: Fault, needs: Needs) -> Cause:
         """Say what ended the search for devices on all nodes."""
@@ -415,7 +756,9 @@ class _Pending:
             return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
-        hint = next((each for rule in _OF_ATTRIBUTES for each in self.scene.rule(rule, claim)), "")
+        hint = next(
+            (each for rule in ("not-published", "attribute-not-of-driver") for each in self.scene.rule(rule, claim)), ""
+        )
         return Cause(
             f"the selector of {which} reads attribute {missing}, which a device does not have"
             f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
@@ -497,11 +840,8 @@ class _Pending:
         labels = [mapping(each.node, "metadata", "labels") for each in states]
         pairs = mapping(spec, "nodeSelector")
         found = [f"{key} is {either(sorted({str(each.get(key, 'not set')) for each in labels}))}" for key in pairs]
-        which = (
-            f"nodeSelector {' and '.join(f'{key}={value}' for key, value in pairs.items())}"
-            if pairs
-            else "node affinity"
-        )
+        selector = " and ".join(f"{key}={value}" for key, value in pairs.items())
+        which = f"nodeSelector {selector}" if pairs else "node affinity"
         leaves = f"leaves {selected} only, which cannot take it" if selected else "selects no node: no label matches"
         what = "devices" if self._wants_devices(needs) else "room"
         if selected and what == "devices":
@@ -526,9 +866,8 @@ class _Pending:
         nominated = text(self.pod, "status", "nominatedNodeName")
         words, ref = self._said(), ref_of(self.pod)
         if nominated:
-            return Cause(
-                f"waits on {nominated} until the pods that it preempts there have ended", (Ref("Node", nominated), ref)
-            )
+            about = (Ref("Node", nominated), ref)
+            return Cause(f"waits on {nominated} until the pods that it preempts there have ended", about)
         if name != _DEFAULT_SCHEDULER and not words:
             return Cause(
                 f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
@@ -550,10 +889,6 @@ class _Pending:
         )
 
 
-_OF_ATTRIBUTES: Final = ("not-published", "attribute-not-of-driver")
-"""The rules about attributes that a selector reads in vain."""
-
-
 def _words(said: str) -> str:
     """Shorten the scheduler's words to those about nodes."""
     return brief(said.partition(" preemption: ")[0].rstrip(". ,"))
@@ -573,11 +908,6 @@ def _avoids(pod: JSONObject, other: JSONObject) -> bool:
         if not wanted or term_selects({"matchExpressions": wanted}, "", mapping(other, "metadata", "labels")):
             return True
     return False
-
-
-def _vendor(resource: str) -> str:
-    """Return the vendor of an extended resource, such as ``nvidia`` for ``nvidia.com/gpu``."""
-    return as_in_pods(resource).partition("/")[0].rpartition(".")[0].rpartition(".")[2] or resource
 
 
 def _tainted(node: JSONObject, taints: Sequence[Taint], *, is_: str, has: str) -> str:

@@ -13,21 +13,18 @@ from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, requests_of, source, sources_of
 from webhook.later import cached_property
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
-from webhook.problem import Problem, value_at
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.problem import value_at
 from webhook.records import NamedTuple
-from webhook.references.lookup import every_rule
+from webhook.references.lookup import every_rule, told
+from webhook.release import Release
 from webhook.scan.stored import Cluster as Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import Taint
 
 _MENTIONED: Final = (
-    "ResourceQuota",
-    "ResourceClaimTemplate",
-    "ResourceClaim",
-    "DeviceClass",
-    "PriorityClass",
+    *("ResourceQuota", "ResourceClaimTemplate", "ResourceClaim", "DeviceClass", "PriorityClass"),
     "PersistentVolumeClaim",
 )
 """The kinds that are looked for in the words of components."""
@@ -105,22 +102,8 @@ class Cause(NamedTuple):
 
 NOT_EXPLAINED: Final = "not-explained"
 SORTS: Final = (
-    "devices-in-use",
-    "devices-tainted",
-    "no-device",
-    "constraints",
-    "driver",
-    "class",
-    "selector",
-    "claim",
-    "node",
-    "pod-group",
-    "scheduling-gate",
-    "volume",
-    "binding-condition",
-    "not-started",
-    "other",
-    NOT_EXPLAINED,
+    *("devices-in-use", "devices-tainted", "no-device", "constraints", "driver", "class", "selector", "claim", "node"),
+    *("pod-group", "scheduling-gate", "volume", "binding-condition", "not-started", "other", NOT_EXPLAINED),
 )
 """The sorts of causes of pending pods, as metrics have them."""
 
@@ -129,11 +112,6 @@ def sorted_as(sort: str, causes: Iterable[Cause]) -> Iterator[Cause]:
     """Yield causes with their sort, unless they have one."""
     for each in causes:
         yield each if each.sort else each._replace(sort=sort)
-
-
-def _when(time: str) -> str:
-    """Return a time as a key to sort by: a second before the parts of it."""
-    return time.removesuffix("Z")
 
 
 class Event(NamedTuple):
@@ -157,7 +135,7 @@ class Event(NamedTuple):
     def when(self) -> str:
         """The time as a key to sort by: kubelet, which tells seconds only, acts after the scheduler within one."""
         is_whole = "." not in self.time and text(self.about, "kind") == "Pod"
-        return _when(self.time) + ".~" * is_whole
+        return self.time.removesuffix("Z") + ".~" * is_whole
 
     @classmethod
     def of(cls, obj: JSONObject) -> Event:
@@ -167,7 +145,7 @@ class Event(NamedTuple):
             text(obj, "lastTimestamp") or text(obj, "deprecatedLastTimestamp"),
             text(obj, "eventTime"),
         )
-        time = max(times, key=_when) or text(obj, "metadata", "creationTimestamp")
+        time = max(times, key=lambda each: each.removesuffix("Z")) or text(obj, "metadata", "creationTimestamp")
         times_ = number(obj, "series", "count") or number(obj, "count") or number(obj, "deprecatedCount") or 0
         words = " ".join((text(obj, "message") or text(obj, "note")).split())
         about = mapping(obj, "involvedObject") or mapping(obj, "regarding")
@@ -190,8 +168,9 @@ class Scene(Stored):
         self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
     ) -> None:
         release = kubernetes or release_in(inventory.all("Node"))
-        gates_on = {**_inferred(inventory, release), **(feature_gates or {})}
-        super().__init__(inventory=inventory, settings=Settings.of(release, gates_on))
+        # Gates must be on of which there are objects or fields that the API server has for them only.
+        inferred = dict.fromkeys(_inferred(inventory, release_of(release)), True)
+        super().__init__(inventory=inventory, settings=Settings.of(release, inferred | dict(feature_gates or {})))
 
     @cached_property
     def scheduler(self) -> Scheduler:
@@ -210,13 +189,12 @@ class Scene(Stored):
 
     def rule(self, name: str, obj: JSONObject) -> Iterator[str]:
         """Yield the findings of a reference rule in an object, as texts."""
-        for problem in every_rule()[name].check(obj, self.context):
-            yield _said(problem)
+        return map(told, every_rule()[name].check(obj, self.context))
 
     def places(self, name: str, obj: JSONObject) -> list[tuple[JSONObject, str]]:
         """Return a rule's findings in an object as texts, each with the item it is about, such as ``spec.x[0]``."""
         found = every_rule()[name].check(obj, self.context)
-        return [(value_at(obj, problem.path[:3]), _said(problem)) for problem in found]
+        return [(value_at(obj, problem.path[:3]), told(problem)) for problem in found]
 
     def uncollected(self, obj: JSONObject) -> str:
         """Return a kind that is not known, though other objects tell that the cluster has some; empty without one.
@@ -266,17 +244,13 @@ class Scene(Stored):
             prefix: How their names start.
         """
         known = {text(each, "metadata", "uid") for each in self.inventory.all("Pod")}
-        return sorted(
-            (
-                each
-                for events in self._events.values()
-                for each in events
-                if text(each.about, "kind") == "Pod" and text(each.about, "uid") not in known
-                if text(each.about, "namespace") == namespace and text(each.about, "name").startswith(prefix)
-            ),
-            key=lambda each: each.when,
-            reverse=True,
+        gone = (
+            each
+            for each in chain.from_iterable(self._events.values())
+            if text(each.about, "kind") == "Pod" and text(each.about, "uid") not in known
+            if text(each.about, "namespace") == namespace and text(each.about, "name").startswith(prefix)
         )
+        return sorted(gone, key=lambda each: each.when, reverse=True)
 
     # -- names
 
@@ -310,41 +284,23 @@ class Scene(Stored):
         return tuple(found)
 
 
-def _said(problem: Problem) -> str:
-    return ": ".join(filter(None, (problem.message, problem.hint)))
-
-
-def _inferred(inventory: Inventory, kubernetes: str) -> dict[str, bool]:
-    """Return the gates that must be on, as there are objects or fields that the API server has for them only."""
-    release = release_of(kubernetes)
+def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
+    """Yield the gates for which there are objects or fields, in a release that knows them."""
     slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
+    devices = [each for spec in slices for device in items(spec, "devices") for each in (device, device.get("basic"))]
     requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
+    classes, groups = inventory.all("DeviceClass"), inventory.all("PodGroup")
     fields: dict[str, Iterable[Any]] = {
         "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
-        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), _in_devices(slices, "taints")),
-        "GenericWorkload": inventory.names("PodGroup"),
-        "GangScheduling": inventory.names("PodGroup"),
-        "DRAPartitionableDevices": (each for each in slices if each.get("sharedCounters")),
-        "DRAConsumableCapacity": _in_devices(slices, "allowMultipleAllocations"),
-        "DRADeviceBindingConditions": _in_devices(slices, "bindingConditions"),
-        "DRAExtendedResource": (
-            each for each in inventory.all("DeviceClass") if text(each, "spec", "extendedResourceName")
-        ),
-        "DRAPrioritizedList": (each for each in requests if "/" in each.name),
-        "DRAAdminAccess": (each for each in requests if each.content.get("adminAccess")),
-        "DRAWorkloadResourceClaims": (
-            each for each in inventory.all("PodGroup") if items(each, "spec", "resourceClaims")
-        ),
+        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), (at(each, "taints") for each in devices)),
+        "GenericWorkload": groups,
+        "GangScheduling": groups,
+        "DRAPartitionableDevices": (each.get("sharedCounters") for each in slices),
+        "DRAConsumableCapacity": (at(each, "allowMultipleAllocations") for each in devices),
+        "DRADeviceBindingConditions": (at(each, "bindingConditions") for each in devices),
+        "DRAExtendedResource": (text(each, "spec", "extendedResourceName") for each in classes),
+        "DRAPrioritizedList": ("/" in each.name for each in requests),
+        "DRAAdminAccess": (each.content.get("adminAccess") for each in requests),
+        "DRAWorkloadResourceClaims": (items(each, "spec", "resourceClaims") for each in groups),
     }
-    is_there = {gate: any(True for _ in found) for gate, found in fields.items() if gates.known(gate, release)}
-    return {gate: True for gate, is_on in is_there.items() if is_on}
-
-
-def _in_devices(slices: Iterable[JSONObject], field: str) -> Iterator[Any]:
-    return (
-        each
-        for spec in slices
-        for device in items(spec, "devices")
-        for each in (device.get(field), mapping(device, "basic").get(field))
-        if each
-    )
+    return (gate for gate, found in fields.items() if gates.known(gate, release) and any(found))

@@ -85,12 +85,10 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", (ref_of(pod),))
     return list(_not_started(scene, pod)) or [starting]
 
-
-# -- ended
+    # -- ended
 
 
 def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
-    phase = text(pod, "status", "phase")
     if at(pod, "metadata", "deletionTimestamp"):
         yield _terminating(scene, pod)
         return
@@ -101,10 +99,9 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     owners = tuple(map(ref_of, scene.owners(pod)))
     reason, words = text(pod, "status", "reason"), text(pod, "status", "message")
     target = _disruption(pod)
-    if phase == "Succeeded":
-        yield Cause(
-            f"has succeeded (completed): it has ended, and nothing is wrong{kept}", (ref_of(pod), *owners), is_well=True
-        )
+    if text(pod, "status", "phase") == "Succeeded":
+        said = f"has succeeded (completed): it has ended, and nothing is wrong{kept}"
+        yield Cause(said, (ref_of(pod), *owners), is_well=True)
         return
     if target is not None:
         yield _disrupted(scene, pod, target)._replace(stage=ENDED)
@@ -133,29 +130,22 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     if target is not None:
         found = _disrupted(scene, pod, target)
         held = [full_name_of(each.claim) for each in uses(scene, pod) if allocation_of(each.claim)]
-        release = (
-            f"; it is being terminated, and releases claim {', '.join(held)} then"
-            if held
-            else "; it is being terminated"
-        )
-        return found._replace(text=f"{found.text}{release}")
+        release = f", and releases claim {', '.join(held)} then" if held else ""
+        return found._replace(text=f"{found.text}; it is being terminated{release}")
     finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
     unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
     if node is not None and not is_ready(node):
         found = drivers.not_ready(node)
-        return found._replace(
-            text=f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
-        )
+        said = f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
+        return found._replace(text=said)
     if unprepared:
         return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", (ref_of(pod),))
     if finalizers:
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", (ref_of(pod),))
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
-    return Cause(
-        f"is being deleted (terminating) since somebody or its controller deleted it; it has {seconds or 0} s to end",
-        (ref_of(pod),),
-    )
+    why = "since somebody or its controller deleted it"
+    return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", (ref_of(pod),))
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -174,15 +164,11 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
         what = tainted[0].text if tainted else "a taint of one of its devices"
         return Cause(f"was evicted because of {what}", tainted[0].about if tainted else ())
     if reason == "DeletionByTaintManager":
-        tainted_node = scene.inventory.find("Node", node)
-        taints = [
-            taint_of(each) for each in items(tainted_node, "spec", "taints") if text(each, "effect") == "NoExecute"
-        ]
+        taints = list(map(taint_of, items(scene.inventory.find("Node", node), "spec", "taints")))
+        taints = [each for each in taints if each.effect == "NoExecute"]
         which = f": {' and '.join(map(str, taints))}" if taints else ""
-        return Cause(
-            f"was evicted because of a taint of its node {node}{which}",
-            (Ref("Node", node), *(Ref("Taint", each.key) for each in taints)),
-        )
+        about = (Ref("Node", node), *(Ref("Taint", each.key) for each in taints))
+        return Cause(f"was evicted because of a taint of its node {node}{which}", about)
     return Cause(f"was ended ({reason}): {brief(words)}", (ref_of(pod), Ref("Node", node)))
 
 
@@ -249,14 +235,13 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     bad = [each for each in blocked if not each.consumer.has(each.claim)]
     if not bad:
         return
-    claim, made = bad[0].claim, ""
+    claim = bad[0].claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     refs = (ref_of(pod), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Node", node), *sources)
     name = f"claim {name_of(claim)}" if not name_of(claim).endswith(MADE) else f"claim {bad[0].name}"
+    made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
         made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
-    else:
-        made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     yield Cause(
         f"{made}: kubelet does not start it",
         refs,
@@ -335,32 +320,22 @@ def _devices_are_there(scene: Scene, pod: JSONObject) -> str:
 
 def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepared: Sequence[Event]) -> Iterator[Cause]:
     """Say which drivers of a pod's devices do not run on its node."""
-    named = {
-        name
-        for event in unprepared[:1]
-        if (found := _UNREGISTERED.search(event.words))
-        for name in [found[1] or found[2]]
-    }
-    wanted = dict.fromkeys(text(result, "driver") for _, result in results(scene, pod))
+    named = [found[1] or found[2] for event in unprepared[:1] if (found := _UNREGISTERED.search(event.words))]
+    wanted = [text(result, "driver") for _, result in results(scene, pod)]
     for driver in dict.fromkeys([*named, *wanted]):
         trouble = drivers.on_node(scene, driver, node) if node is not None else None
         about = (Ref("Driver", driver), *((Ref("Node", name_of(node)),) if node is not None else ()))
-        where = text(pod, "spec", "nodeName")
+        how = "registered with kubelet" if driver in named else "running"
+        who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
         if trouble is not None and (unprepared or driver in named):
-            yield Cause(
-                f"driver {driver} is not registered with kubelet on {where}: {trouble.text}"
-                if driver in named
-                else f"driver {driver} is not running on {where}: {trouble.text}",
-                (*trouble.about, *about),
-                trouble.helps,
-            )
+            yield Cause(f"{who}: {trouble.text}", (*trouble.about, *about), trouble.helps)
         elif driver in named:
             workload = drivers.daemon_set(scene, driver)
             why = "no DaemonSet looks like it"
             if workload is not None:
                 why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
             refs = (ref_of(workload),) if workload is not None else ()
-            yield Cause(f"driver {driver} is not registered with kubelet on {where}: {why}", (*about, *refs))
+            yield Cause(f"{who}: {why}", (*about, *refs))
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
@@ -436,16 +411,15 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield cause._replace(text=f"is going to be evicted because of {cause.text}")
     troubled = list(failed(pod))
     for status in troubled:
-        said = crashed(scene, pod, status)
+        cause = crashed(scene, pod, status)
         has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
-        yield said._replace(text=f"{said.text}{has}")
+        yield cause._replace(text=f"{cause.text}{has}")
     yield from (each for each in waiting(scene, pod) if not troubled)
     for status in unready(pod):
         probes = [each for each in scene.events(pod, "Unhealthy") if each.warns]
         words = f": {brief(probes[0].words)}" if probes else ""
-        yield Cause(
-            f"container {text(status, 'name')} runs, and is not ready{words}", (Ref("Container", text(status, "name")),)
-        )
+        about = (Ref("Container", text(status, "name")),)
+        yield Cause(f"container {text(status, 'name')} runs, and is not ready{words}", about)
     for status in restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
@@ -458,9 +432,8 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
     if node is not None and not is_ready(node):
         found = drivers.not_ready(node)
-        yield found._replace(
-            text=f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
-        )
+        said = f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
+        yield found._replace(text=said)
     for cause in _tainted(scene, pod, ("NoSchedule",)):
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
@@ -500,22 +473,19 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     }
     tainted = list(_tainted(scene, pod, ("NoExecute", "NoSchedule", "None")))
     named = False
-    for claim, result in {
-        (name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)
-    }.values():
+    every = {(name_of(claim), *device_of(each)): (claim, each) for claim, each in results(scene, pod)}
+    for claim, result in every.values():
         driver, pool, device = device_of(result)
         ends = tuple(f"{mark}{device}" for mark in "-/=_")
         by_kubelet = next((said for id_, said in reported.items() if id_.endswith(ends)), None)
-        bad = next(
-            (
-                condition
-                for each in items(claim, "status", "devices")
-                if (text(each, "pool"), text(each, "device")) == (pool, device)
-                for condition in items(each, "conditions")
-                if text(condition, "type") in {"Ready", "Healthy"} and text(condition, "status") == "False"
-            ),
-            None,
+        conditions = (
+            condition
+            for each in items(claim, "status", "devices")
+            if (text(each, "pool"), text(each, "device")) == (pool, device)
+            for condition in items(each, "conditions")
+            if text(condition, "type") in {"Ready", "Healthy"} and text(condition, "status") == "False"
         )
+        bad = next(conditions, None)
         if by_kubelet is None and bad is None:
             continue
         named = True

@@ -113,7 +113,7 @@ class TestCheck:
             ('object.metadata.name != "bad"', "object.", ""),
             ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
             ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
-            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a text"),
+            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
             (
                 "dyn(object.spec.containers) != null",
                 "!has(object.spec)",

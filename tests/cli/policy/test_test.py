@@ -18,7 +18,7 @@ from tests.command import ROOT, SCRIPT, draguard, findings, reported
 from tests.policy.examples import policy
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT
-from webhook.engine import cases
+from webhook.engine import suites
 
 WHOLE = (
     SUITE
@@ -425,10 +425,10 @@ class TestSchema:
 
     def test_it_has_the_fields_that_suites_have(self) -> None:
         case = SCHEMA["$defs"]["case"]["properties"]
-        assert tuple(SCHEMA["properties"]) == cases.SUITE_FIELDS
-        assert set(case) == set(cases.CASE_FIELDS)
-        assert tuple(case["expect"]["properties"]) == cases.EXPECT_FIELDS
-        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == cases.REASONS
+        assert tuple(SCHEMA["properties"]) == suites.SUITE_FIELDS
+        assert set(case) == set(suites.CASE_FIELDS)
+        assert tuple(case["expect"]["properties"]) == suites.EXPECT_FIELDS
+        assert tuple(case["expect"]["properties"]["reason"]["enum"]) == suites.REASONS
 
     @each_row("suite", SUITES)
     def test_the_suites_of_the_library_fit(self, suite: Path) -> None:

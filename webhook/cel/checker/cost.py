@@ -14,7 +14,6 @@ from webhook.cel.functions import (
     STRUCT_COST,
     UNKNOWN,
     Bounds,
-    CallEstimate,
     EstimatedNode,
     estimated,
     fixed,
@@ -28,12 +27,10 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Checked, Scope
-    from webhook.cel.functions import Overload
 
 _COPIED: Final = 32
 """The length of a path that is copied for a unit of work."""
 _FREE: Final = fixed(0)
-_STEP: Final = CallEstimate(ONE)
 _SCALARS: Final = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 _SELECTABLE: Final = frozenset({Kind.MAP, Kind.STRUCT, Kind.PARAMETER})
 
@@ -141,27 +138,24 @@ class _Estimator:
     def _size(self, node: Expression) -> Bounds | None:
         if node in self._sizes:
             return self._sizes[node]
-        size = _own_size(node)
-        if size is not None:
-            return size
+        if isinstance(node, ast.Literal):
+            return fixed(size_of_value(node.value))
+        if isinstance(node, ast.ListExpression | ast.MapExpression):
+            return fixed(len(node.elements if isinstance(node, ast.ListExpression) else node.entries))
         size = self._declared_size(EstimatedNode(node.type, self._steps(node)))
         if size is not None:
             self._sizes[node] = size
             return size
         if _is_scalar(node.type):
             return ONE
-        local = self._local(node)
-        return local.size if local is not None else None
+        return local.size if (local := self._local(node)) is not None else None
 
     def _size_or_unknown(self, node: Expression) -> Bounds:
         return self._size(node) or UNKNOWN
 
     def _entries_of(self, node: Expression) -> _Entries | None:
-        found = self._entries.get(node)
-        if found is None:
-            local = self._local(node)
-            found = local.entries if local is not None else None
-        return found
+        local = self._local(node)
+        return self._entries.get(node) or (None if local is None else local.entries)
 
     def _node(self, node: Expression) -> EstimatedNode:
         path = self._steps(node)
@@ -218,46 +212,38 @@ class _Estimator:
         if node.function in {"_&&_", "_||_"}:
             return total.plus(Bounds(costs[0].low, _sum(costs).high))
         if node.function == "_?_:_":
-            return total.plus(self._conditional(node, costs))
+            then, otherwise = node.arguments[1:]
+            self._sizes[node] = self._size_or_unknown(then).union(self._size_or_unknown(otherwise))
+            self._join_entries(node)
+            return total.plus(costs[0]).plus(costs[1].union(costs[2]))
         if node.target is not None:
             arguments.insert(0, self._node(node.target))
+        return total.plus(_sum(costs)).plus(self._overloads(node, arguments))
+
+    def _overloads(self, node: ast.Call, arguments: list[EstimatedNode]) -> Bounds:
         called: Bounds | None = None
         result: Bounds | None = None
+        known = self._scope.call_estimates
         for overload in node.overloads or ():
-            estimate = self._overload(node, overload, arguments)
-            called = estimate.cost if called is None else called.union(estimate.cost)
-            if estimate.result is not None:
-                result = estimate.result if result is None else result.union(estimate.result)
-            result = self._index(node, overload.id, result)
+            if overload.id in {"add_list", "add_string", "add_bytes"}:
+                self._join_entries(node)
+            estimate = known.get(overload.id) or known.get(node.function) or overload.estimate
+            if estimate is None and overload.cost is not None:
+                estimate = estimated(overload.cost)
+            cost, size = (ONE, None) if estimate is None else estimate(self._estimated_size, arguments)
+            called = cost if called is None else called.union(cost)
+            if size is not None:
+                result = size if result is None else result.union(size)
+            if step := {"index_list": "@items", "index_map": "@values"}.get(overload.id):
+                container = node.arguments[0]
+                self._paths[node] = self._path(container).to(step)
+                entries = self._entries_of(container)
+                result = entries.value if entries is not None else None
             if result is None:
                 result = self._size(node)
         if result is not None:
             self._sizes[node] = result
-        return total.plus(_sum(costs)).plus(called or _FREE)
-
-    def _index(self, node: ast.Call, overload: str, result: Bounds | None) -> Bounds | None:
-        step = {"index_list": "@items", "index_map": "@values"}.get(overload)
-        if step is None:
-            return result
-        container = node.arguments[0]
-        self._paths[node] = self._path(container).to(step)
-        entries = self._entries_of(container)
-        return entries.value if entries is not None else None
-
-    def _overload(self, node: ast.Call, overload: Overload, arguments: list[EstimatedNode]) -> CallEstimate:
-        if overload.id in {"add_list", "add_string", "add_bytes"}:
-            self._join_entries(node)
-        known = self._scope.call_estimates
-        estimate = known.get(overload.id) or known.get(node.function) or overload.estimate
-        if estimate is None and overload.cost is not None:
-            estimate = estimated(overload.cost)
-        return _STEP if estimate is None else estimate(self._estimated_size, arguments)
-
-    def _conditional(self, node: ast.Call, costs: list[Bounds]) -> Bounds:
-        then, otherwise = node.arguments[1:]
-        self._sizes[node] = self._size_or_unknown(then).union(self._size_or_unknown(otherwise))
-        self._join_entries(node)
-        return costs[0].plus(costs[1].union(costs[2]))
+        return called or _FREE
 
     def _join_entries(self, node: ast.Call) -> None:
         first, second = (self._entries_of(argument) for argument in node.arguments[-2:])
@@ -272,9 +258,9 @@ class _Estimator:
             self._entries[node] = entries
 
     def _list(self, node: ast.ListExpression) -> Bounds:
-        costs = [self.cost(element) for element in node.elements]
+        cost = _sum([self.cost(element) for element in node.elements])
         self._entries[node] = _Entries(Kind.LIST, ONE, self._sizes_union(node.elements))
-        return _sum(costs).plus(fixed(LIST_COST))
+        return cost.plus(fixed(LIST_COST))
 
     def _map(self, node: ast.MapExpression) -> Bounds:
         costs = [self.cost(child) for child in node.children()]
@@ -298,13 +284,12 @@ class _Estimator:
         total = self.cost(node.range).plus(self.cost(node.initial))
         initial = _Local(self._path(node.initial), self._size(node.initial), self._entries_of(node.initial))
         outer = self._locals
-        self._locals = {**outer, node.accumulator: initial}
+        self._locals = around = {**outer, node.accumulator: initial}
         if node.shape == "bind":
             total = total.plus(self.cost(node.result))
             self._copy_sizes(node, node.result)
             self._locals = outer
             return total
-        around = self._locals
         self._locals = {**around, **self._variables(node)}
         each = self.cost(node.condition).plus(self.cost(node.step))
         step_entries = self._entries_of(node.step)
@@ -342,16 +327,6 @@ def _sum(costs: list[Bounds]) -> Bounds:
         low += cost.low
         high += cost.high
     return Bounds(min(low, MOST), min(high, MOST))
-
-
-def _own_size(node: Expression) -> Bounds | None:
-    if isinstance(node, ast.Literal):
-        return fixed(size_of_value(node.value))
-    if isinstance(node, ast.ListExpression):
-        return fixed(len(node.elements))
-    if isinstance(node, ast.MapExpression):
-        return fixed(len(node.entries))
-    return None
 
 
 def _is_scalar(type_: Type) -> bool:

@@ -10,16 +10,15 @@ called only with values of the declared types. Values of an opaque type are of a
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from webhook.cel.checker.inference import type_parameters
 from webhook.cel.errors import Issues
-from webhook.cel.functions import Function, Overload, Signature
+from webhook.cel.functions import Function, Overload
 from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types import base as types
-from webhook.cel.types.base import Type
+from webhook.cel.types.base import Type, type_parameters
 from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
 
+    Signature = tuple[Overload, tuple[Type, ...]]
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 
@@ -128,7 +128,6 @@ class EnvironmentOptions(NamedTuple):
 
 
 _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
-_NUMERIC: Final = frozenset({types.INT, types.UINT, types.DOUBLE})
 
 
 class Checked(NamedTuple):
@@ -170,9 +169,15 @@ class Scope:
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""
-        functions = [function for library in libraries for function in library.functions]
-        if functions:
-            self._add_functions(functions)
+        if added := [function for library in libraries for function in library.functions]:
+            functions = dict(self.functions)
+            for function in added:
+                known = functions.get(function.name, ())
+                ids = {overload.id for overload in known}
+                functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
+            self.functions = functions
+            self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
+            self._signatures = {}
         validators = dict(self.validators)
         for library in libraries:
             macros = {(each.name, each.arity, each.member): each for each in library.macros}
@@ -184,24 +189,14 @@ class Scope:
             self.call_estimates = _joined(self.call_estimates, library.call_estimates)
             self.optional_syntax = self.optional_syntax or library.optional_syntax
             for validator in library.validators:
-                known = validators.get(validator.function, ())
-                validators[validator.function] = known if validator in known else (*known, validator)
+                before = validators.get(validator.function, ())
+                validators[validator.function] = before if validator in before else (*before, validator)
         self.validators = validators
         container = self.options.container
         parts = container.split(".") if container else []
         self._prefixes = tuple(".".join(parts[:count]) + "." for count in range(len(parts), 0, -1))
         dotted = {name.partition(".")[0] for name in (*self.variables, *self.types, *self.structs) if "." in name}
         self.dotted_roots = frozenset(dotted.union(name for name, each in self.structs.items() if each.family))
-
-    def _add_functions(self, added: Iterable[Function]) -> None:
-        functions = dict(self.functions)
-        for function in added:
-            known = functions.get(function.name, ())
-            ids = {overload.id for overload in known}
-            functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
-        self.functions = functions
-        self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
-        self._signatures = {}
 
     def extend(
         self,
@@ -218,25 +213,22 @@ class Scope:
         return extended
 
     def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function for one form of call; the target of a member counts as an argument."""
+        """The overloads of a function for one form of call; the target of a member counts as an argument.
+
+        Each has its type parameters, each once, in order of first appearance.
+        """
         key = (function, arity, member)
         found = self._signatures.get(key)
         if found is None:
+            overloads = [each for each in self.functions[function] if each.member is member]
+            if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
+                overloads = [each for each in overloads if len({*each.parameters}) == 1]
             found = tuple(
-                Signature(each, type_parameters(each.parameters))
-                for each in self.functions[function]
-                if each.member is member and len(each.parameters) == arity and self._is_used(function, each)
+                (each, type_parameters(each.parameters)) for each in overloads if len(each.parameters) == arity
             )
             if found:  # the number of invalid calls is unlimited
                 self._signatures[key] = found
         return found
-
-    def _is_used(self, function: str, overload: Overload) -> bool:
-        """Whether an overload is available; comparisons of numbers of different types are not, in some environments."""
-        if self.options.cross_type_numeric or function not in _COMPARISONS:
-            return True
-        first, second = overload.parameters
-        return first == second or first not in _NUMERIC
 
     def candidates(self, name: str) -> list[str]:
         """The full names that a name may stand for inside the container, most specific first."""

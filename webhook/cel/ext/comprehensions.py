@@ -13,33 +13,25 @@ from webhook.cel.functions import Function, Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
 from webhook.cel.syntax import ast, macros
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
+from webhook.cel.syntax.macros import Expander, Macro, MacroError
 from webhook.cel.types.base import map_of, parameter
 from webhook.cel.types.values import Value
 
 
-def binding(build: Builder, name: str, value: Expression, body: Expression) -> Expression:
+def binding(at: int, name: str, value: Expression, body: Expression) -> Expression:
     """An expression in which a name stands for a value that is computed on first use."""
-    return build.fold(
-        "bind",
-        build.list(),
-        body,
-        variable="#unused",
-        accumulator=name,
-        initial=value,
-        condition=build.literal(False),  # noqa: FBT003 - the constant itself
-        step=build.ident(name),
-        result=body,
-    )
+    condition, step = ast.Literal(at, value=False), ast.Ident(at, name)
+    nothing = ast.ListExpression(at, [])
+    return ast.Comprehension(at, "bind", nothing, (body,), value, condition, step, body, "#unused", accumulator=name)
 
 
-def _bind(build: Builder, operands: Sequence[Expression]) -> Expression | None:
+def _bind(at: int, operands: Sequence[Expression]) -> Expression | None:
     target, name, value, body = operands
     if not isinstance(target, ast.Ident) or target.name != "cel":
         return None
     if not isinstance(name, ast.Ident):
         raise MacroError(name, "cel.bind() variable names must be simple identifiers")
-    return binding(build, name.name, value, body)
+    return binding(at, name.name, value, body)
 
 
 BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))
@@ -48,30 +40,19 @@ _INSERT: Final = "cel.@mapInsert"
 _MAP: Final = map_of(parameter("K"), parameter("V"))
 
 
-def _transform_list(build: Builder, operands: Sequence[Expression]) -> Expression:
-    target, first, second, *predicate, transform = operands
-    return macros.collect(build, target, transform, *predicate, **macros.names_of([first, second], macros.NAME))
+def _transform_list(at: int, operands: Sequence[Expression]) -> Expression:
+    target, first, second, *predicates, transform = operands
+    return macros.collect(at, target, transform, predicates, **macros.names_of([first, second], macros.NAME))
 
 
 def _map_transform(shape: str) -> Expander:
-    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
-        target, first, second, *predicate, transform = operands
+    def expand(at: int, operands: Sequence[Expression]) -> Expression:
+        target, first, second, *predicates, transform = operands
         names = macros.names_of([first, second], macros.NAME)
-        inserted = [build.ident(names["variable"]), transform] if shape == "transformMap" else [transform]
-        step: Expression = build.call(_INSERT, build.accumulator(), *inserted)
-        if predicate:
-            step = build.call("_?_:_", *predicate, step, build.accumulator())
-        return build.fold(
-            shape,
-            target,
-            transform,
-            *predicate,
-            initial=build.map(),
-            condition=build.literal(True),  # noqa: FBT003 - the constant itself
-            step=step,
-            result=build.accumulator(),
-            **names,
-        )
+        key = [ast.Ident(at, names["variable"])] if shape == "transformMap" else []
+        step = ast.Call(at, _INSERT, [ast.Ident(at, ast.ACCUMULATOR), *key, transform])
+        parts = (target, transform, *predicates)
+        return macros.fold(at, shape, parts, ast.MapExpression(at, []), macros.filtered(at, step, predicates), **names)
 
     return expand
 
@@ -85,19 +66,21 @@ def _inserting(insert: Callable[..., None]) -> Callable[..., dict[Value, Value]]
     return inserted
 
 
+_EXPANDERS: Final = {
+    "all": macros.until("all", stop=False),
+    "exists": macros.until("exists", stop=True),
+    "existsOne": macros.exactly_one,
+    "exists_one": macros.exactly_one,
+    "transformList": _transform_list,
+    "transformMap": _map_transform("transformMap"),
+    "transformMapEntry": _map_transform("transformMapEntry"),
+}
 TWO_VARIABLE_COMPREHENSIONS: Final = Library(
     "two-variable comprehensions",
-    macros=(
-        Macro("all", 3, member=True, expand=macros.quantifier(macros.quantify_all)),
-        Macro("exists", 3, member=True, expand=macros.quantifier(macros.quantify_exists)),
-        Macro("existsOne", 3, member=True, expand=macros.quantifier(macros.quantify_one)),
-        Macro("exists_one", 3, member=True, expand=macros.quantifier(macros.quantify_one)),
-        Macro("transformList", 3, member=True, expand=_transform_list),
-        Macro("transformList", 4, member=True, expand=_transform_list),
-        Macro("transformMap", 3, member=True, expand=_map_transform("transformMap")),
-        Macro("transformMap", 4, member=True, expand=_map_transform("transformMap")),
-        Macro("transformMapEntry", 3, member=True, expand=_map_transform("transformMapEntry")),
-        Macro("transformMapEntry", 4, member=True, expand=_map_transform("transformMapEntry")),
+    macros=tuple(
+        Macro(name, arity, member=True, expand=expand)
+        for name, expand in _EXPANDERS.items()
+        for arity in ((3, 4) if name.startswith("transform") else (3,))  # with a predicate, or without
     ),
     functions=(
         Function(

@@ -27,24 +27,12 @@ from webhook.cel.functions import (
     fixed,
     member,
 )
-from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
+from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Macro, MacroError, collect, variable
-from webhook.cel.types.base import (
-    BOOL,
-    BYTES,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Type,
-    list_of,
-    parameter,
-)
+from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
+from webhook.cel.types import base as types
+from webhook.cel.types.base import BOOL, DYN, INT, STRING, Type, list_of, parameter
 from webhook.cel.types.values import Duration, Timestamp, UInt, Value, go_type, size_of
 
 if TYPE_CHECKING:
@@ -54,22 +42,21 @@ if TYPE_CHECKING:
 _MAX_RANGE: Final = 1_000_000
 """The longest `lists.range`, whose numbers take ten times the memory; in Kubernetes it costs more than is allowed."""
 _LIST: Final = list_of(parameter("T"))
-_COMPARABLE: Final = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_COMPARABLE: Final = (INT, types.UINT, types.DOUBLE, BOOL, types.DURATION, types.TIMESTAMP, STRING, types.BYTES)
 _ADDERS: Final = frozenset({int, UInt, float, str, bytes, Duration, Timestamp})
 _TWO_63: Final = 2**63
 _INPUT: Final = "@__sortBy_input__"
 
 
 def _slice(values: list[Value], start: int, end: int) -> list[Value]:
-    if start < 0 or end < 0:
-        msg = f"cannot slice({start}, {end}), negative indexes not supported"
-    elif start > end:
-        msg = f"cannot slice({start}, {end}), start index must be less than or equal to end index"
-    elif len(values) < end:
-        msg = f"cannot slice({start}, {end}), list is length {len(values)}"
-    else:
+    if 0 <= start <= end <= len(values):
         return values[start:end]
-    raise EvaluationError(msg)
+    why = f"list is length {len(values)}"
+    if start > end:
+        why = "start index must be less than or equal to end index"
+    if start < 0 or end < 0:
+        why = "negative indexes not supported"
+    raise EvaluationError(f"cannot slice({start}, {end}), {why}")
 
 
 def _flatten(values: list[Value], depth: int = 1) -> list[Value]:
@@ -111,7 +98,7 @@ def _distinct(values: list[Value]) -> list[Value]:
     return unique
 
 
-def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
+def _sort_by(at: int, operands: Sequence[Expression]) -> Expression:
     target, element, key = operands
     allowed = (ast.ListExpression, ast.Select, ast.Ident, ast.Comprehension, ast.Call)
     if not isinstance(target, allowed):
@@ -119,8 +106,8 @@ def _sort_by(build: Builder, operands: Sequence[Expression]) -> Expression:
             target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
         )
     name = variable(element, "argument is not an identifier")
-    keys = collect(build, build.ident(_INPUT), key, variable=name)
-    return binding(build, _INPUT, target, build.call("@sortByAssociatedKeys", keys, target=build.ident(_INPUT)))
+    keys = collect(at, ast.Ident(at, _INPUT), key, variable=name)
+    return binding(at, _INPUT, target, ast.Call(at, "@sortByAssociatedKeys", [keys], ast.Ident(at, _INPUT)))
 
 
 # -- costs: those of the new list, and of the elements traversed to make it
@@ -185,7 +172,7 @@ def _estimate_flatten(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> Ca
 
 
 def _estimate_comparing(element: Type, position: int = 0) -> Estimate:
-    factor = 2.0 + (costs.STRING_FACTOR if element in {STRING, BYTES} else 0)
+    factor = 2.0 + (costs.STRING_FACTOR if element in {STRING, types.BYTES} else 0)
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
         size = size_of(arguments[position])
@@ -242,7 +229,13 @@ LISTS: Final = Library(
 
 
 def _contains(whole: list[Value], part: list[Value]) -> bool:
+    contains = Comparison().contains
     return all(contains(each, whole) for each in part)
+
+
+def _intersects(first: list[Value], second: list[Value]) -> bool:
+    contains = Comparison().contains
+    return any(contains(each, second) for each in first)
 
 
 def _set_function(name: str, implementation: Implementation, factor: float) -> Function:
@@ -255,6 +248,6 @@ SETS: Final = Library(
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),
-        _set_function("intersects", lambda first, second: any(contains(each, second) for each in first), 1.0),
+        _set_function("intersects", _intersects, 1.0),
     ),
 )

@@ -11,19 +11,9 @@ from webhook.cel.ext.comprehensions import binding
 from webhook.cel.functions import Function, Overload, member
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.macros import Builder, Expander, Macro, MacroError
-from webhook.cel.types.base import (
-    BOOL,
-    DYN,
-    INT,
-    OPTIONAL_NAME,
-    STRING,
-    list_of,
-    map_of,
-    opaque,
-    optional_of,
-    parameter,
-)
+from webhook.cel.syntax.macros import Expander, Macro, MacroError
+from webhook.cel.types import base as types
+from webhook.cel.types.base import DYN, INT, list_of, map_of, optional_of, parameter
 from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
 
 _YEAR_ONE: Final = -62_135_596_800_000_000_000
@@ -56,19 +46,14 @@ def _unwrap(values: list[Value]) -> list[Value]:
 
 
 def _mapping(name: str, *, flat: bool) -> Expander:
-    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+    def expand(at: int, operands: Sequence[Expression]) -> Expression:
         target, variable, mapped = operands
         if not isinstance(variable, ast.Ident):
             raise MacroError(variable, f"{name}() variable name must be a simple identifier")
-        shared = build.shared(target)
-        value = build.call("value", target=shared)
-        bound = binding(build, variable.name, value, mapped)
-        return build.call(
-            "_?_:_",
-            build.call("hasValue", target=shared),
-            bound if flat else build.call("optional.of", bound),
-            build.call("optional.none"),
-        )
+        shared = ast.Shared(target.offset, target)
+        bound = binding(at, variable.name, ast.Call(at, "value", [], shared), mapped)
+        mapped = bound if flat else ast.Call(at, "optional.of", [bound])
+        return ast.Call(at, "_?_:_", [ast.Call(at, "hasValue", [], shared), mapped, ast.Call(at, "optional.none", [])])
 
     return expand
 
@@ -76,7 +61,7 @@ def _mapping(name: str, *, flat: bool) -> Expander:
 OPTIONALS: Final = Library(
     "optional",
     optional_syntax=True,
-    types=(opaque(OPTIONAL_NAME),),
+    types=(types.opaque(types.OPTIONAL_NAME),),
     macros=(
         Macro("optMap", 2, member=True, expand=_mapping("optMap", flat=False)),
         Macro("optFlatMap", 2, member=True, expand=_mapping("optFlatMap", flat=True)),
@@ -86,18 +71,15 @@ OPTIONALS: Final = Library(
         Function(
             "optional.ofNonZeroValue",
             Overload(
-                "optional_ofNonZeroValue",
-                (_V,),
-                _OPTIONAL,
-                lambda value: NONE if _is_zero(value) else Optional(value),
+                "optional_ofNonZeroValue", (_V,), _OPTIONAL, lambda value: NONE if _is_zero(value) else Optional(value)
             ),
         ),
         Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),
         member("value", "optional_value", (_OPTIONAL,), _V, _value_of),
-        member("hasValue", "optional_hasValue", (_OPTIONAL,), BOOL, lambda optional: optional.present),
+        member("hasValue", "optional_hasValue", (_OPTIONAL,), types.BOOL, lambda optional: optional.present),
         Function("or", Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, member=True)),
         Function("orValue", Overload("optional_orValue_value", (_OPTIONAL, _V), _V, member=True)),
-        Function("_?._", Overload("select_optional_field", (DYN, STRING), _OPTIONAL)),
+        Function("_?._", Overload("select_optional_field", (DYN, types.STRING), _OPTIONAL)),
         Function(
             "_[?_]",
             Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL),

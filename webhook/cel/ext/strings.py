@@ -117,10 +117,14 @@ class Formatter:
 
     Args:
         refusals: By clause, the kinds that it accepts and the error for others.
+        is_plain: Whether it knows no locale, from version 4 on; else it writes numbers as en_US does, and quotes inside
+            lists and maps.
     """
 
-    def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]]) -> None:
+    def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]], *, is_plain: bool) -> None:
         self.refusals = refusals
+        self._is_plain = is_plain
+        self._item = self._string if is_plain else self._nested
 
     def format(self, text: str, arguments: list[Value]) -> str:
         """Formats the arguments according to the text."""
@@ -158,18 +162,55 @@ class Formatter:
         if letter in "bo":
             return format(int(value), letter)
         if letter == "d":
-            return self._decimal(value)
-        places = _DEFAULT_PRECISION if precision is None else precision
-        return self._double(letter, places, value)
-
-    def _string(self, value: Value) -> str:
-        raise NotImplementedError
-
-    def _decimal(self, value: Value) -> str:
-        return str(int(value))
+            return self._string(value) if self._is_plain else str(int(value))
+        return self._double(letter, _DEFAULT_PRECISION if precision is None else precision, value)
 
     def _double(self, letter: str, places: int, value: Value) -> str:
-        raise NotImplementedError
+        if not self._is_plain and type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
+            raise _FormatError(f"{self.refusals[letter][1]}string")
+        number = float(value)
+        if self._is_plain:
+            return _infinite(number) or f"{number:.{places}{letter}}"
+        if not math.isfinite(number):
+            return _infinite(number).replace("Infinity", "∞")
+        if letter == "f":
+            return f"{number:,.{places}f}"
+        mantissa, exponent = f"{number:.{places}e}".split("e")
+        power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
+        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
+
+    def _string(self, value: Value) -> str:
+        if type(value) is list:
+            return f"[{_joined(map(self._item, value))}]"
+        if isinstance(value, dict):
+            entries = sorted((self._key(from_key(key)), self._item(each)) for key, each in value.items())
+            colon = ": " if self._is_plain else ":"
+            return f"{{{_joined(f'{key}{colon}{each}' for key, each in entries)}}}"
+        if type(value) is float and self._is_plain:
+            return _infinite(value) or conversions.positional(value)
+        return _scalar(value)
+
+    def _key(self, key: Value) -> str:
+        if type(key) is float and not self._is_plain:
+            raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
+        return self._item(key)
+
+    def _nested(self, value: Value) -> str:  # noqa: PLR0911 - one return for each type
+        if type(value) is str:
+            return json.dumps(value, ensure_ascii=False)
+        if type(value) is bytes:
+            return f"b{json.dumps(_bytes_text(value), ensure_ascii=False)}"
+        if type(value) is float:
+            if not math.isfinite(value):
+                return f'"{conversions.double_to_string(value)}"'
+            return f"{value:.{_DEFAULT_PRECISION}f}"
+        if type(value) is Timestamp:
+            return f'timestamp("{_scalar(value)}")'
+        if type(value) is Duration:
+            return f'duration("{_scalar(value)}")'
+        if type_of(value).kind not in _PRINTABLE:
+            raise _FormatError(f"no formatting function for {type_of(value).name}")
+        return self._string(value)
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -185,27 +226,6 @@ def _bytes_text(value: bytes) -> str:
         return conversions.bytes_to_string(value)
     except EvaluationError as error:
         raise _FormatError(f'could not convert argument "{error}" to string') from None
-
-
-class _Plain(Formatter):
-    """The formatter of versions from 4 on, which knows no locale."""
-
-    def _string(self, value: Value) -> str:
-        if type(value) is list:
-            return f"[{_joined(map(self._string, value))}]"
-        if isinstance(value, dict):
-            entries = sorted((self._string(from_key(key)), self._string(each)) for key, each in value.items())
-            return f"{{{_joined(f'{key}: {each}' for key, each in entries)}}}"
-        if type(value) is float:
-            return _infinite(value) or conversions.positional(value)
-        return _scalar(value)
-
-    def _decimal(self, value: Value) -> str:
-        return self._string(value)
-
-    def _double(self, letter: str, places: int, value: Value) -> str:
-        number = float(value)
-        return _infinite(number) or f"{number:.{places}{letter}}"
 
 
 def _infinite(number: float) -> str:
@@ -236,54 +256,8 @@ def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
     raise _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
 
 
-class _WithLocale(Formatter):
-    """The formatter of versions before 4, which writes numbers as en_US does and quotes inside lists and maps."""
-
-    def _string(self, value: Value) -> str:
-        if type(value) is list:
-            return f"[{_joined(map(self._nested, value))}]"
-        if isinstance(value, dict):
-            entries = sorted((self._key(from_key(key)), self._nested(each)) for key, each in value.items())
-            return f"{{{_joined(f'{key}:{each}' for key, each in entries)}}}"
-        return _scalar(value)
-
-    def _key(self, key: Value) -> str:
-        if type(key) is float:
-            raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
-        return self._nested(key)
-
-    def _nested(self, value: Value) -> str:  # noqa: PLR0911 - one return for each type
-        if type(value) is str:
-            return json.dumps(value, ensure_ascii=False)
-        if type(value) is bytes:
-            return f"b{json.dumps(_bytes_text(value), ensure_ascii=False)}"
-        if type(value) is float:
-            if not math.isfinite(value):
-                return f'"{conversions.double_to_string(value)}"'
-            return f"{value:.{_DEFAULT_PRECISION}f}"
-        if type(value) is Timestamp:
-            return f'timestamp("{_scalar(value)}")'
-        if type(value) is Duration:
-            return f'duration("{_scalar(value)}")'
-        if type_of(value).kind not in _PRINTABLE:
-            raise _FormatError(f"no formatting function for {type_of(value).name}")
-        return self._string(value)
-
-    def _double(self, letter: str, places: int, value: Value) -> str:
-        if type(value) is not float and value not in {"NaN", "Infinity", "-Infinity"}:
-            raise _FormatError(f"{self.refusals[letter][1]}string")
-        number = float(value)
-        if not math.isfinite(number):
-            return "NaN" if math.isnan(number) else "∞" if number > 0 else "-∞"
-        if letter == "f":
-            return f"{number:,.{places}f}"
-        mantissa, exponent = f"{number:.{places}e}".split("e")
-        power = exponent.removeprefix("+").translate(_SUPERSCRIPTS)
-        return f"{mantissa}{_NARROW_SPACE}×{_NARROW_SPACE}10{power}"  # noqa: RUF001 - as the locale has it
-
-
 _PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)
-PLAIN: Final = _Plain(
+PLAIN: Final = Formatter(
     {
         "s": _PRINTED,
         "d": (_INTEGERS | {Kind.DOUBLE}, "decimal clause can only be used on ints, uints, and doubles, was given "),
@@ -295,9 +269,10 @@ PLAIN: Final = _Plain(
             "only ints, uints, bytes, and strings can be formatted as hex, was given ",
         ),
         "o": (_INTEGERS, "octal clause can only be used on ints and uints, was given "),
-    }
+    },
+    is_plain=True,
 )
-WITH_LOCALE: Final = _WithLocale(
+WITH_LOCALE: Final = Formatter(
     {
         "s": _PRINTED,
         "d": (_INTEGERS, "decimal clause can only be used on integers, was given "),
@@ -309,37 +284,37 @@ WITH_LOCALE: Final = _WithLocale(
             "only integers, byte buffers, and strings can be formatted as hex, was given ",
         ),
         "o": (_INTEGERS, "octal clause can only be used on integers, was given "),
-    }
+    },
+    is_plain=False,
 )
 
 
 def format_validator(formatter: Formatter) -> Validator:
     """Checks calls of `format` with a literal text and literal arguments."""
 
-    def check(node: Expression, issues: Issues) -> None:
-        if isinstance(node, ast.Call) and isinstance(node.target, ast.Literal):
-            arguments = node.arguments[0]
-            if type(node.target.value) is str and isinstance(arguments, ast.ListExpression):
-                _check_call(formatter, node, node.target.value, arguments.elements, issues)
+    def check(call: Expression, issues: Issues) -> None:
+        if not isinstance(call, ast.Call) or not isinstance(call.target, ast.Literal):
+            return
+        text, arguments = call.target.value, call.arguments[0]
+        if type(text) is not str or not isinstance(arguments, ast.ListExpression):
+            return
+        elements = arguments.elements
+
+        def clause(letter: str, _: int | None, index: int) -> str:
+            for node in _shown(letter, elements[index]):
+                formatter.check(letter, node.type.kind, node.type.name, node)
+            return ""
+
+        try:
+            used = _interpolate(text, len(elements), clause, is_checked=True)[1]
+        except _FormatError as error:
+            issues.report(call.offset if error.node is None else error.node.offset, str(error))
+            return
+        if used < len(elements):
+            expected = f"(expected {used}, got {len(elements)})"
+            issues.report(call.offset, f"too many arguments supplied to string.format {expected}")
 
     return Validator(check, "format")
-
-
-def _check_call(formatter: Formatter, call: ast.Call, text: str, elements: list[Expression], issues: Issues) -> None:
-    def clause(letter: str, _: int | None, index: int) -> str:
-        for node in _shown(letter, elements[index]):
-            formatter.check(letter, node.type.kind, node.type.name, node)
-        return ""
-
-    try:
-        used = _interpolate(text, len(elements), clause, is_checked=True)[1]
-    except _FormatError as error:
-        issues.report(call.offset if error.node is None else error.node.offset, str(error))
-        return
-    if used < len(elements):
-        issues.report(
-            call.offset, f"too many arguments supplied to string.format (expected {used}, got {len(elements)})"
-        )
 
 
 def _shown(letter: str, node: Expression) -> list[Expression]:
@@ -359,21 +334,20 @@ _JOINED: Final = 32
 """The number of texts joined for a unit of work."""
 
 
-def _out_of_range(position: int) -> EvaluationError:
-    return EvaluationError(f"index out of range: {position}")
+def _expect(is_in_range: bool, position: int) -> None:  # noqa: FBT001 - the condition itself
+    if not is_in_range:
+        raise EvaluationError(f"index out of range: {position}")
 
 
 def _char_at(text: str, position: int) -> str:
-    if not 0 <= position <= len(text):
-        raise _out_of_range(position)
+    _expect(0 <= position <= len(text), position)
     return text[position : position + 1]
 
 
 def _index_of(text: str, part: str, offset: int = 0) -> int:
     if not part:
         return offset
-    if offset < 0:
-        raise _out_of_range(offset)
+    _expect(offset >= 0, offset)
     return text.find(part, offset)
 
 
@@ -382,8 +356,7 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
         return text.rfind(part)
     if not part:
         return offset
-    if offset < 0:
-        raise _out_of_range(offset)
+    _expect(offset >= 0, offset)
     return -1 if offset >= len(text) else text.rfind(part, 0, offset + len(part))
 
 
@@ -406,15 +379,10 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:
-    if end is None:
-        if not 0 <= start <= len(text):
-            raise _out_of_range(start)
-        return text[start:]
-    if start > end:
+    if end is not None and start > end:
         raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
-    for position in (start, end):
-        if not 0 <= position <= len(text):
-            raise _out_of_range(position)
+    for position in (start, len(text) if end is None else end):
+        _expect(0 <= position <= len(text), position)
     return text[start:end]
 
 

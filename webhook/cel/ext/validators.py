@@ -43,56 +43,39 @@ _EXEMPT: Final = frozenset({"format", "cel.@block"})
 
 def _check_aggregates(root: Expression, issues: Issues) -> None:
     stack = [(root, 1)]
-    lists: list[tuple[ast.ListExpression, int]] = []
-    maps: list[tuple[ast.MapExpression, int]] = []
+    aggregates: list[tuple[ast.ListExpression | ast.MapExpression, int]] = []
     shared = set()
     while stack:
         node, copies = stack.pop()
         if isinstance(node, ast.Call) and node.function in _EXEMPT:
             continue
-        if isinstance(node, ast.ListExpression):
-            lists.append((node, copies))
-        elif isinstance(node, ast.MapExpression):
-            maps.append((node, copies))
+        if isinstance(node, ast.ListExpression | ast.MapExpression):
+            aggregates.append((node, copies))
         elif isinstance(node, ast.Shared):
             if node in shared:
                 continue
             shared.add(node)
             copies *= 2
         stack.extend((child, copies) for child in node.children())
-    for each, issues.copies in lists:
-        _check_list(each, issues)
-    for entries, issues.copies in maps:
-        _check_map(entries, issues)
+    for each, issues.copies in sorted(aggregates, key=lambda found: isinstance(found[0], ast.MapExpression)):
+        _check_aggregate(each, issues)
 
 
-def _check_list(node: ast.ListExpression, issues: Issues) -> None:
-    expected: Type | None = None
-    for index, element in enumerate(node.elements):
-        type_ = types.unwrap_optional(element.type)[0] if index in node.optional else element.type
-        if expected is None:
-            expected = type_
-        elif type_ != expected:
-            _report(element, expected, type_, issues)
+def _check_aggregate(node: ast.ListExpression | ast.MapExpression, issues: Issues) -> None:
+    """Reports the first element that differs from those before it, or all keys and values that do."""
+    if isinstance(node, ast.ListExpression):
+        rows = [[(each, index in node.optional)] for index, each in enumerate(node.elements)]
+    else:
+        rows = [[(entry.key, False), (entry.value, entry.optional)] for entry in node.entries]
+    expected: list[Type] = []
+    for row in rows:
+        found = [types.unwrap_optional(part.type)[0] if is_optional else part.type for part, is_optional in row]
+        expected = expected or found
+        wrong = [each for each in zip(row, expected, found, strict=True) if each[1] != each[2]]
+        for (part, _), wanted, type_ in wrong:
+            issues.report(part.offset, MISMATCHED_TYPE, str(wanted), str(type_))
+        if wrong and isinstance(node, ast.ListExpression):
             return
-
-
-def _check_map(node: ast.MapExpression, issues: Issues) -> None:
-    key_type: Type | None = None
-    value_type: Type | None = None
-    for entry in node.entries:
-        value = types.unwrap_optional(entry.value.type)[0] if entry.optional else entry.value.type
-        if key_type is None or value_type is None:
-            key_type, value_type = entry.key.type, value
-            continue
-        if entry.key.type != key_type:
-            _report(entry.key, key_type, entry.key.type, issues)
-        if value != value_type:
-            _report(entry.value, value_type, value, issues)
-
-
-def _report(node: Expression, expected: Type, found: Type, issues: Issues) -> None:
-    issues.report(node.offset, MISMATCHED_TYPE, str(expected), str(found))
 
 
 homogeneous_aggregates: Final = Validator(_check_aggregates)

@@ -16,7 +16,7 @@ from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CompileError, EvaluationError, ProgramError
-from webhook.cel.ext import BINDINGS
+from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
 from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
@@ -148,8 +148,12 @@ def compile_selector(
         checked = known.check(expression)
     except CompileError as error:
         return uncompiled(error, expression, release)
-    misfit = _of_derived if is_derived else _of_selector
-    if wanted := misfit(checked.type, release, relevant, stored=stored):
+    if is_derived:
+        wanted = _of_derived(checked.type, has_lists=stored or LIST_ATTRIBUTES in gates)
+    else:
+        attribute = _attribute_type(release, relevant, stored=stored)
+        wanted = _of_selector(checked.type, None if release <= _NAMED_RESOURCES else attribute)
+    if wanted:
         return Refusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),))
     try:
         program = known.program(checked)
@@ -161,23 +165,19 @@ def compile_selector(
     return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
 
 
-def _of_selector(type_: Type, release: Release, gates: frozenset[str], *, stored: bool) -> str:
-    """What a selector must evaluate to; empty if it does."""
-    if release <= _NAMED_RESOURCES:
+def _of_selector(type_: Type, attribute: Type | None) -> str:
+    """What a selector must evaluate to, by the type of attributes, if there is one; empty if it does."""
+    if attribute is None:
         return "" if type_ == BOOL else "bool"
-    if type_ in (BOOL, ANY, _attribute_type(release, gates, stored=stored)):
-        return ""
-    return f"bool or the unknown type, not {declared_name(type_)}"
+    return "" if type_ in (BOOL, ANY, attribute) else f"bool or the unknown type, not {declared_name(type_)}"
 
 
 _SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
-_LISTS: Final = tuple(map(list_of, _SCALARS))
 
 
-def _of_derived(type_: Type, _: Release, gates: frozenset[str], *, stored: bool) -> str:
+def _of_derived(type_: Type, *, has_lists: bool) -> str:
     """What the expression of a derived attribute must evaluate to; empty if it does."""
-    has_lists = stored or LIST_ATTRIBUTES in gates
-    if type_ in _SCALARS or (has_lists and type_ in _LISTS):
+    if type_ in _SCALARS or (has_lists and type_ in map(list_of, _SCALARS)):
         return ""
     lists = " or a list of these scalars" if has_lists else ""
     return f"a primitive scalar (string, integer, boolean, semver){lists}, not {declared_name(type_)}"
@@ -214,9 +214,16 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
         libraries.append(_SEMVER.library)
     if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
-    has_multiple = release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates)
     attribute = _attribute_type(release, gates, stored=stored)
-    return base.extend(*libraries, _device(attribute, has_multiple=has_multiple))
+    fields = {
+        "driver": STRING,
+        "attributes": map_of(STRING, map_of(STRING, attribute)),
+        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
+    }
+    if release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates):
+        fields["allowMultipleAllocations"] = BOOL
+    device = Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+    return base.extend(*libraries, device)
 
 
 def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) -> Type:
@@ -224,17 +231,6 @@ def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) ->
     if release < _LISTS_SINCE:
         return ANY
     return DYN if LIST_ATTRIBUTES in gates or (stored and release >= _ANY_LENGTH_SINCE) else ANY
-
-
-def _device(attribute: Type, *, has_multiple: bool) -> Library:
-    fields = {
-        "driver": STRING,
-        "attributes": map_of(STRING, map_of(STRING, attribute)),
-        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
-    }
-    if has_multiple:
-        fields["allowMultipleAllocations"] = BOOL
-    return Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
 
 
 def _includes(target: Value, sought: Value) -> bool:
@@ -277,15 +273,11 @@ class _Sized(NamedTuple):
 
     def of(self, node: EstimatedNode) -> Bounds | None:
         """The size of the value at a path from the device; None if it is not declared."""
-        if not node.path or node.path[0] != "device":
-            return None
-        here: _Sized = self
-        for name in node.path[1:]:
-            found = here.step(name)
-            if found is None:
-                return None
-            here = found
-        return Bounds(0, here.most)
+        root, *names = node.path or ("",)
+        here: _Sized | None = self if root == "device" else None
+        for name in names:
+            here = here and here.step(name)
+        return None if here is None else Bounds(0, here.most)
 
     def step(self, name: str) -> _Sized | None:
         """The size of the value after one step."""
@@ -298,22 +290,15 @@ class _Sized(NamedTuple):
         return self.element if self.any_field else None
 
 
-_DOMAIN: Final = _Sized(_DOMAIN_MAX)
-_ID: Final = _Sized(_ID_MAX)
-_QUANTITIES: Final = _Sized(_ENTRIES_MAX, _ID, _Sized(0))
-
-
 def _sizes(attribute: int) -> _Sized:
-    attributes = _Sized(_ENTRIES_MAX, _ID, _Sized(attribute), any_field=True)
-    return _Sized(
-        0,
-        fields={
-            "driver": _DOMAIN,
-            "allowMultipleAllocations": _Sized(1),
-            "attributes": _Sized(_ENTRIES_MAX, _DOMAIN, attributes),
-            "capacity": _Sized(_ENTRIES_MAX, _DOMAIN, _QUANTITIES),
-        },
-    )
+    domain, id_ = _Sized(_DOMAIN_MAX), _Sized(_ID_MAX)
+    fields = {
+        "driver": domain,
+        "allowMultipleAllocations": _Sized(1),
+        "attributes": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(attribute), any_field=True)),
+        "capacity": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(0))),
+    }
+    return _Sized(0, fields=fields)
 
 
 _DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}

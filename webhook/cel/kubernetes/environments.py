@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from webhook.cel import ext
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
 from webhook.cel.environment import Environment
+from webhook.cel.ext.comprehensions import TWO_VARIABLE_COMPREHENSIONS
+from webhook.cel.ext.lists import LISTS, SETS
+from webhook.cel.ext.optionals import OPTIONALS
+from webhook.cel.ext.strings import strings
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
 from webhook.cel.functions import Function, Overload
 from webhook.cel.kubernetes import authorizer as authorizing
@@ -28,8 +31,6 @@ from webhook.release import Release
 
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
-
-
 _ESCAPE: Final = Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, lambda key: key.translate(_ESCAPES))
 _JSON_PATCH_KEYS: Final = Library("kubernetes.jsonpatch", functions=(Function("jsonpatch.escapeKey", _ESCAPE),))
 
@@ -74,17 +75,17 @@ LIBRARIES: Final = (
     Versioned(regex.LIBRARY),
     Versioned(lists.LIBRARY),
     Versioned(authorizing.LIBRARY, since=27),
-    Versioned(ext.OPTIONALS, since=28),
+    Versioned(OPTIONALS, since=28),
     Versioned(quantity.LIBRARY, since=28),
     Versioned(EXTENDED_VALIDATIONS, since=29),
-    Versioned(ext.strings(0), until=29),
-    Versioned(ext.strings(2), since=29),
-    Versioned(ext.SETS, since=29),
+    Versioned(strings(0), until=29),
+    Versioned(strings(2), since=29),
+    Versioned(SETS, since=29),
     Versioned(net.LIBRARY, since=30),
     Versioned(authorizing.SELECTORS, since=31),
-    Versioned(ext.TWO_VARIABLE_COMPREHENSIONS, since=32),
+    Versioned(TWO_VARIABLE_COMPREHENSIONS, since=32),
     Versioned(semver.library(1), since=33),
-    Versioned(ext.LISTS, since=34),
+    Versioned(LISTS, since=34),
 )
 _HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homogeneous_aggregates,))
 

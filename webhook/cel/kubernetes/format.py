@@ -58,14 +58,6 @@ class Format:
         return hash(self.name)
 
 
-def _uri(text: str) -> formats.Messages:
-    try:
-        parse_request_uri(text)
-    except ValueError as error:
-        return (str(error),)
-    return ()
-
-
 def _is_date(text: str) -> bool:
     match = _DATE_TEXT.fullmatch(text)
     if match is None:
@@ -88,6 +80,14 @@ def _is_datetime(text: str) -> bool:
 
 def _checked(holds: Callable[[str], object], message: str) -> Callable[[str], formats.Messages]:
     return lambda text: () if holds(text) else (message,)
+
+
+def _uri(text: str) -> formats.Messages:
+    try:
+        parse_request_uri(text)
+    except ValueError as error:
+        return (str(error),)
+    return ()
 
 
 def _matching(pattern: Pattern, message: str) -> Callable[[str], formats.Messages]:
@@ -128,17 +128,10 @@ def _validate(format_: Format, text: str) -> Optional:
     return Optional(list(messages)) if messages else NONE
 
 
-def _constant(name: str, value: Format) -> Function:
-    return Function(name, Overload(name, (), FORMAT, lambda: value))
-
-
 @lru_cache(maxsize=16)
 def library(release: Release) -> Library:
     """The library with the texts of a Kubernetes release."""
     known = named(release)
-
-    def find(name: str) -> Optional:
-        return Optional(known[name]) if name in known else NONE
 
     return Library(
         "kubernetes.format",
@@ -147,7 +140,18 @@ def library(release: Release) -> Library:
                 "validate",
                 Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate, member=True),
             ),
-            Function("format.named", Overload("format-named", (STRING,), optional_of(FORMAT), find)),
-            *(_constant(f"format.{name}", value) for name, value in known.items()),
+            Function(
+                "format.named",
+                Overload(
+                    "format-named",
+                    (STRING,),
+                    optional_of(FORMAT),
+                    lambda name: Optional(known[name]) if name in known else NONE,
+                ),
+            ),
+            *(
+                Function(f"format.{name}", Overload(f"format.{name}", (), FORMAT, lambda value=value: value))
+                for name, value in known.items()
+            ),
         ),
     )

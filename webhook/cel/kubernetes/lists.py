@@ -43,10 +43,6 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
         yield value
 
 
-def _is_sorted(values: list[Value]) -> bool:
-    return not any(precedes(after, before) for before, after in pairwise(_comparable(values)))
-
-
 def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
     def chosen(values: list[Value]) -> Value:
         if not values:
@@ -69,6 +65,10 @@ def _last_index_of(values: list[Value], sought: Value) -> int:
 def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
     name = _NAMES[type_]
     return Overload(f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation, member=True)
+
+
+def _is_sorted(values: list[Value]) -> bool:
+    return not any(precedes(after, before) for before, after in pairwise(_comparable(values)))
 
 
 def _sum(type_: Type) -> Overload:

@@ -39,15 +39,13 @@ Address = IPv4Address | IPv6Address
 """An address; one of IPv6 may have a zone."""
 
 
-class _Refused(ValueError):  # noqa: N818 - caught where it is raised
-    """The error of an address, and the text from which it starts."""
-
-    def __init__(self, message: str, at: str = "") -> None:
-        super().__init__(f"{message} (at {quoted(at)})" if at else message)
+class _RefusedError(ValueError):
+    """The error of an address."""
 
 
 def _refuse(message: str, at: str = "") -> NoReturn:
-    raise _Refused(message, at)
+    """Refuses an address, from some text in it on."""
+    raise _RefusedError(f"{message} (at {quoted(at)})" if at else message)
 
 
 def parse_address(text: str) -> Address:
@@ -66,7 +64,7 @@ def parse_address(text: str) -> Address:
             if char == "%":
                 _refuse("missing IPv6 address")
         _refuse("unable to parse IP")
-    except _Refused as error:
+    except _RefusedError as error:
         raise ValueError(f"ParseAddr({quoted(text)}): {error}") from None
 
 
@@ -106,10 +104,7 @@ def _parse_v6(text: str) -> IPv6Address:
         fields[gap:gap] = [0] * (_V6_FIELDS - len(fields))
     elif gap is not None:
         _refuse("the :: must expand to at least one field of zeros")
-    number = 0
-    for field in fields:
-        number = number << 16 | field
-    address = IPv6Address(number)
+    address = IPv6Address(b"".join(field.to_bytes(2) for field in fields))
     return IPv6Address(f"{address}%{zone}") if zone else address
 
 
@@ -131,7 +126,10 @@ def _parse_fields(rest: str) -> tuple[list[int], int | None]:
         rest = rest[size:]
         if not rest:
             return fields, gap
-        rest = _after_colon(rest)
+        if rest[0] != ":" or rest == ":":
+            is_end = rest == ":"
+            _refuse("colon must be followed by more characters" if is_end else "unexpected character, want colon", rest)
+        rest = rest[1:]
         if rest[0] == ":":
             if gap is not None:
                 _refuse("multiple :: in address", rest)
@@ -140,14 +138,6 @@ def _parse_fields(rest: str) -> tuple[list[int], int | None]:
             if not rest:
                 return fields, gap
     _refuse("trailing garbage after address", rest)
-
-
-def _after_colon(rest: str) -> str:
-    if rest[0] != ":":
-        _refuse("unexpected character, want colon", rest)
-    if rest == ":":
-        _refuse("colon must be followed by more characters", rest)
-    return rest[1:]
 
 
 def _hex_digits(rest: str) -> int:
@@ -189,19 +179,15 @@ def parse_prefix(text: str) -> tuple[Address, int]:
         parsed = parse_address(address)
         if zone_of(parsed):
             _refuse("IPv6 zones cannot be present in a prefix")
-        bits = _prefix_length(length)
+        is_number = bool(length) and _DIGITS.issuperset(length) and len(length) <= _INT64_DIGITS
+        if not is_number or (length[0] == "0" and length != "0"):
+            _refuse(f"bad bits after slash: {quoted(length)}")
+        bits = int(length)
         if bits > parsed.max_prefixlen:
             _refuse("prefix length out of range")
     except ValueError as error:
         raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
     return parsed, bits
-
-
-def _prefix_length(length: str) -> int:
-    is_number = bool(length) and all(char in _DIGITS for char in length)
-    if not is_number or (length[0] == "0" and length != "0") or len(length) > _INT64_DIGITS:
-        _refuse(f"bad bits after slash: {quoted(length)}")
-    return int(length)
 
 
 # -- values of expressions
@@ -255,10 +241,6 @@ def _is_global_unicast(address: Address) -> bool:
     """Whether an address is of no special kind; private addresses count as global."""
     special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
     return not special and address != _BROADCAST
-
-
-def _is_canonical(text: str) -> bool:
-    return str(_ip(text)) == text
 
 
 def _kind(name: str, id_: str, is_of: Callable[[Address], bool]) -> Function:
@@ -327,7 +309,7 @@ LIBRARY: Final = Library(
     functions=(
         Function("ip", Overload("string_to_ip", (STRING,), IP_TYPE, _ip)),
         Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(_ip))),
-        Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, _is_canonical)),
+        Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text)),
         Function(
             "string",
             Overload("ip_to_string", (IP_TYPE,), STRING, str),

@@ -10,6 +10,7 @@ from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Function, Overload, member
+from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
 from webhook.cel.types.values import only_class
 
@@ -74,24 +75,20 @@ def _as_integer(quantity: Quantity) -> int:
     return number
 
 
-def _compare(one: Quantity, other: Quantity) -> int:
-    return (one.number > other.number) - (one.number < other.number)
-
-
-def _number(value: Quantity | int) -> formats.Quantity:
-    return value.number if isinstance(value, Quantity) else formats.whole_quantity(value)
-
-
-def _add(one: Quantity, other: Quantity | int) -> Quantity:
-    return Quantity(one.number + _number(other), computed=True)
-
-
-def _subtract(one: Quantity, other: Quantity | int) -> Quantity:
-    return Quantity(one.number + -_number(other), computed=True)
-
-
 _ONE: Final = (QUANTITY,)
 _TWO: Final = (QUANTITY, QUANTITY)
+
+
+def _sum(name: str, *, negated: bool) -> Function:
+    def computed(one: Quantity, other: Quantity | int) -> Quantity:
+        number = other.number if isinstance(other, Quantity) else formats.whole_quantity(other)
+        return Quantity(one.number + (-number if negated else number), computed=True)
+
+    return Function(
+        name,
+        Overload(f"quantity_{name}", _TWO, QUANTITY, computed, member=True),
+        Overload(f"quantity_{name}_int", (QUANTITY, INT), QUANTITY, computed, member=True),
+    )
 
 
 LIBRARY: Final = Library(
@@ -102,19 +99,11 @@ LIBRARY: Final = Library(
         Function("sign", Overload("quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign)),
         member("isGreaterThan", "quantity_is_greater_than", _TWO, BOOL, lambda one, other: one.number > other.number),
         member("isLessThan", "quantity_is_less_than", _TWO, BOOL, lambda one, other: one.number < other.number),
-        member("compareTo", "quantity_compare_to", _TWO, INT, _compare),
+        member("compareTo", "quantity_compare_to", _TWO, INT, lambda one, other: compare(one.number, other.number)),
         member("asApproximateFloat", "quantity_get_float", _ONE, DOUBLE, lambda one: one.number.approximately()),
         member("asInteger", "quantity_get_int", _ONE, INT, _as_integer),
         member("isInteger", "quantity_is_integer", _ONE, BOOL, lambda one: one.number.as_int64() is not None),
-        Function(
-            "add",
-            Overload("quantity_add", _TWO, QUANTITY, _add, member=True),
-            Overload("quantity_add_int", (QUANTITY, INT), QUANTITY, _add, member=True),
-        ),
-        Function(
-            "sub",
-            Overload("quantity_sub", _TWO, QUANTITY, _subtract, member=True),
-            Overload("quantity_sub_int", (QUANTITY, INT), QUANTITY, _subtract, member=True),
-        ),
+        _sum("add", negated=False),
+        _sum("sub", negated=True),
     ),
 )

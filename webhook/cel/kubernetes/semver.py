@@ -10,6 +10,7 @@ from typing import ClassVar, Final
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Function, Overload, member
+from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
@@ -60,18 +61,11 @@ def parse(text: str) -> Semver:
     Raises:
         EvaluationError: The text is invalid.
     """
-    try:
-        return _parse(text)
-    except ValueError as error:
-        raise EvaluationError(str(error)) from None
-
-
-def _parse(text: str) -> Semver:
     if not text:
-        raise ValueError("Version string empty")
+        raise EvaluationError("Version string empty")
     parts = text.split(".", _PARTS - 1)
     if len(parts) != _PARTS:
-        raise ValueError("No Major.Minor.Patch elements found")
+        raise EvaluationError("No Major.Minor.Patch elements found")
     major = _number("major", parts[0])
     minor = _number("minor", parts[1])
     rest, plus, build = parts[2].partition("+")
@@ -80,39 +74,39 @@ def _parse(text: str) -> Semver:
     pre = tuple(map(_identifier, pre_release.split("."))) if minus else ()
     for each in build.split(".") if plus else ():
         if not each:
-            raise ValueError("Build meta data is empty")
+            raise EvaluationError("Build meta data is empty")
         if not _ALPHANUMERIC.issuperset(each):
-            raise ValueError(f"Invalid character(s) found in build meta data {quoted(each)}")
+            raise EvaluationError(f"Invalid character(s) found in build meta data {quoted(each)}")
     return Semver(numbers, not pre, pre)
 
 
 def _number(name: str, text: str) -> int:
     if not _DIGITS.issuperset(text):
-        raise ValueError(f"Invalid character(s) found in {name} number {quoted(text)}")
+        raise EvaluationError(f"Invalid character(s) found in {name} number {quoted(text)}")
     if len(text) > 1 and text.startswith("0"):
-        raise ValueError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
+        raise EvaluationError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
     return _uint64(text)
 
 
 def _identifier(text: str) -> tuple[bool, int, str]:
     if not text:
-        raise ValueError("Prerelease is empty")
+        raise EvaluationError("Prerelease is empty")
     if _DIGITS.issuperset(text):
         if len(text) > 1 and text.startswith("0"):
-            raise ValueError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
+            raise EvaluationError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
         return (False, _uint64(text), "")
     if not _ALPHANUMERIC.issuperset(text):
-        raise ValueError(f"Invalid character(s) found in prerelease {quoted(text)}")
+        raise EvaluationError(f"Invalid character(s) found in prerelease {quoted(text)}")
     return (True, 0, text)
 
 
 def _uint64(text: str) -> int:
     """Reads digits, with the errors of Go's strconv.ParseUint."""
     if not text:
-        raise ValueError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
+        raise EvaluationError(f"strconv.ParseUint: parsing {quoted(text)}: invalid syntax")
     if len(text) <= _SHORT or (len(text) == _SHORT + 1 and int(text) <= UINT_MAX):
         return int(text)
-    raise ValueError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+    raise EvaluationError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
 
 
 def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - an argument of the expression
@@ -131,17 +125,6 @@ def _normalized(text: str) -> str:
     return ".".join(parts + ["0"] * (_PARTS - len(parts)))
 
 
-def _without_zeros(part: str) -> str:
-    if len(part.encode(errors="surrogatepass")) <= 1:
-        return part
-    part = part.lstrip("0")
-    return part if part[:1] in _DIGITS and part else f"0{part}"
-
-
-def _compare(one: Semver, other: Semver) -> int:
-    return (one > other) - (one < other)
-
-
 def _part(name: str, position: int) -> Function:
     def part(semver: Semver) -> int:
         number = semver.numbers[position]
@@ -158,7 +141,7 @@ _FUNCTIONS: Final = (
     Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
     member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
     member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
-    member("compareTo", "semver_compare_to", _PAIR, INT, _compare),
+    member("compareTo", "semver_compare_to", _PAIR, INT, compare),
     _part("major", 0),
     _part("minor", 1),
     _part("patch", 2),
@@ -167,6 +150,13 @@ _NORMALIZING: Final = (
     Function("semver", Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized)),
     Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized))),
 )
+
+
+def _without_zeros(part: str) -> str:
+    if len(part.encode(errors="surrogatepass")) <= 1:
+        return part
+    part = part.lstrip("0")
+    return part if part[:1] in _DIGITS and part else f"0{part}"
 
 
 @lru_cache(maxsize=2)

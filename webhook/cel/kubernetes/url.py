@@ -232,7 +232,10 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
         raise ValueError("empty url")
     if data == b"*":
         return URL(raw_path=data)
-    scheme, rest = _split_scheme(data)
+    if data.startswith(b":"):
+        raise ValueError("missing protocol scheme")
+    match = _SCHEME.match(data)
+    scheme, rest = (match[0][:-1].decode().lower(), data[match.end() :]) if match else ("", data)
     rest, mark, query = rest.partition(b"?")
     has_empty_query = bool(mark) and not query
     if not rest.startswith(b"/"):
@@ -253,15 +256,6 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
     return URL(scheme, b"", user, host, rest, query, has_empty_query, omits_host)
 
 
-def _split_scheme(data: bytes) -> tuple[str, bytes]:
-    if data.startswith(b":"):
-        raise ValueError("missing protocol scheme")
-    match = _SCHEME.match(data)
-    if match is None:
-        return "", data
-    return match[0][:-1].decode().lower(), data[match.end() :]
-
-
 def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
     user, at, host = authority.rpartition(b"@")
     parsed = _parse_host(host)
@@ -270,11 +264,8 @@ def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
     if not _USER_INFO.fullmatch(user):
         raise ValueError("net/url: invalid userinfo")
     name, colon, password = user.partition(b":")
-    return b"".join((_reescaped(name), colon, _reescaped(password))), parsed
-
-
-def _reescaped(data: bytes) -> bytes:
-    return escape(unescape(data, Part.USER), Part.USER)
+    parts = (name, password) if colon else (name,)
+    return colon.join(escape(unescape(each, Part.USER), Part.USER) for each in parts), parsed
 
 
 def _parse_host(host: bytes) -> bytes:

@@ -184,7 +184,8 @@ class _Reader:
         if len(stack) < 2 or stack[-2].kind != BAR:  # noqa: PLR2004 - a bar, and what is above it
             return False
         last = stack[-1]
-        if len(stack) > 2 and _is_class(last) and _is_class(stack[-3]):  # noqa: PLR2004 - and what is beneath
+        alike = (last, stack[-3]) if len(stack) > 2 else ()  # noqa: PLR2004 - and what is beneath
+        if alike and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in alike):
             stack[-3].weight += last.weight
             stack[-3].kind = CLASS
             stack.pop()
@@ -250,8 +251,9 @@ class _Reader:
             self._at += 1
         elif text[start] == "{" and (found := _COUNTS.match(text, start)):
             self._at = found.end()
-            least = _count(found[1])
-            most = least if not found[2] else _count(found[3]) if found[3] else -1
+            least, most = (int((each or "-1")[:_TOO_MANY_DIGITS]) for each in (found[1], found[3]))
+            if not found[2]:
+                most = least
             if max(least, most) > MAX_REPEAT or 0 <= most < least:
                 self._fail(COUNT, start, self._at)
             counts = least, most
@@ -380,10 +382,12 @@ class _Reader:
         name, self._at = found[1] or found[2] or "", found.end()
         if name.startswith("^"):
             negative, name = not negative, name[1:]
-        known = unicode_class(name) if name else None
-        if known is None:
+        key = _canonical(name)
+        if key in {"cn", "unassigned"}:
+            key, negative = "assigned", not negative
+        if key not in _KNOWN:
             self._fail(_RANGE, start, self._at)
-        self._replace(start, _in_re2(*known, negative=negative, in_class=in_class))
+        self._replace(start, _in_re2(_KNOWN[key], negative=negative, in_class=in_class))
 
     def _replace(self, start: int, text: str) -> None:
         """Records RE2's replacement for the text just read."""
@@ -408,9 +412,10 @@ class _Reader:
             if characters is not None:
                 characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
         self._at += 1
-        is_one = not negative and characters is not None and len(characters) == 1
-        if is_one or (not negative and characters is not None and _are_cases(characters)):
-            self._literal(fold=not is_one or (self._fold and _is_cased(*(characters or {0}))))
+        one, *others = map(chr, characters or ()) if not negative and characters else ("",)
+        is_pair = bool(others) and (one.lower() == others[0] or others[0].lower() == one)
+        if one and (is_pair or not others):
+            self._literal(fold=is_pair or (self._fold and one.lower() != one.upper()))
         else:
             self._push(Node(CLASS, weight=weight))
 
@@ -448,29 +453,8 @@ class _Reader:
         return ord(text[self._at - 1])
 
 
-def _is_class(node: Node) -> bool:
-    return node.kind == CLASS or (node.kind == LITERAL and node.size == 1)
-
-
-def _count(digits: str) -> int:
-    return MAX_REPEAT + 1 if len(digits) >= _TOO_MANY_DIGITS else int(digits)
-
-
-def _is_cased(code: int) -> bool:
-    char = chr(code)
-    return char.lower() != char.upper()
-
-
-def _are_cases(codes: set[int]) -> bool:
-    """Whether two characters differ only in case."""
-    if len(codes) != 2:  # noqa: PLR2004 - upper and lower
-        return False
-    one, other = map(chr, codes)
-    return one.lower() == other or other.lower() == one
-
-
-def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> str:  # noqa: FBT001 - a part of what was found
-    negative = negative is not is_negated
+def _in_re2(body: str, *, negative: bool, in_class: bool) -> str:
+    """RE2's form of a class, of which the part between brackets is given."""
     if body.startswith("\\p{") and body.count("\\") == 1:
         return f"\\P{body[2:]}" if negative else body
     if not negative:
@@ -481,10 +465,7 @@ def _in_re2(body: str, is_negated: bool, *, negative: bool, in_class: bool) -> s
     return r"\x{80}-\x{10FFFF}" if body == ASCII else r"\P{Any}"
 
 
-_CATEGORIES: Final = (
-    "C Cc Cf Cn Co Cs L LC Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs"
-)
-_ALIASES: Final = {
+_CATEGORIES: Final = {
     "C": "Other", "Cc": "Control cntrl", "Cf": "Format", "Cn": "Unassigned", "Co": "Private_Use", "Cs": "Surrogate",
     "L": "Letter", "LC": "Cased_Letter", "Ll": "Lowercase_Letter", "Lm": "Modifier_Letter", "Lo": "Other_Letter",
     "Lt": "Titlecase_Letter", "Lu": "Uppercase_Letter", "M": "Mark Combining_Mark", "Mc": "Spacing_Mark",
@@ -529,17 +510,7 @@ _ASSIGNED: Final = r"\pL\pM\pN\pP\pS\pZ\pC"
 _CASED: Final = r"\p{Lu}\p{Ll}\p{Lt}"
 _OWN: Final = {"ascii": ASCII, "assigned": _ASSIGNED, "lc": _CASED, "casedletter": _CASED, "any": r"\p{Any}"}
 _KNOWN: Final = {
-    **{_canonical(name): rf"\p{{{name}}}" for name in (*_CATEGORIES.split(), *_SCRIPTS.split())},
-    **{_canonical(alias): rf"\p{{{name}}}" for name, aliases in _ALIASES.items() for alias in aliases.split()},
+    **{_canonical(name): rf"\p{{{name}}}" for name in (*_CATEGORIES, *_SCRIPTS.split())},
+    **{_canonical(alias): rf"\p{{{name}}}" for name, aliases in _CATEGORIES.items() for alias in aliases.split()},
     **_OWN,
 }
-_UNASSIGNED: Final = frozenset({"cn", "unassigned"})
-
-
-def unicode_class(name: str) -> tuple[str, bool] | None:
-    """RE2's form of a class between brackets, and whether these must be negated; None if the class is unknown."""
-    key = _canonical(name)
-    if key in _UNASSIGNED:
-        return _ASSIGNED, True
-    found = _KNOWN.get(key)
-    return None if found is None else (found, False)

@@ -147,22 +147,17 @@ def compile_pattern(pattern: str) -> CompiledPattern:
         if read.weight > _MAX_WEIGHT:
             raise _too_large()
         work(read.weight)
-        found = CompiledPattern(_compile(readable(read.text)))
+        import re2  # type: ignore[import-untyped]  # a native module that many expressions never need
+
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = MAX_MEMORY
+        try:
+            found = CompiledPattern(re2.compile(readable(read.text), options=options))
+        except re2.error:
+            raise _too_large() from None
         _patterns.put(pattern, found, MAX_MEMORY + len(pattern))
     return found
-
-
-def _compile(text: str) -> _Compiled:
-    import re2  # type: ignore[import-untyped]  # a native module that many expressions never need
-
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = MAX_MEMORY
-    try:
-        compiled: _Compiled = re2.compile(text, options=options)
-    except re2.error:
-        raise _too_large() from None
-    return compiled
 
 
 def readable(text: str) -> str:

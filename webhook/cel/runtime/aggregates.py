@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import LIST_COST, MAP_COST, STRUCT_COST
 from webhook.cel.runtime.writer import Operand, Writer
-from webhook.cel.types.values import FALSE_KEY, TRUE_KEY, Optional, UInt, Value, type_of
+from webhook.cel.types.values import Optional, Value, to_key
 
 if TYPE_CHECKING:
     from webhook.cel.syntax import ast
@@ -25,19 +25,23 @@ def emit_list(writer: Writer, node: ast.ListExpression) -> Operand:
     """Writes a list."""
     writer.spend(LIST_COST)
     writer.settle()
-    if node.optional:
-        made = writer.set("[]")
-        optional = {id(node.elements[index]) for index in node.optional}
-        _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=id(each) in optional))
-        writer.line(writer.built(made))
-        return Operand(made, list, fails=False)
-    writer.line(writer.taken(_LIST_BYTES + len(node.elements) * _PLACE_BYTES))
-    if not any(is_apart for _, is_apart in writer.groups(node.elements)):
-        texts = [writer.emit(each, caught=False).text for each in node.elements]
-        writer.settle()
-        return Operand(writer.set(f"[{', '.join(texts)}]"), list, fails=False)
+    optional = {id(node.elements[index]) for index in node.optional}
+    if not optional:
+        writer.line(writer.taken(_LIST_BYTES + len(node.elements) * _PLACE_BYTES))
+        if not any(is_apart for _, is_apart in writer.groups(node.elements)):
+            texts = [writer.emit(each, caught=False).text for each in node.elements]
+            writer.settle()
+            return Operand(writer.set(f"[{', '.join(texts)}]"), list, fails=False)
     made = writer.set("[]")
-    _each(writer, node.elements, lambda each: _add_element(writer, made, each, is_optional=False))
+
+    def add(element: Expression) -> None:
+        operand = writer.emit(element, caught=False)
+        writer.settle()
+        writer.line(f"append({made}, {operand.text})" if id(element) in optional else f"{made}.append({operand.text})")
+
+    _each(writer, node.elements, add)
+    if optional:
+        writer.line(writer.built(made))
     return Operand(made, list, fails=False)
 
 
@@ -55,12 +59,6 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
             add(group[0])
 
 
-def _add_element(writer: Writer, made: str, element: Expression, *, is_optional: bool) -> None:
-    operand = writer.emit(element, caught=False)
-    writer.settle()
-    writer.line(f"append({made}, {operand.text})" if is_optional else f"{made}.append({operand.text})")
-
-
 def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
     """Writes a map."""
     writer.spend(MAP_COST)
@@ -69,8 +67,7 @@ def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
 
     def put(value: Expression) -> None:
         entry: Entry = entries[id(value)]
-        key = writer.emit(entry.key, caught=False)
-        operand = writer.emit(value, caught=False)
+        key, operand = (writer.emit(each, caught=False) for each in (entry.key, value))
         writer.settle()
         writer.line(f"{builder}.put({key.text}, {operand.text}, {entry.optional})")
 
@@ -90,10 +87,8 @@ def emit_struct(writer: Writer, node: ast.StructExpression, construct: Callable[
         operand = writer.emit(value, caught=False)
         name = writer.given(entry.key)
         writer.settle()
-        if entry.optional:
-            writer.line(f"put_optional({made}, {name}, {operand.text})")
-        else:
-            writer.line(f"{made}[{name}] = {operand.text}")
+        plain = f"{made}[{name}] = {operand.text}"
+        writer.line(f"put_optional({made}, {name}, {operand.text})" if entry.optional else plain)
 
     _each(writer, [entry.value for entry in node.entries], put)
     writer.settle()
@@ -128,11 +123,8 @@ class MapBuilder:
         Raises:
             EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
         """
-        cls = type(key)
-        if cls is bool:
-            key = TRUE_KEY if key else FALSE_KEY
-        elif cls is not str and cls is not int and cls is not UInt and (self._strict or cls is not float):
-            raise EvaluationError(f"unsupported key type: {type_of(key).name}")
+        if type(key) is not str:
+            key = to_key(key, strict=self._strict)
         if self._strict and key in self.made:
             raise EvaluationError("Failed with repeated key")
         if optional:

@@ -39,13 +39,9 @@ _NUMBERS: Final = frozenset({int, UInt, float})
 
 
 def _shown(key: Value) -> str:
-    if type(key) is bool:
-        return "true" if key else "false"
-    if type(key) is UInt:
-        return str(int(key))
     if type(key) is float:
         return double_to_string(key)
-    return str(key)
+    return str(key).lower() if type(key) is bool else str(int(key)) if type(key) is UInt else str(key)
 
 
 def no_such_key(key: Value) -> EvaluationError:
@@ -56,11 +52,10 @@ def no_such_key(key: Value) -> EvaluationError:
 def index(container: Value, key: Value) -> Value:
     """`container[key]`."""
     found = find(container, key)
-    if found is not ABSENT:
-        return found
-    if type(container) is list:
-        raise EvaluationError(f"index out of bounds: {_shown(key)}")
-    raise no_such_key(key)
+    if found is ABSENT:
+        is_list = type(container) is list
+        raise EvaluationError(f"index out of bounds: {_shown(key)}") if is_list else no_such_key(key)
+    return found
 
 
 def has(container: Value, field: str, *, strict: bool = False) -> bool:
@@ -130,11 +125,8 @@ LOOKUP: Final = (KeyError, TypeError, EvaluationError)
 """The exceptions of a step into a value that is not a plain dict with the key."""
 
 
-class Unset:
-    """The value of a variable that is not bound."""
-
-
-UNSET: Final = Unset()
+UNSET: Final = object()
+"""The value of a variable that is not bound."""
 
 
 class Link(NamedTuple):
@@ -266,10 +258,7 @@ def unbound(name: str) -> EvaluationError:
 
 def lookup(bindings: Mapping[str, Value], names: tuple[str, ...]) -> Value:
     """The binding of the first name that has one; `UNSET` if none has."""
-    for name in names:
-        if name in bindings:
-            return bindings[name]
-    return UNSET
+    return next((bindings[name] for name in names if name in bindings), UNSET)
 
 
 def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:

@@ -20,7 +20,7 @@ from webhook.cel.runtime.constants import is_in_list
 from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
 from webhook.cel.runtime.meter import SHARE, Meter, caught
 from webhook.cel.runtime.operators import Comparison, contains, equal, no_such_overload
-from webhook.cel.runtime.writer import Operand, Writer
+from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, python_type, size_of
 
 if TYPE_CHECKING:
@@ -72,17 +72,8 @@ def _emit_made(
     call = f"{made.text} = {function_of}({', '.join(('meter', *(each.text for each in operands)))})"
     if cost is None:
         writer.line(call)
-    else:
-        writer.settle()
-        _emit_sized(writer, operands, overloads, cost, made.text, call)
-        writer.look()
-    return writer.settled(made)
-
-
-def _emit_sized(
-    writer: Writer, operands: list[Operand], overloads: tuple[Overload, ...], cost: CostFunction, made: str, call: str
-) -> None:
-    """Writes a call whose cost depends on sizes; after one on a list of any values, the clock is checked soon."""
+        return writer.settled(made)
+    writer.settle()  # the cost depends on sizes; after a call on a list of any values, the clock is checked soon
     known = writer.given(cost)
     arguments = f"({''.join(f'{each.text}, ' for each in operands)})"
     is_list = ""
@@ -90,9 +81,11 @@ def _emit_sized(
         is_list = f"type({operands[0].text}) is list"
         writer.line(f"if {is_list} and len({operands[0].text}) > {_MANY}: afford(left, {known}, {arguments})")
     writer.line(call)
-    writer.line(f"left -= {known}({arguments}, {made})")
+    writer.line(f"left -= {known}({arguments}, {made.text})")
     if is_list:
         writer.line(f"if {is_list}: mark += {SHARE}")
+    writer.look()
+    return writer.settled(made)
 
 
 def emit_choice(writer: Writer, node: ast.Call) -> Operand:
@@ -112,22 +105,7 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
     with writer.block("else:"):
         second = writer.emit(other)
         writer.line(f"{result} = {second.text}")
-    if not is_certain or second.fails or node.function == "or":
-        return Operand(result)
-    return Operand(result, fails=False)
-
-
-# -- called by the source
-
-
-def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
-    """Stops an evaluation before a call whose arguments alone cost more than is left.
-
-    Raises:
-        CostLimitExceededError: The call costs too much.
-    """
-    if EvaluationError not in map(type, arguments) and cost(arguments, _NOT_CALLED) > left:
-        raise CostLimitExceededError
+    return Operand(result, fails=not is_certain or second.fails or node.function == "or")
 
 
 _SCALARS: Final = frozenset({bool, int, float, type(None)})
@@ -137,15 +115,12 @@ _LONG: Final = 256
 _ANSWERING: Final = PLAIN_CLASSES - {Optional}
 """Classes whose values can be compared with any value."""
 
-# -- writing source
-
 
 def emit_terms(writer: Writer, node: ast.Call, *, stop: bool) -> Operand:
     """Writes `a && b && …` or `a || b || …`: `stop` if any term is `stop`, else the first error, else the opposite."""
-    terms = node.arguments
-    if len(terms) == 2:  # noqa: PLR2004 - the most frequent by far
-        return _emit_pair(writer, terms[0], terms[1], stop=stop)
-    return _emit_chain(writer, terms, stop=stop)
+    if len(node.arguments) == 2:  # noqa: PLR2004 - the most frequent by far
+        return _emit_pair(writer, *node.arguments, stop=stop)
+    return _emit_chain(writer, node.arguments, stop=stop)
 
 
 def _emit_chain(writer: Writer, terms: Sequence[Expression], *, stop: bool) -> Operand:
@@ -217,7 +192,16 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
 
 
 def emit_membership(writer: Writer, node: ast.Call) -> Operand:
-    """Writes `a in b`, which costs the length of a list, if the checker found one."""
+    """Writes `a in b`, which costs the length of a list, if the checker found one.
+
+    A list of constants is a set, whose lookup is free in cel-go.
+    """
+    constants: Value = writer.constant_of(node.arguments[1]) if is_in_list(node) else NOT_CONSTANT
+    if constants is not NOT_CONSTANT and all(type(each) in _PRIMITIVES for each in constants):
+        operand = writer.emit(node.arguments[0])
+        found = f"{operand.text} in {writer.given(frozenset(each for each in constants if type(each) is str))}"
+        slow = f"among({operand.text}, {writer.given(constants)})"
+        return Operand(writer.set(f"{found} if type({operand.text}) is str else {slow}"), bool, operand.fails)
     first, second = (writer.emit(each) for each in node.arguments)
     item, container = first.text, second.text
     result, is_list = writer.name(), is_in_list(node)
@@ -232,18 +216,17 @@ def emit_membership(writer: Writer, node: ast.Call) -> Operand:
     return Operand(result, bool)
 
 
-def emit_membership_of_constants(writer: Writer, item: Expression, container: list[Value]) -> Operand | None:
-    """Writes `x in [1, 2]`: a set of constants, whose lookup is free in cel-go; None for anything else."""
-    if not all(type(each) in _PRIMITIVES for each in container):
-        return None
-    strings = frozenset(each for each in container if type(each) is str)
-    operand = writer.emit(item)
-    found = f"{operand.text} in {writer.given(strings)}"
-    slow = f"among({operand.text}, {writer.given(container)})"
-    return Operand(writer.set(f"{found} if type({operand.text}) is str else {slow}"), bool, operand.fails)
-
-
 # -- called by the source
+
+
+def afford(left: int, cost: CostFunction, arguments: Sequence[Value]) -> None:
+    """Stops an evaluation before a call whose arguments alone cost more than is left.
+
+    Raises:
+        CostLimitExceededError: The call costs too much.
+    """
+    if EvaluationError not in map(type, arguments) and cost(arguments, _NOT_CALLED) > left:
+        raise CostLimitExceededError
 
 
 def not_bool(value: Value) -> EvaluationError:
@@ -256,17 +239,13 @@ def undecided(first: Value, second: Value) -> EvaluationError:
     return not_bool(second if type(first) is bool else first)
 
 
-def _comparison_cost(first: Value, second: Value, *, negated: bool) -> int:
-    own: int | None = None if negated else getattr(first, "cel_equality_cost", None)
-    return traversal(min(size_of(first), size_of(second))) if own is None else own
-
-
 def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:
     """`first == second` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
     cls, other = type(first), type(second)
     if cls in _SCALARS and other in _SCALARS:
         return left - 1, mark, equal(first, second) is not negated
-    left -= _comparison_cost(first, second, negated=negated)
+    own: int | None = None if negated else getattr(first, "cel_equality_cost", None)
+    left -= traversal(min(size_of(first), size_of(second))) if own is None else own
     if cls is EvaluationError:
         return left, mark, first
     if other is EvaluationError:

@@ -53,18 +53,6 @@ def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
     return found
 
 
-def _check_type(name: object) -> None:
-    """Refuse a type that cannot be a value: that of a variable, or one that only objects have (cel-go planner.go).
-
-    Raises:
-        ProgramError: It cannot be one.
-    """
-    if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):
-        name = name.name
-    if type(name) is str:
-        raise ProgramError(f"reference to undefined type: {name.removeprefix('.')}")
-
-
 class Analysis:
     """Analyzes one expression.
 
@@ -99,20 +87,25 @@ class Analysis:
         self.weights[node] = weight
         if isinstance(node, (ast.Ident, ast.Select)):
             name = node.resolved
-            if node.type.kind is _TYPE and self.checked.is_checked:
-                _check_type(name)
             if type(name) is str and name.startswith("."):
                 self.variables[name[1:]] = None
-        elif isinstance(node, ast.Call):
-            if self.value(node) is not NOT_CONSTANT:
-                while len(self.variables) > variables:  # `x in []` does not evaluate x
-                    self.variables.popitem()
-            self._check_constants(node)
+        elif isinstance(node, ast.Call) and self.value(node) is not NOT_CONSTANT:
+            while len(self.variables) > variables:  # `x in []` does not evaluate x
+                self.variables.popitem()
+        self._refuse_invalid(node)
         return 1 if weight >= LARGE else weight
 
-    def _check_constants(self, node: ast.Call) -> None:
-        """Refuses invalid constant keys and invalid constant patterns."""
-        if node.function in _INDEXES:
+    def _refuse_invalid(self, node: Expression) -> None:
+        """Refuses types that cannot be values, invalid constant keys and invalid constant patterns."""
+        if isinstance(node, (ast.Ident, ast.Select)) and node.type.kind is _TYPE and self.checked.is_checked:
+            name = node.resolved  # that of a variable, or of a type that only objects have (cel-go planner.go)
+            if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):
+                name = name.name
+            if type(name) is str:
+                raise ProgramError(f"reference to undefined type: {name.removeprefix('.')}")
+        elif not isinstance(node, ast.Call):
+            return
+        elif node.function in _INDEXES:
             key = self.value(node.arguments[1])
             if key is not NOT_CONSTANT and type(key) not in KEYS:
                 raise ProgramError(str(no_key(key, is_native=False)))

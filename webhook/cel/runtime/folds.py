@@ -59,7 +59,7 @@ class Loop:
         """The variable that holds the resulting error."""
         self.fails = (range_.fails or range_.cls is not list) and not writer.gives_up
         text = range_.text
-        plain, other = (f"iter({text})", "elements") if len(variables) == 1 else (f"enumerate({text})", "entries")
+        plain = f"iter({text})" if len(variables) == 1 else f"enumerate({text})"
         writer.spend(0 if writer.scope.options.fold_constants else empty_cost)
         writer.settle()
         if initial is not None or not writer.gives_up:
@@ -68,7 +68,7 @@ class Loop:
             writer.line(f"{self.elements} = {plain}")
             return
         writer.line(f"if type({text}) is list: {self.elements} = {plain}")
-        found = f"left, {self.elements}, {self.failure} = {other}(left, {text}, {end_cost})"
+        found = f"left, {self.elements}, {self.failure} = elements(left, {text}, {end_cost}, {len(variables) > 1})"
         if initial is not None:
             found += f"; {self.failure} = {initial} if {self.failure} is None else {self.failure}"
         writer.otherwise("else:", found, self.failure)
@@ -101,12 +101,12 @@ class Loop:
     def end(self, result: Operand, *, is_built: bool = False) -> Operand:
         """Writes the code after the loop."""
         self._writer.spend(self.end_cost)
+        built = self._writer.built(result.text) if is_built else "pass"
         if self.fails:
             self._writer.line(f"if {self.failure} is not None: {result.text} = {self.failure}")
-            if is_built:
-                self._writer.line(f"else: {self._writer.built(result.text)}")
-        elif is_built:
-            self._writer.line(self._writer.built(result.text))
+            built = f"else: {built}"
+        if is_built:
+            self._writer.line(built)
         return result._replace(fails=self.fails)
 
 
@@ -154,12 +154,12 @@ def _list(writer: Writer, loop: Loop, node: ast.Comprehension) -> Operand:
         loop.filter(*node.parts[1:])
         writer.spend(2 if is_constant else 2 + LIST_COST)
         element = writer.emit(node.parts[0])
+        appended = f"{result}.append({element.text})"
         if element.fails:
             with writer.block(f"if type({element.text}) is EvaluationError:"):
                 loop.fail(element.text)
-            writer.line(f"else: {result}.append({element.text})")
-        else:
-            writer.line(f"{result}.append({element.text})")
+            appended = f"else: {appended}"
+        writer.line(appended)
     return loop.end(Operand(result, list), is_built=True)
 
 
@@ -244,29 +244,24 @@ class Lazy:
         return left, mark, self.value
 
 
-def elements(left: int, value: Value, end_cost: int) -> tuple[int, Iterator[Value], EvaluationError | None]:
-    """The elements of a loop with one variable; none if the value has none, and the cost of the end is refunded."""
+def elements(
+    left: int, value: Value, end_cost: int, has_two: bool
+) -> tuple[int, Iterator[Value], EvaluationError | None]:
+    """The elements of a loop with one variable, or the entries of one with two.
+
+    If the value has none, the cost of the end is refunded.
+    """
     if isinstance(value, dict):
-        return left, map(from_key, value), None
-    return left + end_cost, iter(()), _no_range(value, "got '{}', expected iterable type")
-
-
-def entries(
-    left: int, value: Value, end_cost: int
-) -> tuple[int, Iterator[tuple[Value, Value]], EvaluationError | None]:
-    """The entries of a loop with two variables; like `elements`."""
-    if isinstance(value, dict):
-        return left, ((from_key(key), each) for key, each in value.items()), None
-    return (left + end_cost, iter(()), _no_range(value, "unsupported comprehension range type: {}"))
-
-
-def _no_range(value: Value, text: str) -> EvaluationError:
-    if type(value) is EvaluationError:
-        return value
-    try:
-        return EvaluationError(text.format(go_type(value)))
-    except EvaluationError:
-        return caught()
+        found = ((from_key(key), each) for key, each in value.items()) if has_two else map(from_key, value)
+        return left, found, None
+    error = value
+    if type(value) is not EvaluationError:
+        text = "unsupported comprehension range type: {}" if has_two else "got '{}', expected iterable type"
+        try:
+            error = EvaluationError(text.format(go_type(value)))
+        except EvaluationError:
+            error = caught()
+    return left + end_cost, iter(()), error
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:

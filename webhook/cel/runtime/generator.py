@@ -16,7 +16,7 @@ from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.runtime import aggregates, attributes, calls, folds
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
-from webhook.cel.runtime.constants import LARGE, Analysis, is_in_list, struct_of
+from webhook.cel.runtime.constants import LARGE, Analysis, struct_of
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
@@ -80,7 +80,8 @@ class Generator(Writer):
         return operand if caught and not self.gives_up else self.raise_failure(operand)
 
     def _is_apart(self, node: Expression) -> bool:
-        if node is self._analysis.checked.root or _has_two_uses(node):
+        used = node.target if isinstance(node, ast.Call) else node
+        if node is self._analysis.checked.root or isinstance(used, ast.Shared):  # used twice, so in one function
             return False
         weight = self._analysis.weights[node]
         return weight >= LARGE or (self.is_deep and weight > 1)
@@ -207,19 +208,15 @@ class Generator(Writer):
         function = node.function
         if function in _SPECIAL:
             return _SPECIAL[function](self, node)
-        if function == "@in":
-            return self._membership(node)
         if function == "@not_strictly_false":
             operand = self.emit(node.arguments[0])
             self.spend(1)
             return Operand(self.set(f"{operand.text} is not False"), bool, fails=False)
         if function in {"or", "orValue"} and node.target is not None and len(node.arguments) == 1:
             return calls.emit_choice(self, node)
-        if function == "!_":
-            return self._negation(node.arguments[0])
-        return calls.emit_call(self, node, caught=caught)
-
-    def _negation(self, argument: Expression) -> Operand:
+        if function != "!_":
+            return calls.emit_call(self, node, caught=caught)
+        argument = node.arguments[0]
         if isinstance(argument, ast.Select) and argument.test:
             self.spend(1)
             return emit_presence(self, self._chain(argument.operand), argument.field, negated=True)
@@ -261,15 +258,6 @@ class Generator(Writer):
         operand = self.resolved(node)
         self.line(f"{result} = {operand.text}")
         return operand
-
-    def _membership(self, node: ast.Call) -> Operand:
-        if is_in_list(node):
-            container = self._analysis.value(node.arguments[1])
-            if container is not NOT_CONSTANT:
-                operand = calls.emit_membership_of_constants(self, node.arguments[0], container)
-                if operand is not None:
-                    return operand
-        return calls.emit_membership(self, node)
 
     # -- aggregates
 
@@ -342,16 +330,12 @@ class Generator(Writer):
         return emit(self, loop, node)
 
 
-def _has_two_uses(node: Expression) -> bool:
-    """Whether a node is shared, or a call on a shared one: its value is used twice, so it stays in one function."""
-    return isinstance(node.target if isinstance(node, ast.Call) else node, ast.Shared)
-
-
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {
     "_&&_": partial(calls.emit_terms, stop=False),
     "_||_": partial(calls.emit_terms, stop=True),
     "_==_": calls.emit_equality,
     "_!=_": calls.emit_equality,
+    "@in": calls.emit_membership,
 }
 
 
@@ -404,7 +388,7 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(attributes.follow, attributes.goes_on, attributes.lookup, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
-    *(folds.Lazy, folds.elements, folds.entries, folds.inserted, folds.insert_entry, folds.insert_map),
+    *(folds.Lazy, folds.elements, folds.inserted, folds.insert_entry, folds.insert_map),
     *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
 )
 BUILTINS: Final[dict[str, object]] = {

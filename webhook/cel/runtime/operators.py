@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from itertools import islice, repeat
 from operator import ge, gt, le, lt
-from typing import Final
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
@@ -21,7 +21,6 @@ from webhook.cel.types.values import (
     INT_MAX,
     INT_MIN,
     UINT_MAX,
-    DefaultingMap,
     Duration,
     Optional,
     Struct,
@@ -49,9 +48,8 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
 }
 RECEIVERS: Final = frozenset({str, Duration, Timestamp})
 """The types to which cel-go delegates calls without an overload (traits.ReceiverType in common/types/types.go)."""
+CONTAINERS: Final = frozenset({list, dict})
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
-_COMPARED: Final = 8
-"""The number of elements compared for a unit of work."""
 COMPARABLE: Final = _OPERANDS["_<_"]
 
 
@@ -92,10 +90,8 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
         return bool(first == second)
     if cls in _PLAIN:
         return cls is other and bool(first == second)
-    if cls is list:
-        return other is list and _equal_lists(first, second)
-    if isinstance(first, dict):
-        return isinstance(second, dict) and _equal_maps(first, second)
+    if cls is list or isinstance(first, dict):
+        return Comparison().equal(first, second)
     if cls is Optional:
         return (
             other is Optional
@@ -107,41 +103,123 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
     return bool(first == second) if are_comparable(first, second) else otherwise
 
 
-def _equal_lists(first: list[Value], second: list[Value]) -> bool:
-    if len(first) != len(second):
-        return False
-    work(1 + len(first) // _COMPARED)
-    for one, other in zip(first, second, strict=True):  # noqa: SIM110 - `all` would need C stack for every level
-        if not equal(one, other, otherwise=True):
-            return False
-    return True
+_PER_UNIT: Final = 8
+"""The number of elements compared in the time of a unit of cost or of work, roughly."""
+_STRIDE: Final = _PER_UNIT * SHARE
+"""The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
+_TEXTS: Final = 64
+"""The number of texts compared for a unit of work."""
+_FEW: Final = 1000
+"""How many lists and maps in a value are compared without looking for shared ones, which takes longer."""
+_KEPT: Final = 10_000
+"""How many pairs of equal parts are remembered at a time: some megabytes."""
 
 
-def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
-    if len(first) != len(second) or getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
-        return False
-    work(1 + len(first) // _COMPARED)
-    for key, value in first.items():
-        other = second.get(key, ABSENT)
-        if other is ABSENT or not equal(value, other, otherwise=True):
+class Comparison:
+    """Compares values of any size.
+
+    Args:
+        meter: That of the evaluation, whose clock is checked in between; None where only work is counted.
+        left: The cost left to be spent.
+        mark: That below which the clock is checked; it is nearer afterwards.
+    """
+
+    __slots__ = ("_known", "_left", "_meter", "_parts", "mark")
+
+    def __init__(self, meter: Meter | None = None, left: int = 0, mark: int = 0) -> None:
+        self._meter = meter
+        self._left = left
+        self._parts = 0
+        self._known: set[tuple[int, int]] = set()
+        """Parts that are equal, by their identities."""
+        self.mark = mark
+
+    def equal(self, first: Value, second: Value) -> bool:
+        """`first == second`, as `equal` has it.
+
+        Raises:
+            DeadlineExceededError: The deadline passed in between.
+        """
+        if type(first) is list:
+            if type(second) is not list or len(first) != len(second):
+                return False
+            return self._are_equal(zip(first, second, strict=True), len(first))
+        if not isinstance(first, dict):
+            return equal(first, second)
+        if not isinstance(second, dict) or len(first) != len(second):
             return False
-    return True
+        if getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
+            return False
+        others = map(second.get, first, repeat(ABSENT))
+        return self._are_equal(zip(first.values(), others, strict=True), len(first))
+
+    def _are_equal(self, pairs: Iterator[tuple[Value, Value]], count: int) -> bool:
+        while count > _STRIDE:
+            if not self._are_equal(islice(pairs, _STRIDE), _STRIDE):
+                return False
+            count -= _STRIDE
+        work(1 + count // _PER_UNIT)
+        self._check_sooner(1 + count // _PER_UNIT)
+        for one, other in pairs:
+            if type(one) in CONTAINERS:
+                if not self._are_parts_equal(one, other):
+                    return False
+            elif other is ABSENT or not equal(one, other, otherwise=True):
+                return False
+        return True
+
+    def _are_parts_equal(self, one: Value, other: Value) -> bool:
+        """Compare parts of values; of very many, those that are shared are compared only once."""
+        self._parts += 1
+        if self._parts <= _FEW:
+            return self.equal(one, other)
+        pair = id(one), id(other)  # both live as long as the values that they are parts of
+        if pair in self._known:
+            return True
+        if not self.equal(one, other):
+            return False
+        if len(self._known) == _KEPT:
+            self._known.clear()
+        self._known.add(pair)
+        return True
+
+    def contains(self, item: Value, container: Value) -> bool:
+        """`item in container`, a list or a map.
+
+        Raises:
+            DeadlineExceededError: The deadline passed in between.
+        """
+        cls = type(item)
+        if type(container) is list:
+            if cls is str:  # the search is too fast to be interrupted
+                if self._meter is not None:
+                    work(1 + len(container) // _TEXTS)
+                    self._check_sooner(1 + len(container) // _TEXTS)
+                return item in container
+            compare = self.equal if cls in CONTAINERS else equal
+            for start in range(0, len(container), _STRIDE):
+                elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container
+                self._check_sooner(1 + len(elements) // _PER_UNIT)
+                for each in elements:
+                    if compare(item, each):
+                        return True
+            return False
+        if isinstance(container, Struct):
+            return cls is str and item in container
+        if not isinstance(container, dict):
+            raise no_such_overload()
+        if cls is str or cls in _NUMBERS:
+            return item in container
+        return cls is bool and to_key(item) in container
+
+    def _check_sooner(self, steps: int) -> None:
+        if self._meter is not None:
+            self.mark = check_sooner(self._meter, self._left, self.mark, steps)
 
 
 def contains(item: Value, container: Value) -> bool:
     """`item in container`, a list or a map."""
-    if type(container) is list:
-        if type(item) is str:
-            return item in container
-        return any(equal(item, each) for each in container)
-    if type(container) is dict or type(container) is DefaultingMap:
-        cls = type(item)
-        if cls is str or cls in _NUMBERS:
-            return item in container
-        return cls is bool and to_key(item) in container
-    if isinstance(container, Struct):
-        return type(item) is str and item in container
-    raise no_such_overload()
+    return Comparison().contains(item, container)
 
 
 # -- arithmetic
@@ -321,6 +399,11 @@ def precedes(one: Value, other: Value) -> bool:
         return False
 
 
+def compare(one: Any, other: Any) -> int:  # two values that have an order
+    """-1, 0 or 1, as a value is less than another, equal or greater."""
+    return int(one > other) - int(one < other)
+
+
 less = _comparison(lt, "_<_")
 less_equal = _comparison(le, "_<=_")
 greater = _comparison(gt, "_>_")
@@ -333,99 +416,3 @@ greater_equal = _comparison(ge, "_>=_")
 def identity(value: Value) -> Value:
     """`dyn(value)`, and the conversion of a value to its own type."""
     return value
-
-
-CONTAINERS: Final = frozenset({list, dict})
-_PER_UNIT: Final = 8
-"""The number of elements compared in the time of a unit of cost, roughly."""
-_STRIDE: Final = _PER_UNIT * SHARE
-"""The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
-_TEXTS: Final = 64
-"""The number of texts compared for a unit of work."""
-_FEW: Final = 1000
-"""How many lists and maps in a value are compared without looking for shared ones, which takes longer."""
-_KEPT: Final = 10_000
-"""How many pairs of equal parts are remembered at a time: some megabytes."""
-
-
-class Comparison:
-    """Compares values of any size; the `mark` below which the clock is checked is nearer afterwards."""
-
-    __slots__ = ("_known", "_left", "_meter", "_parts", "mark")
-
-    def __init__(self, meter: Meter, left: int, mark: int) -> None:
-        self._meter = meter
-        self._left = left
-        self._parts = 0
-        self._known: set[tuple[int, int]] = set()
-        """Parts that are equal, by their identities."""
-        self.mark = mark
-
-    def equal(self, first: Value, second: Value) -> bool:
-        """`first == second`, as `webhook.cel.runtime.operators.equal` has it.
-
-        Raises:
-            DeadlineExceededError: The deadline passed in between.
-        """
-        if type(first) is list and type(second) is list:
-            return len(first) == len(second) and self._are_equal(zip(first, second, strict=True), len(first))
-        if type(first) is dict and type(second) is dict:  # those of struct types are compared by `equal`
-            if len(first) != len(second):
-                return False
-            others = map(second.get, first, repeat(ABSENT))
-            return self._are_equal(zip(first.values(), others, strict=True), len(first))
-        return equal(first, second)
-
-    def _are_equal(self, pairs: Iterator[tuple[Value, Value]], count: int) -> bool:
-        while count > _STRIDE:
-            if not self._are_equal(islice(pairs, _STRIDE), _STRIDE):
-                return False
-            count -= _STRIDE
-        work(1 + count // _PER_UNIT)
-        self._check_sooner(1 + count // _PER_UNIT)
-        for one, other in pairs:
-            is_equal = (
-                self._are_parts_equal(one, other) if type(one) in CONTAINERS else equal(one, other, otherwise=True)
-            )
-            if not is_equal:
-                return False
-        return True
-
-    def _are_parts_equal(self, one: Value, other: Value) -> bool:
-        """Compare parts of values; of very many, those that are shared are compared only once."""
-        self._parts += 1
-        if self._parts <= _FEW:
-            return self.equal(one, other)
-        pair = id(one), id(other)  # both live as long as the values that they are parts of
-        if pair in self._known:
-            return True
-        if not self.equal(one, other):
-            return False
-        if len(self._known) == _KEPT:
-            self._known.clear()
-        self._known.add(pair)
-        return True
-
-    def contains(self, item: Value, container: Value) -> bool:
-        """`item in container`, as `webhook.cel.runtime.operators.contains` has it.
-
-        Raises:
-            DeadlineExceededError: The deadline passed in between.
-        """
-        if type(container) is not list:
-            return contains(item, container)
-        if type(item) is str:  # the search is too fast to be interrupted
-            work(1 + len(container) // _TEXTS)
-            self._check_sooner(1 + len(container) // _TEXTS)
-            return item in container
-        is_container = type(item) in CONTAINERS
-        for start in range(0, len(container), _STRIDE):
-            elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container
-            self._check_sooner(1 + len(elements) // _PER_UNIT)
-            for each in elements:
-                if self.equal(item, each) if is_container else equal(item, each):
-                    return True
-        return False
-
-    def _check_sooner(self, steps: int) -> None:
-        self.mark = check_sooner(self._meter, self._left, self.mark, steps)

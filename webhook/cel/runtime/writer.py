@@ -125,16 +125,9 @@ class Writer(ABC):
 
     def given(self, value: object) -> str:
         """The name under which the functions use an object."""
-        cls = type(value)
-        if cls is not str and cls is not int:
-            return self._give(value)
-        name = self._known.get((cls, value))
-        if name is None:
-            name = self._known[cls, value] = self._give(value)
-        return name
-
-    def _give(self, value: object) -> str:
-        name = f"k{len(self.constants)}"
+        cls, name = type(value), f"k{len(self.constants)}"
+        if cls is str or cls is int:
+            name = self._known.setdefault((cls, value), name)
         self.constants[name] = value
         return name
 
@@ -183,13 +176,9 @@ class Writer(ABC):
 
     def settle(self) -> None:
         """Writes the statement that counts the cost so far."""
-        if cost := self.unsettled():
-            self.line(f"left -= {cost}")
-
-    def unsettled(self) -> int:
-        """The cost so far, for the caller to count together with one that is computed."""
-        cost, self._cost = self._cost, 0
-        return cost
+        if self._cost:
+            self.line(f"left -= {self._cost}")
+            self._cost = 0
 
     def look(self) -> None:
         """Writes a check of the clock, if one is due."""

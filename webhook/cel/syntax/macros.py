@@ -23,53 +23,10 @@ class MacroError(Exception):
         self.message = message
 
 
-class Builder:
-    """Makes the nodes of an expansion; errors about them point to the macro call."""
-
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-
-    def ident(self, name: str) -> ast.Ident:
-        """A name."""
-        return ast.Ident(self.offset, name)
-
-    def accumulator(self) -> ast.Ident:
-        """The name of a fold's result, which no source text can write."""
-        return ast.Ident(self.offset, ast.ACCUMULATOR)
-
-    def literal(self, value: Any) -> ast.Literal:  # any CEL value
-        """A constant."""
-        return ast.Literal(self.offset, value)
-
-    def call(self, function: str, *arguments: Expression, target: Expression | None = None) -> ast.Call:
-        """A call, on a target or not."""
-        return ast.Call(self.offset, function, list(arguments), target)
-
-    def list(self, *elements: Expression) -> ast.ListExpression:
-        """A list."""
-        return ast.ListExpression(self.offset, list(elements))
-
-    def map(self) -> ast.MapExpression:
-        """An empty map."""
-        return ast.MapExpression(self.offset, [])
-
-    def presence(self, operand: Expression, field: str) -> ast.Select:
-        """`has(operand.field)`."""
-        return ast.Select(self.offset, operand, field, test=True)
-
-    def fold(self, shape: str, range_: Expression, *parts: Expression, **rest: Any) -> ast.Comprehension:  # passed on
-        """A comprehension; see `Comprehension` for the arguments."""
-        return ast.Comprehension(self.offset, shape=shape, range=range_, parts=parts, **rest)
-
-    def shared(self, node: Expression) -> ast.Shared:
-        """An argument that the expansion uses twice."""
-        return ast.Shared(node.offset, node)
-
-
 ANY_ARITY: Final = -1
 """The arity of a macro that takes any number of arguments."""
 
-Expander = Callable[[Builder, Sequence["Expression"]], "Expression | None"]
+Expander = Callable[[int, Sequence["Expression"]], "Expression | None"]
 
 
 class Macro(NamedTuple):
@@ -78,8 +35,9 @@ class Macro(NamedTuple):
     Args:
         arity: The number of arguments that it takes, or `ANY_ARITY`.
         member: Whether it is called on a target.
-        expand: Takes a `Builder` and the operands: the target of a member, then the arguments; gives the rewritten
-            expression, or None to leave the call as it is; raises `MacroError`.
+        expand: Takes the offset of the call, to which errors about the expansion point, and the operands: the target
+            of a member, then the arguments; gives the rewritten expression, or None to leave the call as it is; raises
+            `MacroError`.
     """
 
     name: str
@@ -105,8 +63,8 @@ NAME: Final = "argument must be a simple name"
 _IDENTIFIER: Final = "argument is not an identifier"
 
 
-def names_of(variables: Sequence[Expression], message: str) -> dict[str, str]:
-    """The names of one variable or two, as `Builder.fold` takes them.
+def names_of(variables: Sequence[Expression], message: str) -> dict[str, Any]:
+    """The names of one variable or two, as a comprehension has them.
 
     Raises:
         MacroError: An argument is not a name, or both are the same.
@@ -117,97 +75,97 @@ def names_of(variables: Sequence[Expression], message: str) -> dict[str, str]:
     return {"variable": first} | ({"variable2": others[0]} if others else {})
 
 
-def _has(build: Builder, operands: Sequence[Expression]) -> Expression:
+def fold(  # a comprehension has as many parts
+    at: int,
+    shape: str,
+    parts: Sequence[Expression],
+    initial: Expression,
+    step: Expression,
+    *,
+    condition: Expression | None = None,
+    result: Expression | None = None,
+    **names: Any,  # those of variables
+) -> ast.Comprehension:
+    """A comprehension over the first of some parts that the user wrote; see `Comprehension` for the rest.
+
+    Args:
+        condition: What holds as long as it continues; None for always.
+        result: None for the accumulator.
+    """
+    return ast.Comprehension(
+        at,
+        shape,
+        parts[0],
+        tuple(parts[1:]),
+        initial,
+        condition or ast.Literal(at, value=True),
+        step,
+        result or ast.Ident(at, ast.ACCUMULATOR),
+        **names,
+    )
+
+
+def _has(at: int, operands: Sequence[Expression]) -> Expression:
     (node,) = operands
     if not isinstance(node, ast.Select) or node.test:
         raise MacroError(node, NOT_A_FIELD)
-    return build.presence(node.operand, node.field)
+    return ast.Select(at, node.operand, node.field, test=True)
 
 
-def _until(shape: str, *, stop: bool) -> Callable[..., Expression]:
-    def quantify(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
-        so_far = build.accumulator()
-        return build.fold(
-            shape,
-            target,
-            predicate,
-            initial=build.literal(not stop),
-            condition=build.call("@not_strictly_false", build.call("!_", so_far) if stop else so_far),
-            step=build.call("_||_" if stop else "_&&_", build.accumulator(), predicate),
-            result=build.accumulator(),
-            **variables,
-        )
+def until(shape: str, *, stop: bool) -> Expander:
+    """The expander of `all`, whose fold stops at the first element that fails, or `exists`, at the first that holds."""
 
-    return quantify
-
-
-quantify_all: Final = _until("all", stop=False)
-"""`all`: the fold stops at the first element that fails."""
-quantify_exists: Final = _until("exists", stop=True)
-"""`exists`: the fold stops at the first element that holds."""
-
-
-def quantify_one(build: Builder, target: Expression, predicate: Expression, **variables: str) -> Expression:
-    """`exists_one`: the fold counts."""
-    counted = build.call("_+_", build.accumulator(), build.literal(1))
-    return build.fold(
-        "exists_one",
-        target,
-        predicate,
-        initial=build.literal(0),
-        condition=build.literal(True),  # noqa: FBT003 - the constant itself
-        step=build.call("_?_:_", predicate, counted, build.accumulator()),
-        result=build.call("_==_", build.accumulator(), build.literal(1)),
-        **variables,
-    )
-
-
-def collect(
-    build: Builder, target: Expression, element: Expression, predicate: Expression | None = None, /, **variables: str
-) -> Expression:
-    """`map`, `filter`, `transformList`: the fold appends to a list."""
-    step: Expression = build.call("_+_", build.accumulator(), build.list(element))
-    parts = [element]
-    if predicate is not None:
-        step = build.call("_?_:_", predicate, step, build.accumulator())
-        parts.append(predicate)
-    return build.fold(
-        "map",
-        target,
-        *parts,
-        initial=build.list(),
-        condition=build.literal(True),  # noqa: FBT003 - the constant itself
-        step=step,
-        result=build.accumulator(),
-        **variables,
-    )
-
-
-def quantifier(quantify: Callable[..., Expression]) -> Expander:
-    """The expander of a quantifier over one variable or two."""
-
-    def expand(build: Builder, operands: Sequence[Expression]) -> Expression:
+    def expand(at: int, operands: Sequence[Expression]) -> Expression:
         target, *names, predicate = operands
-        return quantify(build, target, predicate, **names_of(names, NAME))
+        variables, so_far = names_of(names, NAME), ast.Ident(at, ast.ACCUMULATOR)
+        goes_on = ast.Call(at, "@not_strictly_false", [ast.Call(at, "!_", [so_far]) if stop else so_far])
+        step = ast.Call(at, "_||_" if stop else "_&&_", [ast.Ident(at, ast.ACCUMULATOR), predicate])
+        return fold(
+            at, shape, (target, predicate), ast.Literal(at, value=not stop), step, condition=goes_on, **variables
+        )
 
     return expand
 
 
-def _map(build: Builder, operands: Sequence[Expression]) -> Expression:
-    target, name, *predicate, transform = operands
-    return collect(build, target, transform, *predicate, variable=variable(name, _IDENTIFIER))
+def exactly_one(at: int, operands: Sequence[Expression]) -> Expression:
+    """Expands `exists_one`, whose fold counts, over one variable or two."""
+    target, *names, predicate = operands
+    variables, so_far = names_of(names, NAME), ast.Ident(at, ast.ACCUMULATOR)
+    counted = ast.Call(at, "_+_", [so_far, ast.Literal(at, 1)])
+    step = ast.Call(at, "_?_:_", [predicate, counted, ast.Ident(at, ast.ACCUMULATOR)])
+    result = ast.Call(at, "_==_", [ast.Ident(at, ast.ACCUMULATOR), ast.Literal(at, 1)])
+    return fold(at, "exists_one", (target, predicate), ast.Literal(at, 0), step, result=result, **variables)
 
 
-def _filter(build: Builder, operands: Sequence[Expression]) -> Expression:
+def filtered(at: int, step: Expression, predicates: Sequence[Expression]) -> Expression:
+    """The step of a fold that leaves out elements for which the predicate, if there is one, does not hold."""
+    return ast.Call(at, "_?_:_", [*predicates, step, ast.Ident(at, ast.ACCUMULATOR)]) if predicates else step
+
+
+def collect(
+    at: int, target: Expression, element: Expression, predicates: Sequence[Expression] = (), **names: Any
+) -> Expression:
+    """`map`, `filter`, `transformList`: the fold appends to a list."""
+    step = ast.Call(at, "_+_", [ast.Ident(at, ast.ACCUMULATOR), ast.ListExpression(at, [element])])
+    parts = (target, element, *predicates)
+    return fold(at, "map", parts, ast.ListExpression(at, []), filtered(at, step, predicates), **names)
+
+
+def _map(at: int, operands: Sequence[Expression]) -> Expression:
+    target, name, *predicates, transform = operands
+    return collect(at, target, transform, predicates, variable=variable(name, _IDENTIFIER))
+
+
+def _filter(at: int, operands: Sequence[Expression]) -> Expression:
     target, name, predicate = operands
-    return collect(build, target, name, predicate, variable=variable(name, _IDENTIFIER))
+    return collect(at, target, name, [predicate], variable=variable(name, _IDENTIFIER))
 
 
 STANDARD: Final = (
     Macro("has", 1, member=False, expand=_has),
-    Macro("all", 2, member=True, expand=quantifier(quantify_all)),
-    Macro("exists", 2, member=True, expand=quantifier(quantify_exists)),
-    Macro("exists_one", 2, member=True, expand=quantifier(quantify_one)),
+    Macro("all", 2, member=True, expand=until("all", stop=False)),
+    Macro("exists", 2, member=True, expand=until("exists", stop=True)),
+    Macro("exists_one", 2, member=True, expand=exactly_one),
     Macro("map", 2, member=True, expand=_map),
     Macro("map", 3, member=True, expand=_map),
     Macro("filter", 2, member=True, expand=_filter),

@@ -26,7 +26,7 @@ from webhook.cel.errors import (
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.lexer import CONSTANTS, END, RESERVED, Quoting, Tokens, escape, tokenize, value_of
-from webhook.cel.syntax.macros import ANY_ARITY, Builder, Macro, MacroError
+from webhook.cel.syntax.macros import ANY_ARITY, Macro, MacroError
 
 # -- The grammar: tokens by what they can begin, follow or end
 
@@ -92,9 +92,8 @@ class MemberEndedError(Exception):
 class TokenStream:
     """Yields tokens one by one and reports those that do not fit."""
 
-    def __init__(self, tokens: Tokens, issues: Issues, source: str) -> None:
+    def __init__(self, tokens: Tokens, issues: Issues) -> None:
         self._kinds, self._texts, self._offsets, self._skipped = tokens
-        self._source = source
         self._issues = issues
         self._recovered: set[object] | None = None
         """Since an error, until a token fits: the places in the grammar that have recovered from it."""
@@ -247,9 +246,9 @@ class TokenStream:
         text = ""
         for skipped, after in self._skipped:
             if start <= skipped < end:
-                text += self._source[start:skipped]
+                text += self._issues.text[start:skipped]
                 start = after
-        text += self._source[start:end]
+        text += self._issues.text[start:end]
         return escape(text if self._kinds[last] == END else text + self._texts[last])
 
     def _error(self, code: str, *arguments: object, at: int | None = None) -> None:
@@ -321,16 +320,15 @@ def parse(
     with suppress(StopParsingError):
         tokens = tokenize(text, issues, knows_quotes=quoting is not Quoting.UNKNOWN)
         budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-        stream = TokenStream(tokens, issues, text)
-        root = _Parser(stream, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
+        root = _Parser(tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
     issues.raise_if_any()
     return root
 
 
-class _Parser:
+class _Parser(TokenStream):
     def __init__(
         self,
-        tokens: TokenStream,
+        tokens: Tokens,
         issues: Issues,
         macros: Mapping[tuple[str, int, bool], Macro],
         budget: Budget,
@@ -338,8 +336,7 @@ class _Parser:
         optional_syntax: bool,
         quoting: Quoting,
     ) -> None:
-        self._tokens = tokens
-        self._issues = issues
+        super().__init__(tokens, issues)
         self._macros = macros
         self._budget = budget
         self._optional_syntax = optional_syntax
@@ -351,8 +348,8 @@ class _Parser:
 
     def start(self) -> Expression:
         root = self._expression()
-        if self._tokens.kind != END and not self._tokens.drop_extraneous(AT_END):
-            self._tokens.mismatched(AT_END)
+        if self.kind != END and not self.drop_extraneous(AT_END):
+            self.mismatched(AT_END)
         return root
 
     def _report(self, offset: int, code: str, *arguments: object) -> ast.Failed:
@@ -377,25 +374,24 @@ class _Parser:
 
     def _within(self, follow: frozenset[str]) -> Expression:
         """An expression inside a construct that continues with one of these tokens."""
-        self._tokens.follow.append(follow)
+        self.follow.append(follow)
         node = self._expression()
-        self._tokens.follow.pop()
+        self.follow.pop()
         return node
 
     # -- operators
 
     def _expression(self) -> Expression:
-        tokens = self._tokens
         self._expression_depth += 1
         if self._expression_depth > MAX_DEPTH:
             raise self._too_deep()
         node = self._operation(OR)
-        if tokens.kind == "?":
-            offset = tokens.advance()
-            tokens.follow.append(IN_CHOICE)
+        if self.kind == "?":
+            offset = self.advance()
+            self.follow.append(IN_CHOICE)
             then = self._operation(OR)
-            tokens.follow.pop()
-            otherwise = self._expression() if tokens.colon("?") else ast.Failed(offset)
+            self.follow.pop()
+            otherwise = self._expression() if self.colon("?") else ast.Failed(offset)
             node = self._raised(ast.Call(offset, "_?_:_", [node, then, otherwise]), node, then, otherwise)
         self._expression_depth -= 1
         return node
@@ -405,7 +401,6 @@ class _Parser:
 
         The depths are those of cel-go's parser, which counts the relations and the calculations that are open.
         """
-        tokens = self._tokens
         relations, calculations = self._relation_depth, self._calculation_depth
         self._calculation_depth = calculations + 1
         if level <= RELATION:
@@ -413,54 +408,52 @@ class _Parser:
         if self._relation_depth > MAX_DEPTH or self._calculation_depth > MAX_DEPTH:
             raise self._too_deep()
         node = self._operand()
-        found = OPERATORS.get(tokens.kind)
+        found = OPERATORS.get(self.kind)
         while found is not None and found[1] >= level:
             function, own_level = found
             if own_level < RELATION:
                 self._relation_depth, self._calculation_depth = relations, calculations
                 node = self._terms(node, function, own_level)
             else:
-                offset = tokens.advance()
+                offset = self.advance()
                 if own_level == RELATION:
                     self._relation_depth, self._calculation_depth = relations + 2, calculations
                 right = self._operation(own_level + 1)
                 node = self._raised(ast.Call(offset, function, [node, right]), node, right)
-            found = OPERATORS.get(tokens.kind)
+            found = OPERATORS.get(self.kind)
         self._relation_depth, self._calculation_depth = relations, calculations
         return node
 
     def _terms(self, first: Expression, function: str, level: int) -> Expression:
         """A chain of `&&` or of `||`, which is one node."""
-        tokens = self._tokens
-        mark, offset = tokens.kind, tokens.offset
+        mark, offset = self.kind, self.offset
         terms = [first]
-        while tokens.kind == mark:
-            tokens.advance()
+        while self.kind == mark:
+            self.advance()
             terms.append(self._operation(level + 1))
         return self._raised(ast.Call(offset, function, terms), *terms, by=0)
 
     def _operand(self) -> Expression:
-        tokens = self._tokens
-        mark = tokens.kind
+        mark = self.kind
         if mark == "IDENTIFIER":
             return self._member(self._name())
         if mark not in OPERAND:
-            if tokens.is_recovering or not tokens.drop_extraneous(OPERAND):
-                tokens.mismatched(OPERAND, AFTER_MEMBER)
-                return ast.Failed(tokens.offset)
-            mark = tokens.kind
-        if mark not in {"!", "-"} or (mark == "-" and tokens.ahead(1) in NUMBERS):
+            if self.is_recovering or not self.drop_extraneous(OPERAND):
+                self.mismatched(OPERAND, AFTER_MEMBER)
+                return ast.Failed(self.offset)
+            mark = self.kind
+        if mark not in {"!", "-"} or (mark == "-" and self.ahead(1) in NUMBERS):
             return self._member(self._primary())
-        offset = tokens.offset
+        offset = self.offset
         odd = False
-        while tokens.kind == mark and (mark == "!" or tokens.ahead(1) in NEGATED):
-            tokens.advance()
+        while self.kind == mark and (mark == "!" or self.ahead(1) in NEGATED):
+            self.advance()
             odd = not odd
-        if tokens.kind == "-" and tokens.ahead(1) not in NUMBERS:
-            tokens.no_alternative(AFTER_MEMBER)
+        if self.kind == "-" and self.ahead(1) not in NUMBERS:
+            self.no_alternative(AFTER_MEMBER)
             return ast.Failed(offset)
         if mark == "!":
-            tokens.unwanted(OPERAND)
+            self.unwanted(OPERAND)
         operand = self._member(self._primary())
         if not odd:
             return operand
@@ -469,87 +462,85 @@ class _Parser:
     # -- operands
 
     def _primary(self) -> Expression:
-        kind = self._tokens.kind
+        kind = self.kind
         if kind in {"IDENTIFIER", "."}:
             return self._name()
-        if kind not in OPERAND or kind == "!" or (kind == "-" and self._tokens.ahead(1) not in NUMBERS):
-            self._tokens.mismatched(OPERAND)  # after a `!`, which has reported it
-            return ast.Failed(self._tokens.offset)
+        if kind not in OPERAND or kind == "!" or (kind == "-" and self.ahead(1) not in NUMBERS):
+            self.mismatched(OPERAND)  # after a `!`, which has reported it
+            return ast.Failed(self.offset)
         if kind not in OPENING:
             return self._literal()
-        offset = self._tokens.advance()
+        offset = self.advance()
         if kind == "(":
             node = self._within(IN_PARENTHESES)
-            self._tokens.expect(")")
+            self.expect(")")
             return node
         return self._list(offset) if kind == "[" else self._map(offset)
 
     def _opens(self, expected: frozenset[str], stop: frozenset[str] = AFTER_PRIMARY) -> bool:
         """Whether the next token fits a construct that has just begun; if not, the construct has ended."""
-        if self._tokens.kind in expected or self._tokens.drop_extraneous(expected):
+        if self.kind in expected or self.drop_extraneous(expected):
             return True
-        self._tokens.mismatched(expected, stop)
+        self.mismatched(expected, stop)
         return False
 
     def _literal(self) -> Expression:
-        tokens = self._tokens
-        offset, sign = tokens.offset, ""
-        if tokens.kind == "-":
-            sign = tokens.take()
-        kind = tokens.kind
+        offset, sign = self.offset, ""
+        if self.kind == "-":
+            sign = self.take()
+        kind = self.kind
         try:
-            return ast.Literal(offset, value_of(kind, sign + tokens.take()))
+            return ast.Literal(offset, value_of(kind, sign + self.take()))
         except ValueError as error:
             return self._report(offset, str(error))
 
     def _name(self) -> Expression:
-        tokens = self._tokens
-        start = tokens.offset
+        start = self.offset
         dot = ""
-        if tokens.kind == ".":
-            if tokens.ahead(1) != "IDENTIFIER":
-                tokens.no_alternative(AFTER_PRIMARY)  # the dot is then read as one after an operand
+        if self.kind == ".":
+            if self.ahead(1) != "IDENTIFIER":
+                self.no_alternative(AFTER_PRIMARY)  # the dot is then read as one after an operand
                 return ast.Failed(start)
-            tokens.advance()
+            self.advance()
             dot = "."
-        offset = tokens.offset
-        text = tokens.take()
+        offset = self.offset
+        text = self.take()
         name = dot + text
-        if tokens.has_braces:
+        if self.has_braces:
             struct = self._struct(name)
             if struct is not None:
                 return struct
-        is_call = tokens.kind == "("
+        is_call = self.kind == "("
         if text in RESERVED:
             if is_call:
-                tokens.advance()
+                self.advance()
                 self._arguments(IN_ARGUMENTS, AFTER_PRIMARY)
             return self._report(start, RESERVED_NAME, text)
         if not is_call:
             return ast.Ident(offset, name)
-        return self._call(tokens.advance(), name, self._arguments(IN_ARGUMENTS, AFTER_PRIMARY))
+        return self._call(self.advance(), name, self._arguments(IN_ARGUMENTS, AFTER_PRIMARY))
 
     def _struct(self, name: str) -> Expression | None:
         """`a.b.C{…}`, if a brace ends this chain of names."""
         ahead = 0
-        while self._tokens.ahead(ahead) == "." and self._tokens.ahead(ahead + 1) == "IDENTIFIER":
+        while self.ahead(ahead) == "." and self.ahead(ahead + 1) == "IDENTIFIER":
             ahead += 2
-        if self._tokens.ahead(ahead) != "{":
+        if self.ahead(ahead) != "{":
             return None
-        while self._tokens.kind == ".":
-            self._tokens.advance()
-            name += f".{self._tokens.take()}"
-        offset = self._tokens.advance()
+        while self.kind == ".":
+            self.advance()
+            name += f".{self.take()}"
+        offset = self.advance()
         entries: list[ast.Entry] = []
-        start = self._tokens.offset
+        start = self.offset
 
         def read() -> bool:
             optional = self._optional_mark()
-            self._tokens.follow.append(COLON)
+            self.follow.append(COLON)
             field = self._field_name(start, COLON)
-            self._tokens.follow.pop()
-            colon = self._tokens.offset
-            if not self._tokens.colon("entry"):
+            self.follow.pop()
+            colon = self.offset
+            if not self.colon("entry"):
                 return False
             if field is None and self._quoting is not Quoting.UNKNOWN:
                 self._report(start, "unsupported ident kind")
@@ -561,9 +552,9 @@ class _Parser:
         return self._raised(node, *node.children(), by=0)
 
     def _optional_mark(self) -> bool:
-        if self._tokens.kind != "?":
+        if self.kind != "?":
             return False
-        offset = self._tokens.advance()
+        offset = self.advance()
         if not self._optional_syntax:
             self._report(offset, "unsupported syntax '?'")
         return True
@@ -587,8 +578,8 @@ class _Parser:
         def read() -> bool:
             optional = self._optional_mark()
             key = self._within(COLON)
-            colon = self._tokens.offset
-            if not self._tokens.colon("entry"):
+            colon = self.offset
+            if not self.colon("entry"):
                 return False
             entries.append(ast.Entry(colon, key, self._within(IN_MAP), optional=optional))
             return True
@@ -604,49 +595,46 @@ class _Parser:
             starts: The tokens that an entry starts with, besides a question mark.
             read: Reads an entry; False if that ends early.
         """
-        tokens = self._tokens
         if not self._opens(starts.union({closing}, ",?")):
             return
-        if tokens.kind == ",":
-            tokens.advance()
+        if self.kind == ",":
+            self.advance()
         elif not self._entries(closing, starts, read):
             return
-        tokens.expect(closing)
+        self.expect(closing)
 
     def _entries(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> bool:
         """The entries in brackets, up to the closing bracket; False if their construct has ended."""
-        tokens = self._tokens
-        tokens.follow.append(AFTER_PRIMARY | {closing, ","})
+        self.follow.append(AFTER_PRIMARY | {closing, ","})
         has_ended = False
-        while tokens.kind in starts or tokens.kind == "?":
-            if not read() or tokens.kind != ",":
+        while self.kind in starts or self.kind == "?":
+            if not read() or self.kind != ",":
                 has_ended = True
                 break
-            tokens.advance()
-        tokens.follow.pop()
-        return not has_ended or tokens.entry_ended(closing)
+            self.advance()
+        self.follow.pop()
+        return not has_ended or self.entry_ended(closing)
 
     def _arguments(self, follow: frozenset[str], stop: frozenset[str]) -> list[Expression]:
         arguments: list[Expression] = []
         if not self._opens(OPENED_CALL, stop):
             return arguments
-        if self._tokens.kind != ")":
+        if self.kind != ")":
             arguments.append(self._within(follow))
-            while self._tokens.kind == ",":
-                self._tokens.advance()
+            while self.kind == ",":
+                self.advance()
                 arguments.append(self._within(follow))
-        self._tokens.expect(")", stop)
+        self.expect(")", stop)
         return arguments
 
     # -- after an operand
 
     def _member(self, node: Expression) -> Expression:
-        tokens = self._tokens
         try:
             while True:
-                if tokens.kind == ".":
+                if self.kind == ".":
                     node = self._dot(node)
-                elif tokens.kind == "[":
+                elif self.kind == "[":
                     node = self._index(node)
                 else:
                     return node
@@ -654,42 +642,40 @@ class _Parser:
             return end.node
 
     def _index(self, operand: Expression) -> Expression:
-        offset = self._tokens.advance()
+        offset = self.advance()
         if not self._opens(OPENED_INDEX, AFTER_MEMBER):
             raise MemberEndedError(ast.Failed(offset))
-        optional = self._tokens.kind == "?"
+        optional = self.kind == "?"
         if optional:
-            self._tokens.advance()
+            self.advance()
         index = self._within(IN_INDEX)
-        if not self._tokens.expect("]", AFTER_MEMBER):
+        if not self.expect("]", AFTER_MEMBER):
             raise MemberEndedError(ast.Failed(offset))
         if optional and not self._optional_syntax:
             return self._report(offset, "unsupported syntax '[?'")
         return self._raised(ast.Call(offset, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
 
     def _dot(self, operand: Expression) -> Expression:
-        tokens = self._tokens
-        following = tokens.ahead(1)
+        following = self.ahead(1)
         if following != "IDENTIFIER" and following not in self._fields and following != "?":
-            tokens.no_field(operand)
-        dot = tokens.advance()
+            self.no_field(operand)
+        dot = self.advance()
         if following != "IDENTIFIER":
             return self._special_field(operand, dot)
-        field = tokens.take()
-        if tokens.kind == "(":
-            offset = tokens.advance()
+        field = self.take()
+        if self.kind == "(":
+            offset = self.advance()
             arguments = self._arguments(IN_METHOD, AFTER_MEMBER)
             return self._raised(self._call(offset, field, arguments, operand), operand, *arguments)
         return self._raised(ast.Select(dot, operand, field), operand)
 
     def _special_field(self, operand: Expression, dot: int) -> Expression:
         """The special forms after a dot: a question mark, a name in quotes."""
-        tokens = self._tokens
-        optional = tokens.kind == "?"
+        optional = self.kind == "?"
         if optional:
-            tokens.advance()
-        at = tokens.offset
-        field = self._field_name(at, tokens.can_follow())
+            self.advance()
+        at = self.offset
+        field = self._field_name(at, self.can_follow())
         if field is None:
             return ast.Failed(at) if self._quoting is Quoting.UNKNOWN else self._report(at, "unsupported ident kind")
         if not optional:
@@ -701,10 +687,10 @@ class _Parser:
     def _field_name(self, offset: int, following: frozenset[str]) -> str | None:
         """The name of a field, empty if it is missing; None if its construct has ended."""
         if self._quoting is Quoting.UNKNOWN:
-            return self._tokens.takes("IDENTIFIER", following)
+            return self.takes("IDENTIFIER", following)
         if not self._opens(FIELD):
             return None
-        name = self._tokens.take()
+        name = self.take()
         if name[0] != "`":
             return name
         if self._quoting is Quoting.REFUSED:
@@ -719,7 +705,7 @@ class _Parser:
         if macro is not None:
             self._budget.spend(_COST_OF_MACRO)
             try:
-                expanded = macro.expand(Builder(offset), arguments if target is None else (target, *arguments))
+                expanded = macro.expand(offset, arguments if target is None else (target, *arguments))
             except MacroError as error:
                 return self._report(error.offset, error.message)
             if expanded is not None:

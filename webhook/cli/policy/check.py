@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
 from webhook.check.expressions import position
@@ -15,9 +15,10 @@ from webhook.check.suppressing import suppress, suppressions
 from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show, tell
 from webhook.documents import Selection, Unreadable
-from webhook.engine.misspelt import misspelt
+from webhook.engine.manifests import misspelt
 from webhook.engine.trial import try_policies
 from webhook.findings import Finding, found, guarded, identity, unread
+from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.check import CheckResult, Cost, check_policies
@@ -80,17 +81,20 @@ def run(arguments: Namespace) -> int:
     report.sort(report.findings)
     suppress(report, suppressed, arguments)
     report.costs = [_cost_of(cost) for cost in result.costs]
-    report.remarks += map(_cost_line, report.costs) if arguments.costs else ()
-    if arguments.costs and any(each["unbounded"] for each in report.costs):
-        report.remarks.append(_UNBOUNDED.format(CALL_LIMIT))
-    report.remarks += _left_out(result.unchecked, [policy.name for policy in trial.untried])
+    report.remarks += _remarks(report.costs if arguments.costs else (), result, [each.name for each in trial.untried])
     return show(report, arguments)
 
 
-def _left_out(unchecked: int, untried: Sequence[str]) -> Iterator[str]:
-    """Say how many objects have only their errors reported, and which policies were not tried."""
-    if unchecked:
-        yield f"note: warnings are not checked for {counted(unchecked, 'object')} with errors"
+def _remarks(costs: Sequence[JSONObject], result: CheckResult, untried: Sequence[str]) -> Iterator[str]:
+    """List costs; say how many objects have only their errors reported, and which policies were not tried."""
+    for each in costs:
+        most = "without bound" if each["unbounded"] else f"at most {each['most']}"
+        least = f"{each['field']} of {each['policy']} costs at least {each['least']}"
+        yield f"{each['file']}:{each['line']}: {least}, {most}"
+    if any(each["unbounded"] for each in costs):
+        yield _UNBOUNDED.format(CALL_LIMIT)
+    if result.unchecked:
+        yield f"note: warnings are not checked for {counted(result.unchecked, 'object')} with errors"
     if untried:
         more = f" and {len(untried) - _NAMED} more" if len(untried) > _NAMED else ""
         named = f"{', '.join(untried[:_NAMED])}{more}"
@@ -112,7 +116,7 @@ def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckRes
     return check_policies(sound, minor)
 
 
-def _cost_of(cost: Cost) -> dict[str, Any]:
+def _cost_of(cost: Cost) -> JSONObject:
     policy, manifest = cost.policy, cost.policy.given.manifest
     return {
         "kind": policy.kind,
@@ -124,8 +128,3 @@ def _cost_of(cost: Cost) -> dict[str, Any]:
         "most": cost.most,
         "unbounded": cost.most > CALL_LIMIT,
     }
-
-
-def _cost_line(cost: dict[str, Any]) -> str:
-    most = "without bound" if cost["unbounded"] else f"at most {cost['most']}"
-    return f"{cost['file']}:{cost['line']}: {cost['field']} of {cost['policy']} costs at least {cost['least']}, {most}"

@@ -17,8 +17,7 @@ from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import SUFFIXES, Trees
-from webhook.engine.cases import SuiteError, SuiteErrors
-from webhook.engine.suites import SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, SuiteErrors, SuiteResult, run_suite
 from webhook.findings import Finding, found, guarded, unread
 from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
@@ -82,9 +81,10 @@ class _SuiteFiles:
         errors = SuiteErrors()
         if isinstance(objects := self.data.get("objects"), dict):
             self.data["objects"] = {**objects}
-            for name in (name for name, each in objects.items() if isinstance(each, str)):
+            for name, file in objects.items():
                 with errors.collected():
-                    self.data["objects"][name] = self._object(objects[name], Path(("objects", name)))
+                    if isinstance(file, str):
+                        self.data["objects"][name] = self._object(file, Path(("objects", name)))
         with errors.collected():
             self.data |= self._context(self.data, Path())
         if isinstance(cases := self.data.get("cases"), list):
@@ -149,7 +149,8 @@ def run(arguments: Namespace) -> int:
 
 def _run(arguments: Namespace, paths: Sequence[str]) -> int:
     suppressed = suppressions(arguments, paths)
-    selected = _selection(arguments.filter)
+    wanted = [each.casefold() for each in arguments.filter]
+    selected = (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
     with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
         selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
         stated, note = kubernetes(arguments), suppressed.note
@@ -165,12 +166,6 @@ def _run(arguments: Namespace, paths: Sequence[str]) -> int:
         report.remarks += _lines(report.tested)
     suppress(report, suppressed, arguments)
     return show(report, arguments)
-
-
-def _selection(texts: Sequence[str]) -> Callable[[str], bool] | None:
-    """Return the predicate that selects cases by name; None to run all."""
-    wanted = [each.casefold() for each in texts]
-    return (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
 
 
 def _lines(tested: Tested) -> Iterator[str]:
@@ -234,7 +229,10 @@ def test(
             findings |= dict.fromkeys(
                 _untested(each for each in directory.manifests if _real(each.source) in directory.named)
             )
-    findings |= dict.fromkeys(_unseen(coverage.values()))
+    for each, manifest in coverage.values():
+        if each.missing:
+            message = f"no case makes this {' or '.join(each.missing)}"
+            findings[located(Problem(WARNING, "not-covered", "", each.path, message), manifest)] = None
     report.findings += findings
     report.tested = Tested(runs, list(coverage.values()), strict)
     return report
@@ -338,13 +336,6 @@ def _add(
         before = coverage[key][0] if key in coverage else each
         union = each._replace(passed=each.passed or before.passed, failed=each.failed or before.failed)
         coverage[key] = (union, manifest)
-
-
-def _unseen(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
-    for each, manifest in coverage:
-        if each.missing:
-            message = f"no case makes this {' or '.join(each.missing)}"
-            yield located(Problem(WARNING, "not-covered", "", each.path, message), manifest)
 
 
 def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from webhook.objects import JSONObject, text
+from webhook.objects import text
 from webhook.policy.evaluation.clusterobjects import decoded
 from webhook.policy.manifest.kinds import Kinds
 
@@ -41,7 +41,7 @@ def stated(value: Any, before: Any, submitted: Any, written: Any) -> Any:
     if value == before:
         return submitted
     if isinstance(value, dict) and isinstance(before, dict):
-        given, wrote = _as_dict(submitted), _as_dict(written)
+        given, wrote = (each if isinstance(each, dict) else {} for each in (submitted, written))
         kept = {
             key: stated(each, before.get(key), given.get(key), wrote.get(key))
             for key, each in value.items()
@@ -50,13 +50,21 @@ def stated(value: Any, before: Any, submitted: Any, written: Any) -> Any:
         left_out = {key: each for key, each in given.items() if key not in before and key not in value}
         return left_out | {key: each for key, each in kept.items() if each or key in given or not before.get(key)}
     if isinstance(value, list) and isinstance(before, list):
-        return list(_items(value, before, _as_list(submitted), _as_list(written)))
+        return list(_items(value, before, *(each if isinstance(each, list) else [] for each in (submitted, written))))
     return _as_written(value, written)
 
 
 def _items(value: list[Any], before: list[Any], submitted: list[Any], written: list[Any]) -> Iterator[Any]:
-    places = _Places(before)
-    found = [places.of(each) for each in value]
+    alike: dict[int, list[int]] = {}  # the list may be long, so that it is not searched for each item
+    named: dict[str, int] = {}
+    for position, item in enumerate(before):
+        alike.setdefault(_hash(item), []).append(position)
+        if name := text(item, "name"):
+            named.setdefault(name, position)
+    found = [
+        next((equal for equal in alike.get(_hash(each), ()) if before[equal] == each), named.get(text(each, "name")))
+        for each in value
+    ]
     free = set(range(len(before))).difference(index for index in found if index is not None)
     for place, (each, known, wrote) in enumerate(zip_longest(value, found, written[: len(value)])):
         index = place if known is None and place in free else known
@@ -73,32 +81,6 @@ def _as_written(value: Any, written: Any) -> Any:
     if isinstance(value, list) and isinstance(written, list):
         return list(map(_as_written, value, written))
     return value
-
-
-def _as_dict(value: Any) -> JSONObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-class _Places:
-    """Finds items of a list, which may be long, without a search through all of it."""
-
-    def __init__(self, items: list[Any]) -> None:
-        self._items = items
-        self._alike: dict[int, list[int]] = {}
-        self._named: dict[str, int] = {}
-        for index, item in enumerate(items):
-            self._alike.setdefault(_hash(item), []).append(index)
-            if name := text(item, "name"):
-                self._named.setdefault(name, index)
-
-    def of(self, item: Any) -> int | None:
-        """Return the index of the first equal item, or of one of the same name."""
-        equal = (index for index in self._alike.get(_hash(item), ()) if self._items[index] == item)
-        return next(equal, self._named.get(text(item, "name")))
 
 
 def _hash(value: Any) -> int:

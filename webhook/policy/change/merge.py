@@ -14,30 +14,19 @@ from webhook.objects import JSONObject, text
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_of
 from webhook.problem import Verbatim, quoted, shown
-from webhook.schema.derive.shape import (
-    ATOMIC,
-    BOOLEAN,
-    BYTES,
-    DURATION,
-    INT_OR_STRING,
-    INTEGER,
-    NUMBER,
-    QUANTITY,
-    SET,
-    STRING,
-    TIMESTAMP,
-    Anything,
-    ListOf,
-    MapOf,
-    Scalar,
-    Shape,
-    Structure,
-)
+from webhook.schema.derive import shape as shapes
+from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
 
 _UNKNOWN: Final = ": field not declared in schema"
 _DUPLICATE: Final = ": duplicate entries for key "
-_ZEROS: Final[Mapping[str, Any]] = {STRING: "", INTEGER: 0, NUMBER: 0, BOOLEAN: False, QUANTITY: "0"}
-_STRINGS: Final = frozenset({STRING, TIMESTAMP, BYTES, DURATION})
+_ZEROS: Final[Mapping[str, Any]] = {
+    shapes.STRING: "",
+    shapes.INTEGER: 0,
+    shapes.NUMBER: 0,
+    shapes.BOOLEAN: False,
+    shapes.QUANTITY: "0",
+}
+_STRINGS: Final = frozenset({shapes.STRING, shapes.TIMESTAMP, shapes.BYTES, shapes.DURATION})
 
 
 class MergeError(Exception):
@@ -78,9 +67,9 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:
     if isinstance(value, float) and isinstance(shape, Scalar) and not value.is_integer():
-        if shape.kind == INTEGER:
+        if shape.kind == shapes.INTEGER:
             yield f"cannot convert float64 to {shape.go}"
-        elif shape.kind == INT_OR_STRING:
+        elif shape.kind == shapes.INT_OR_STRING:
             yield f"json: cannot unmarshal number {shown(value)} into Go value of type int32"
     elif isinstance(value, list) and isinstance(shape, ListOf):
         for each in value:
@@ -152,7 +141,7 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
     found: list[str] = []
     seen: set[Any] = set()
     for index, item in enumerate(items):
-        if shape.merging == ATOMIC:
+        if shape.merging == shapes.ATOMIC:
             found += [f"[{index}]{error}" for error in _type_errors(item, shape.item)]
             continue
         try:
@@ -169,12 +158,12 @@ def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
 
 
 def _scalar_error(value: Any, kind: str) -> str:
-    if kind in {INTEGER, NUMBER}:
+    if kind in {shapes.INTEGER, shapes.NUMBER}:
         fits = type(value) in {int, float}
         return "" if fits else f"expected numeric (int or float), got {go_type(value)}"
-    if kind in _STRINGS and not (kind == TIMESTAMP and isinstance(value, list | dict | Foreign)):
+    if kind in _STRINGS and not (kind == shapes.TIMESTAMP and isinstance(value, list | dict | Foreign)):
         return "" if isinstance(value, str) else f"expected string, got {sharp(value)}"
-    if kind == BOOLEAN:
+    if kind == shapes.BOOLEAN:
         return "" if isinstance(value, bool) else f"expected boolean, got {plain(value)}"
     return f"expected any scalar, got {plain(value)}" if isinstance(value, list | dict | Foreign) else ""
 
@@ -192,7 +181,7 @@ def _text(value: Any) -> str:
 
 def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
     """Return the key of a list item."""
-    if shape.merging == SET:
+    if shape.merging == shapes.SET:
         if isinstance(item, list | dict):
             kind = "list" if isinstance(item, list) else "map"
             raise MergeError(f"associative list without keys has an element that's a {kind} type")
@@ -207,7 +196,7 @@ def _key_of(item: Any, shape: ListOf) -> tuple[Any, ...]:
 
 def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
     """Spell an item's key as ``fieldpath.PathElement`` does."""
-    if shape.merging == SET:
+    if shape.merging == shapes.SET:
         return f"[={_text(key[1])}]"
     pairs = sorted(zip((name for name, _ in shape.keys), key, strict=True))
     return "[" + ",".join(f"{name}={_text(part)}" for name, part in pairs) + "]"
@@ -223,7 +212,7 @@ def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
                 if (field := shape.field(key)) is not None:
                     yield from _atomics(each, field, f"{path}.{key}")
     elif isinstance(value, list) and isinstance(shape, ListOf):
-        if shape.merging == ATOMIC:
+        if shape.merging == shapes.ATOMIC:
             yield path
         for index, each in enumerate(value):
             yield from _atomics(each, shape.item, f"{path}[{index}]")
@@ -238,7 +227,7 @@ def _merged(old: Any, new: Any, shape: Shape) -> Any:
         return merged
     if isinstance(shape, MapOf) and isinstance(old, dict) and isinstance(new, dict):
         return old | {key: _merged(old.get(key), each, shape.item) for key, each in new.items()}
-    if isinstance(shape, ListOf) and shape.merging != ATOMIC and isinstance(old, list) and isinstance(new, list):
+    if isinstance(shape, ListOf) and shape.merging != shapes.ATOMIC and isinstance(old, list) and isinstance(new, list):
         return _merged_lists(old, new, shape)
     return new
 

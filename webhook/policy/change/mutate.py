@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
@@ -23,7 +24,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import Evaluation, OutOfBudgetError, Session, convert, evaluate_conditions
 from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Audit, Decision, Fault, Verdict
@@ -96,47 +97,40 @@ def mutate(
         if not mutator.errors:
             mutator.run_webhooks(webhooks)
     except DecodingError as error:
-        return Verdict(
-            allowed=False,
-            code=_INTERNAL,
-            reason=INTERNAL,
-            message=f"Internal error occurred: {error}",
-            causes=(str(error),),
-            decisions=tuple(mutator.decisions),
-            cost=session.meter.cost,
-        )
-    common: dict[str, Any] = {
-        "decisions": tuple(mutator.decisions),
-        "object": mutator.object,
-        "notes": tuple(session.notes),
-        "cost": session.meter.cost,
-        "warnings": tuple(dict.fromkeys(mutator.warnings)),
-        "audit_annotations": mutator.audit.published(),
-    }
+        message, decisions = f"Internal error occurred: {error}", tuple(mutator.decisions)
+        failed = Verdict(allowed=False, code=_INTERNAL, reason=INTERNAL, message=message, causes=(str(error),))
+        return failed._replace(decisions=decisions, cost=session.meter.cost)
+    verdict = Verdict(
+        allowed=True,
+        decisions=tuple(mutator.decisions),
+        object=mutator.object,
+        notes=tuple(session.notes),
+        cost=session.meter.cost,
+        warnings=tuple(dict.fromkeys(mutator.warnings)),
+        audit_annotations=mutator.audit.published(),
+    )
     if not mutator.errors:
-        return _lost(session.request, mutator, common) or Verdict(allowed=True, **common)
-    texts = tuple(_refusal(each) for each in mutator.errors)
-    return Verdict(
-        allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=texts[0], causes=texts, **common
+        return _refused_if_lost(session.request, verdict)
+    refusals = tuple(_refusal(each) for each in mutator.errors)
+    return verdict._replace(
+        allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=refusals[0], causes=refusals
     )
 
 
-def _lost(request: Request, mutator: _Mutator, common: Mapping[str, Any]) -> Verdict | None:
-    """Return the refusal of an object whose identity differs from that of the request; None if it does not.
+def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
+    """Return a verdict, or the refusal of an object whose identity differs from that of the request.
 
     It comes after all mutations, whatever the failure policy is (apiserver ``pkg/registry/rest/create.go``, update.go).
     """
-    blamed = next((each for each in reversed(mutator.decisions) if each.changed), None)
-    if blamed is None or mutator.object is None or request.subresource:
-        return None
-    refused = next(_other_identities(request, mutator.object), None)
-    if refused is None:
-        return None
-    code, reason, message = refused
-    decision = replace(blamed, denied=True, is_error=True, changed=False, message=message, reason=reason, refuses=True)
-    decisions = (*common["decisions"], decision)
-    texts = {"message": message, "causes": (message,), "decisions": decisions}
-    return Verdict(allowed=False, code=code, reason=reason, **{**common, **texts})
+    blamed = next((each for each in reversed(verdict.decisions) if each.changed), None)
+    if blamed is None or verdict.object is None or request.subresource:
+        return verdict
+    for code, reason, message in islice(_other_identities(request, verdict.object), 1):
+        told: dict[str, Any] = {"reason": reason, "message": message}
+        last = replace(blamed, denied=True, is_error=True, changed=False, refuses=True, **told)
+        decisions = (*verdict.decisions, last)
+        return verdict._replace(allowed=False, code=code, causes=(message,), decisions=decisions, **told)
+    return verdict
 
 
 def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, str, str]]:
@@ -193,12 +187,10 @@ class _Mutator:
 
     def evaluate_all(self) -> None:
         """Evaluate every policy that matches the request; those that cannot be evaluated come first."""
-        invocations = list(self._session.invocations(MUTATING))
-        for invocation in invocations:
+        for invocation in sorted(self._session.invocations(MUTATING), key=lambda each: each.fault is None):
             if invocation.fault:
                 self._failed(invocation.unconfigured(invocation.fault, reason="Forbidden"))
-        for invocation in invocations:
-            if not invocation.fault:
+            else:
                 self._evaluate(invocation)
 
     def run_webhooks(self, webhooks: Webhooks) -> None:
@@ -274,9 +266,8 @@ class _Mutator:
         """
         sent = self._session.request.kind
         if kind != sent and not self._session.policies.kinds.is_custom(kind):
-            raise MutationError(
-                f"converting ({kind.version}.{kind.kind}) to ({sent.version}.{sent.kind}): unknown conversion"
-            )
+            versions = f"({kind.version}.{kind.kind}) to ({sent.version}.{sent.kind})"
+            raise MutationError(f"converting {versions}: unknown conversion")
 
     def _record(self, error: Exception, invocation: Invocation, mutation: Stated) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
@@ -350,17 +341,15 @@ def _changed(
 def _merged(
     obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
 ) -> JSONObject:
+    what = "error applying patch: "
     try:
         changed = apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
+        what = ""
+        if not is_custom:
+            expect_whole_numbers(configuration, schema)
     except MergeError as error:
-        raise MutationError(f"error applying patch: {error}") from None
-    if is_custom:
-        return changed
-    try:
-        expect_whole_numbers(configuration, schema)
-    except MergeError as error:
-        raise MutationError(str(error)) from None
-    return without_nulls(changed, schema) if _has_null(changed) else changed
+        raise MutationError(f"{what}{error}") from None
+    return without_nulls(changed, schema) if not is_custom and _has_null(changed) else changed
 
 
 def _operation(patch: Struct, natives: Natives, *, panics: bool) -> JSONObject:
@@ -390,11 +379,8 @@ def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) ->
 
 def _size_of(value: Any) -> int:
     """Return the number of values in a value."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list):
-        return 1
-    return 1 + sum(map(_size_of, value))
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size_of, parts))
 
 
 def _has_null(value: Any) -> bool:

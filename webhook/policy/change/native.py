@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel import EvaluationError
+from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.conversions import double_to_string, format_duration, format_timestamp
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt

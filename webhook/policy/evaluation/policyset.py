@@ -1,18 +1,339 @@
-"""Policies with their bindings, and the objects that they read."""
+"""Policies with their bindings, the objects that they read, and the plans by which they are evaluated.
+
+Policies are planned once for every place: an operation on a resource. If the place alone decides, a plan lists policies
+with their bindings and parameters. If names, labels or namespaces matter, too, it lists the policies that may match,
+and each request is matched against them.
+
+Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go``, ``plugin/webhook/predicates`` and, for
+parameters, ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, plain, text
 from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
-from webhook.policy.evaluation.plan import Hook, Plans
-from webhook.policy.manifest.kinds import kind_of
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Given, Policy
-from webhook.problem import ERROR, Problem
+from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
+from webhook.policy.evaluation.verdict import Decision
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
+from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has
+from webhook.policy.manifest.policies import GROUP
+from webhook.problem import ERROR, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
+
+if TYPE_CHECKING:
+    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+
+    RequestPlace = tuple[Resource, Kind, str, str, bool]
+    Plan = tuple["Invocation | Candidate", ...]
+    _Key = TypeVar("_Key")
+    _Value = TypeVar("_Value")
+    from webhook.policy.manifest.kinds import Kind
+    from webhook.policy.manifest.model import Binding, MatchResources, ParamRef, Policy, Rule
+
+    NamespaceLabels = Callable[[str], Mapping[str, Any]]
+
+
+_NEVER_JUDGED: Final = {
+    GROUP: frozenset(
+        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
+    ),
+    "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
+    "authorization.k8s.io": frozenset(
+        {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
+    ),
+}
+"""Resources that no policy applies to.
+
+Source: apiserver ``policy/generic/plugin.go``, kubernetes ``pkg/kubeapiserver/admission/exclusion/resources.go``.
+"""
+
+
+class Matched(NamedTuple):
+    """The version of the resource, and its kind, in which a policy wants to see the object."""
+
+    resource: Resource
+    kind: Kind
+
+
+def is_exempt(request: Request) -> bool:
+    """Tell whether no policy applies to the request's resource: policies never judge policies."""
+    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
+
+
+def match(
+    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
+) -> Matched | None:
+    """Return the version in which a policy or binding matches a request; None if it does not match."""
+    if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
+        return None
+    if not _namespace_matches(criteria, request, namespace_labels):
+        return None
+    objects = (each for each in (request.object, request.old_object) if each is not None)
+    if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
+        return None
+    if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
+        return None
+    if criteria.rules:
+        return _first(criteria.rules, request, kinds, is_exact=criteria.is_exact)
+    return Matched(request.resource, request.kind)
+
+
+def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
+    if criteria.namespaces.is_empty:
+        return True
+    is_namespace = request.resource.resource == "namespaces"
+    if not request.namespace and not is_namespace:
+        return True  # cluster-scoped objects are never exempt by a namespace's labels
+    if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
+        return criteria.namespaces.matches(labels_of(request.object))
+    return criteria.namespaces.matches(namespace_labels(request.namespace))
+
+
+def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
+    for rule in rules:
+        if _rule_matches(rule, request, request.resource):
+            return Matched(request.resource, request.kind)
+    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    for rule in rules if equivalents else ():
+        for resource in equivalents:
+            if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
+                return Matched(resource, kind)
+    return None
+
+
+def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
+    is_clusterwide = not request.namespace or resource == NAMESPACES
+    return (
+        has(rule.groups, resource.group)
+        and has(rule.operations, request.operation)
+        and has(rule.versions, resource.version)
+        and (rule.scope == "*" or is_clusterwide == (rule.scope == "Cluster"))
+        and any(
+            name in {"*", resource.resource} and subresource in {"*", request.subresource}
+            for name, subresource in rule.resources
+        )
+        and (not rule.names or request.name in rule.names)
+    )
+
+
+class PolicyFault(NamedTuple):
+    """Why a policy or binding cannot be evaluated.
+
+    Args:
+        text: What the API server says.
+        missing: The object that would have to be given; empty if none would help.
+    """
+
+    text: str
+    missing: str = ""
+
+
+class ConfigurationError(Exception):
+    """A policy or binding cannot be evaluated; the failure policy decides what that means."""
+
+    def __init__(self, text: str, missing: str = "") -> None:
+        super().__init__(text)
+        self.fault = PolicyFault(text, missing)
+
+
+def no_param_kind(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
+    """Return the fault of a policy whose paramKind does not exist."""
+    kind = policy.param_kind
+    if kind is None or objects.is_namespaced(kind) is not None:
+        return None
+    missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+    return PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
+
+
+def collect_params(
+    policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
+) -> list[JSONObject | None]:
+    """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
+
+    Raises:
+        ConfigurationError: The parameters do not exist, or cannot exist.
+    """
+    kind, ref = policy.param_kind, binding.param_ref
+    if kind is None or ref is None:
+        return [None]
+    where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
+    if is_namespaced and not where:
+        raise ConfigurationError(
+            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        )
+    if ref.namespace and not is_namespaced:
+        raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    found: list[JSONObject | None] = [*_found(kind, ref, where, objects)]
+    if not found and ref.denies_missing:
+        raise ConfigurationError(
+            "no params found for policy binding with `Deny` parameterNotFoundAction",
+            _missing(kind, ref, where, objects),
+        )
+    return found[:1] if ref.selector is None else found
+
+
+def _found(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> Iterator[JSONObject]:
+    for name, each in objects.find(kind, namespace):
+        if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
+            yield each
+
+
+def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
+    """Name the object that a binding refers to, and the namespaces that have one of this name."""
+    wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
+    if ref.selector is not None:
+        wanted = f"a {kind.kind} ({kind.api_version}) with the labels that the selector asks for"
+    if not namespace:
+        return wanted
+    elsewhere = _found(kind, ref, "", objects)
+    others = sorted({text(each, "metadata", "namespace") or DEFAULT_NAMESPACE for each in elsewhere})
+    there = f"; there is one in {' and '.join(map(quoted, others))}" if others else ""
+    return f"{wanted} in the namespace {quoted(namespace)}{there}"
+
+
+_MAX_PLACES: Final = 500
+"""More places than a cluster has; requests with made-up places must not fill the memory."""
+_MAX_PLACE: Final = 1000
+"""The maximum characters of a place: longer than in any cluster, where names have at most 253, and most of them 63."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """A policy that has bindings."""
+
+    policy: Policy
+    bindings: tuple[Binding, ...]
+
+    def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
+        """Return the policy's decisions if all its validations hold."""
+        stated = (validation.expression for validation in self.policy.validations)
+        return tuple(Decision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated)
+
+
+class Invocation(NamedTuple):
+    """A policy to evaluate with a binding and parameters, or the reason why it cannot be.
+
+    Args:
+        binding: The binding; None if the policy itself is at fault.
+        matched: The version in which the policy sees the object.
+        passed: The policy's decisions if all its validations hold.
+        fault: Why it cannot be evaluated.
+    """
+
+    hook: Hook
+    binding: Binding | None
+    matched: Matched
+    params: JSONObject | None = None
+    passed: tuple[Decision, ...] = ()
+    fault: PolicyFault | None = None
+
+    def decision(self, *, denied: bool, **facts: Any) -> Decision:
+        """Return a decision of the policy."""
+        return Decision(self.hook.policy, self.binding, denied, params=self.params, **facts)
+
+    def unconfigured(self, fault: PolicyFault, **facts: Any) -> Decision:
+        """Return the decision that the policy or the binding cannot be evaluated."""
+        message = f"failed to configure {'binding' if self.binding else 'policy'}: {fault.text}"
+        is_of_binding = self.binding is not None
+        return self.failed(message, refuses=True, missing=fault.missing, is_of_binding=is_of_binding, **facts)
+
+    def failed(self, message: str, **facts: Any) -> Decision:
+        """Return the decision that the evaluation failed, which the failure policy makes."""
+        denied = not self.hook.policy.fails_open
+        return self.decision(denied=denied, is_error=True, message=message, **facts)
+
+
+class Candidate(NamedTuple):
+    """A policy that may match a request; `matched` is None if its version of the object depends on the request."""
+
+    hook: Hook
+    matched: Matched | None
+
+    @property
+    def is_about_namespaces(self) -> bool:
+        """Whether its match depends on nothing but the namespace and the place."""
+        matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
+        return all(match is None or match.is_about_namespaces for match in matches)
+
+    def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
+        """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
+        hook = self.hook
+        matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
+        if matched is None:
+            return
+        if fault := no_param_kind(hook.policy, objects):
+            yield Invocation(hook, None, matched, fault=fault)
+            return
+        for binding in hook.bindings:
+            if binding.match and not match(binding.match, request, objects.kinds, labels):
+                continue
+            try:
+                for params in collect_params(hook.policy, binding, request.namespace, objects):
+                    yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
+            except ConfigurationError as error:
+                yield Invocation(hook, binding, matched, fault=error.fault)
+
+
+class Plans:
+    """Plans which policies are evaluated."""
+
+    def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
+        self._hooks = hooks
+        self._objects = objects
+        self._known: dict[RequestPlace, Plan] = {}
+
+    def find(self, request: Request) -> Plan:
+        """Return the evaluations for a request, in the policies' order."""
+        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
+        found = self._known.get(place)
+        if found is None:
+            found = tuple(self._planned(request))
+            parts = (*request.resource, *request.kind, request.operation, request.subresource)
+            keep(self._known, place, found, sum(map(len, parts)))
+        return found
+
+    def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
+        if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
+            return
+        objects = self._objects
+        pair = request.resource.group, request.resource.resource
+        for hook in self._hooks:
+            criteria = hook.policy.match
+            if criteria.named is not None and pair not in criteria.named:
+                continue
+            if not criteria.is_about_places:
+                yield Candidate(hook, None)
+                continue
+            matched = match(criteria, request, objects.kinds, objects.namespace_labels)
+            if matched is None:
+                continue
+            candidate = Candidate(hook, matched)
+            if all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
+                yield from candidate.invocations(request, objects, objects.namespace_labels)
+            else:
+                yield candidate
+
+
+def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) -> bool:
+    """Tell whether a binding matches all requests in one place or none, with the same parameters."""
+    if binding.match and not binding.match.is_about_places:
+        return False
+    kind, ref = policy.param_kind, binding.param_ref
+    return kind is None or ref is None or bool(ref.namespace) or not objects.is_namespaced(kind)
+
+
+def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> None:
+    """Cache a value for a place, unless the place is too long, in characters, to be real."""
+    if length <= _MAX_PLACE:
+        if len(known) >= _MAX_PLACES:
+            del known[next(iter(known))]  # the oldest: others stay, and memory stays level
+        known[place] = found
 
 
 class PolicyFinding(NamedTuple):

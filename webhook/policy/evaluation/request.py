@@ -213,8 +213,4 @@ def _text(value: Any) -> str:
 
 def _part(request: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     """Return the first field that is present; the kind as requested comes before the kind as registered."""
-    for name in names:
-        value = request.get(name)
-        if isinstance(value, dict):
-            return value
-    return {}
+    return next((value for name in names if isinstance(value := request.get(name), dict)), {})

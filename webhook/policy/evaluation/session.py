@@ -10,24 +10,23 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from webhook.api import conversion
-from webhook.cel import CostLimitExceededError, EvaluationError, Meter
-from webhook.cel.errors import NO_SUCH_KEY, WorkExceededError
+from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of, text
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation, Matched
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation, Matched
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
-from webhook.policy.manifest.kinds import Kind, Resource, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.plan import Matched, Plan
-    from webhook.policy.evaluation.policyset import PolicySet
+    from webhook.policy.evaluation.policyset import Matched, Plan, PolicySet
     from webhook.policy.manifest.model import Policy, Stated
 
 
@@ -188,10 +187,10 @@ def place_value(request: Request, matched: Matched) -> JSONObject:
     """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
         "uid": "",
-        "kind": _kind_value(matched.kind),
-        "resource": resource_value(matched.resource),
-        "requestKind": _kind_value(request.kind),
-        "requestResource": resource_value(request.resource),
+        "kind": matched.kind._asdict(),
+        "resource": matched.resource._asdict(),
+        "requestKind": request.kind._asdict(),
+        "requestResource": request.resource._asdict(),
         "operation": request.operation,
     }
     if request.subresource:
@@ -216,15 +215,6 @@ def own_value(
     if namespace:
         value["namespace"] = namespace
     return value
-
-
-def _kind_value(kind: Kind) -> JSONObject:
-    return {"group": kind.group, "version": kind.version, "kind": kind.kind}
-
-
-def resource_value(resource: Resource) -> JSONObject:
-    """Return a resource as expressions see it."""
-    return {"group": resource.group, "version": resource.version, "resource": resource.resource}
 
 
 _HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})
@@ -268,7 +258,7 @@ def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Re
     if "request" in bindings or bindings["namespaceObject"] is not None:
         seen = {**bindings, "namespaceObject": None}
         if "request" in seen:
-            seen["request"] = seen["request"] | {"resource": resource_value(request.resource)}
+            seen["request"] = seen["request"] | {"resource": request.resource._asdict()}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
     errors: list[str] = []
     fault: Fault | None = None
@@ -392,8 +382,6 @@ class Session:
         return self._converted("object", self.request.object, kind)
 
     def _converted(self, name: str, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
-        if obj is None:
-            return None
         key = name, kind
         if key not in self._objects:
             self._objects[key] = convert(obj, kind)

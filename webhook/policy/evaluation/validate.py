@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.plan import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,
@@ -26,7 +26,7 @@ from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.cel import Meter
+    from webhook.cel.runtime.meter import Meter
     from webhook.policy.evaluation.policyset import PolicySet
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
@@ -81,31 +81,20 @@ def validate(
                     audit.failure(index, decision)
         for key, value in result.annotations:
             audit.annotate(policy, key, value)
-    return _verdict(session, decisions, refusals, warnings, audit)
-
-
-def _verdict(
-    session: Session, decisions: list[Decision], refusals: list[Decision], warnings: list[str], audit: Audit
-) -> Verdict:
-    common: dict[str, Any] = {
-        "cost": session.meter.cost,
-        "warnings": tuple(dict.fromkeys(warnings)),
-        "audit_annotations": audit.published(),
-        "decisions": tuple(decisions),
-        "object": session.request.object,
-        "notes": tuple(session.notes),
-    }
-    if not refusals:
-        return Verdict(allowed=True, **common)
-    first = refusals[0]
-    return Verdict(
-        allowed=False,
-        code=code_of(first.reason),
-        reason=first.reason,
-        message=forbidden(session.request, first.refusal),
-        causes=(first.refusal,),
-        **common,
+    verdict = Verdict(
+        allowed=True,
+        cost=session.meter.cost,
+        warnings=tuple(dict.fromkeys(warnings)),
+        audit_annotations=audit.published(),
+        decisions=tuple(decisions),
+        object=session.request.object,
+        notes=tuple(session.notes),
     )
+    if not refusals:
+        return verdict
+    reason, refusal = refusals[0].reason, refusals[0].refusal
+    message = forbidden(session.request, refusal)
+    return verdict._replace(allowed=False, code=code_of(reason), reason=reason, message=message, causes=(refusal,))
 
 
 def _evaluate(session: Session, invocation: Invocation) -> _Result:

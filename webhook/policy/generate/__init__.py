@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.objects import JSONObject
-from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope, Validation
+from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope
 from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
 
@@ -93,7 +93,7 @@ def generate(
         yield from _validating(name, CHECKS[name], actions)
     for name, limit in limits.items():
         known = LIMITS[name]
-        validations = tuple(Validation(*(text.format(limit=limit) for text in each)) for each in known.validations)
+        validations = {key.format(limit=limit): text.format(limit=limit) for key, text in known.validations.items()}
         check = Check(known.scope, known.doc.format(limit=limit), validations)
         yield from _validating(f"limit-{name}", check, actions)
 
@@ -104,7 +104,9 @@ def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSO
         spec["matchConditions"] = list(conditions)
     if variables := _variables(check):
         spec["variables"] = variables
-    spec["validations"] = [{"expression": expression, "message": message} for expression, message in check.validations]
+    spec["validations"] = [
+        {"expression": expression, "message": message} for message, expression in check.validations.items()
+    ]
     full = f"{name}.{_DOMAIN}"
     yield _object("ValidatingAdmissionPolicy", full, spec, doc=check.doc)
     binding = {"policyName": full, "validationActions": list(actions)}
@@ -115,7 +117,7 @@ def _variables(check: Check) -> list[JSONObject]:
     """Return the variables that a check's expressions need, each after those that it uses itself."""
     known = VARIABLES[check.scope]
     needed: set[str] = set()
-    pending = [expression for expression, _ in check.validations]
+    pending = [*check.validations.values()]
     while pending:
         for name in _VARIABLE.findall(pending.pop()):
             if name not in needed:

@@ -12,13 +12,6 @@ from typing import Final
 from webhook.records import NamedTuple
 
 
-class Validation(NamedTuple):
-    """An expression that must be true, and the message if it is not."""
-
-    expression: str
-    message: str
-
-
 class Scope(Enum):
     """The objects that a check is about."""
 
@@ -33,12 +26,13 @@ class Check(NamedTuple):
     Args:
         scope: The objects that it is about.
         doc: The rule in a sentence.
-        validations: Expressions with their messages; ``variables`` are those of the scope.
+        validations: Expressions that must be true, by the message for one that is not; ``variables`` are those of the
+            scope.
     """
 
     scope: Scope
     doc: str
-    validations: tuple[Validation, ...]
+    validations: Mapping[str, str]
 
 
 VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
@@ -82,109 +76,98 @@ CHECKS: Final[Mapping[str, Check]] = {
     "admin-access": Check(
         Scope.CLAIMS,
         "Administrative access to devices is only for namespaces that are labelled for it.",
-        (
-            Validation(
+        {
+            "adminAccess needs the label resource.kubernetes.io/admin-access: true on the namespace": (
                 "has(namespaceObject.metadata.labels)\n"
                 "&& 'resource.kubernetes.io/admin-access' in namespaceObject.metadata.labels\n"
                 "&& namespaceObject.metadata.labels['resource.kubernetes.io/admin-access'] == 'true'\n"
-                "|| !variables.alternatives.exists(each, each.exists(a, has(a.adminAccess) && a.adminAccess))",
-                "adminAccess needs the label resource.kubernetes.io/admin-access: true on the namespace",
-            ),
-        ),
+                "|| !variables.alternatives.exists(each, each.exists(a, has(a.adminAccess) && a.adminAccess))"
+            )
+        },
     ),
     "asks-for-nothing": Check(
         Scope.CLAIMS,
         "A claim requests at least one device.",
-        (Validation("size(variables.requests) > 0", "the claim has no requests, so it is allocated with no devices"),),
+        {"the claim has no requests, so it is allocated with no devices": "size(variables.requests) > 0"},
     ),
     "claim-names": Check(
         Scope.PODS,
         "Every claim of a pod has a name of its own.",
-        (
-            Validation(
-                "variables.claims.all(c, variables.claims.exists_one(o, o.name == c.name))",
-                "two entries of resourceClaims have the same name",
+        {
+            "two entries of resourceClaims have the same name": (
+                "variables.claims.all(c, variables.claims.exists_one(o, o.name == c.name))"
             ),
-            Validation(
-                f"variables.claims.all(c, has(c.name) && size(c.name) <= 63 && c.name.matches('{_DNS_LABEL}'))",
-                "the name of a claim is not a DNS label",
+            "the name of a claim is not a DNS label": (
+                f"variables.claims.all(c, has(c.name) && size(c.name) <= 63 && c.name.matches('{_DNS_LABEL}'))"
             ),
-        ),
+        },
     ),
     "claim-not-used": Check(
         Scope.PODS,
         "Every claim of a pod is used by one of its containers.",
-        (
-            Validation(
-                "variables.claims.all(c, variables.uses.exists(each, each.exists(u, u.name == c.name)))",
-                "no container uses one of the claims in resourceClaims",
-            ),
-        ),
+        {
+            "no container uses one of the claims in resourceClaims": (
+                "variables.claims.all(c, variables.uses.exists(each, each.exists(u, u.name == c.name)))"
+            )
+        },
     ),
     "container-claims": Check(
         Scope.PODS,
         "A container uses claims of its pod, and names each claim, or each request of it, once.",
-        (
-            Validation(
-                "variables.uses.all(each, each.all(u, variables.claims.exists(c, c.name == u.name)))",
-                "a container uses a claim that resourceClaims does not have",
+        {
+            "a container uses a claim that resourceClaims does not have": (
+                "variables.uses.all(each, each.all(u, variables.claims.exists(c, c.name == u.name)))"
             ),
-            Validation(
+            "a container names a claim twice": (
                 "variables.uses.all(each, each.all(u, each.filter(o, o.name == u.name\n"
-                "&& (!has(o.request) || !has(u.request) || o.request == u.request)).size() == 1))",
-                "a container names a claim twice",
+                "&& (!has(o.request) || !has(u.request) || o.request == u.request)).size() == 1))"
             ),
-            Validation(
+            "the request that a container names is not a DNS label": (
                 "variables.uses.all(each, each.all(u, !has(u.request)\n"
-                f"|| (size(u.request) <= 63 && u.request.matches('{_DNS_LABEL}'))))",
-                "the request that a container names is not a DNS label",
+                f"|| (size(u.request) <= 63 && u.request.matches('{_DNS_LABEL}'))))"
             ),
-        ),
+        },
     ),
     "count-for-mode": Check(
         Scope.CLAIMS,
         "A request asks for a positive number of devices (ExactCount), or for All.",
-        (
-            Validation(
+        {
+            "count is positive with ExactCount, and left out with All": (
                 "variables.alternatives.all(each, each.all(a, !has(a.allocationMode)\n"
                 "|| (a.allocationMode == 'ExactCount' ? !has(a.count) || a.count > 0\n"
-                ": a.allocationMode == 'All' && (!has(a.count) || a.count == 0))))",
-                "count is positive with ExactCount, and left out with All",
-            ),
-        ),
+                ": a.allocationMode == 'All' && (!has(a.count) || a.count == 0))))"
+            )
+        },
     ),
     "one-source": Check(
         Scope.PODS,
         "A claim of a pod comes either from a ResourceClaim or from a ResourceClaimTemplate.",
-        (
-            Validation(
-                "variables.claims.all(c, has(c.resourceClaimName) != has(c.resourceClaimTemplateName))",
-                "each entry of resourceClaims has either resourceClaimName or resourceClaimTemplateName",
-            ),
-        ),
+        {
+            "each entry of resourceClaims has either resourceClaimName or resourceClaimTemplateName": (
+                "variables.claims.all(c, has(c.resourceClaimName) != has(c.resourceClaimTemplateName))"
+            )
+        },
     ),
     "prescheduled": Check(
         Scope.NEW_PODS,
         "A pod with claims does not name its node.",
-        (
-            Validation(
+        {
+            "nodeName bypasses the scheduler, which alone allocates resource claims": (
                 "!has(object.spec.resourceClaims) || size(object.spec.resourceClaims) == 0\n"
-                "|| !has(object.spec.nodeName) || object.spec.nodeName == ''",
-                "nodeName bypasses the scheduler, which alone allocates resource claims",
-            ),
-        ),
+                "|| !has(object.spec.nodeName) || object.spec.nodeName == ''"
+            )
+        },
     ),
     "requests-that-exist": Check(
         Scope.CLAIMS,
         "Constraints and configuration refer to requests of the claim.",
-        tuple(
-            Validation(
+        {
+            f"{field} refers to a request that the claim does not have": (
                 f"variables.devices.all(d, !has(d.{field}) || d.{field}.all(c, !has(c.requests)\n"
-                "|| c.requests.all(r, variables.names.exists(each, r in each))))",
-                f"{field} refers to a request that the claim does not have",
+                "|| c.requests.all(r, variables.names.exists(each, r in each))))"
             )
             for field in ("constraints", "config")
-        ),
+        },
     ),
 }
 """The check that each rule becomes."""
@@ -193,26 +176,24 @@ LIMITS: Final[Mapping[str, Check]] = {
     "claims": Check(
         Scope.PODS,
         "A pod has at most {limit} claims.",
-        (Validation("size(variables.claims) <= {limit}", "a pod has at most {limit} claims"),),
+        {"a pod has at most {limit} claims": "size(variables.claims) <= {limit}"},
     ),
     "devices": Check(
         Scope.CLAIMS,
         "A claim requests at most {limit} devices, and never all.",
-        (
-            Validation(
-                "variables.alternatives.all(each, each.all(a, !has(a.allocationMode) || a.allocationMode != 'All'))",
-                "allocationMode All is not allowed",
+        {
+            "allocationMode All is not allowed": (
+                "variables.alternatives.all(each, each.all(a, !has(a.allocationMode) || a.allocationMode != 'All'))"
             ),
-            Validation(
-                "variables.alternatives.map(each, each.map(a, has(a.count) ? int(a.count) : 1).max()).sum() <= {limit}",
-                "a claim requests at most {limit} devices",
+            "a claim requests at most {limit} devices": (
+                "variables.alternatives.map(each, each.map(a, has(a.count) ? int(a.count) : 1).max()).sum() <= {limit}"
             ),
-        ),
+        },
     ),
     "requests": Check(
         Scope.CLAIMS,
         "A claim has at most {limit} requests.",
-        (Validation("size(variables.requests) <= {limit}", "a claim has at most {limit} requests"),),
+        {"a claim has at most {limit} requests": "size(variables.requests) <= {limit}"},
     ),
 }
 """Checks for user-defined limits, by name; ``{limit}`` stands for the number."""

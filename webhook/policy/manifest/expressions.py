@@ -10,8 +10,10 @@ from functools import lru_cache
 from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
-from webhook.cel import Checked, CompileError, Environment, Program, ProgramError
 from webhook.cel.cache import Cache
+from webhook.cel.checker.declarations import Checked
+from webhook.cel.environment import Environment, Program
+from webhook.cel.errors import CompileError, ProgramError
 from webhook.cel.kubernetes.environments import admission_environment, variable_type, with_variables
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type

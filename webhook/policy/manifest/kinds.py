@@ -174,22 +174,18 @@ def guess_resource(kind: str) -> str:
     return f"{name[:-1]}ies" if name[-1] == "y" else f"{name}s"
 
 
-def _versions(text: str) -> dict[str, tuple[Release, Release]]:
-    versions = {}
-    for each in text.split(","):
-        name, _, releases = each.partition(":")
-        since, _, until = releases.partition("-")
-        versions[name] = (Release(int(since or 0)), Release(int(until or NEWEST)))
-    return versions
-
-
 def built_in() -> Iterator[Known]:
     """List the kinds that draguard does not judge, without importing types."""
     for line in _BUILT_IN.strip("\n").splitlines():
         head, _, kinds = line.partition(": ")
-        group, versions, scope = head.split(" ")
+        group, listed, scope = head.split(" ")
+        versions = {}
+        for each in listed.split(","):
+            name, _, releases = each.partition(":")
+            since, _, until = releases.partition("-")
+            versions[name] = (Release(int(since or 0)), Release(int(until or NEWEST)))
         for kind in kinds.split():
-            yield Known(group, kind, guess_resource(kind), scope == "n", _versions(versions))
+            yield Known(group, kind, guess_resource(kind), scope == "n", versions)
 
 
 class Kinds:
@@ -331,18 +327,16 @@ class Kinds:
 
     @cached_property
     def _equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
-        return {
-            resource: tuple(each for each in self._stored_as(known) if each != resource)
-            for known in self._known.values()
-            for resource in (Resource(known.group, version, known.resource) for version in known.versions)
-        }
-
-    def _stored_as(self, known: Known) -> list[Resource]:
-        """List all resources that the release serves for a kind's stored objects, the core group first."""
-        together = (self._by_resource.get(pair) for pair in sorted(served_as(known.group, known.resource)))
-        return [
-            Resource(each.group, version, each.resource) for each in together if each for version in self._served(each)
-        ]
+        found = {}
+        for known in self._known.values():
+            # All resources that the release serves for the kind's stored objects, the core group first.
+            together = (self._by_resource.get(pair) for pair in sorted(served_as(known.group, known.resource)))
+            stored = [
+                Resource(each.group, name, each.resource) for each in together if each for name in self._served(each)
+            ]
+            for resource in (Resource(known.group, version, known.resource) for version in known.versions):
+                found[resource] = tuple(each for each in stored if each != resource)
+        return found
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from webhook.cel import CelError
+from webhook.cel.errors import CelError
 from webhook.objects import JSONObject
 from webhook.policy.manifest.expressions import (
     ANNOTATION,

@@ -16,6 +16,7 @@ from webhook.api.core.meta import PlainObject, created_name
 from webhook.api.versions import DEFAULT
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
+from webhook.objects import text
 from webhook.patterns import Pattern
 from webhook.policy.manifest.expressions import (
     ANNOTATION,
@@ -24,6 +25,7 @@ from webhook.policy.manifest.expressions import (
     MUTATIONS,
     VALIDATION,
     Compiler,
+    Role,
     complaints,
 )
 from webhook.policy.manifest.kinds import Kind, Kinds
@@ -123,6 +125,21 @@ def param_kind(kind: View) -> Iterator[Problem]:
         yield invalid(kind / "kind", kind.kind, detail)
 
 
+def _expression(holder: View, compiler: Compiler, role: Role, missing: str = "") -> Iterator[Problem]:
+    """Find what is wrong with a required expression; `missing` is said if there is none."""
+    if not holder.expression.strip(GO_SPACE):
+        yield required(holder / "expression", missing)
+    else:
+        yield from compiler.complaints(role, holder / "expression", holder.expression)
+
+
+def _one_of(holder: View, field: str, known: tuple[str, ...]) -> Iterator[Problem]:
+    """Find a required value that is missing, or that is none of those that are known."""
+    path, value = holder / field, getattr(holder, field)
+    if value not in known:
+        yield not_supported(path, value, known, holder.release) if value else required(path)
+
+
 def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
     """Find what is wrong with the conditions of a policy on requests."""
     path, conditions = spec / "matchConditions", spec.matchConditions
@@ -130,10 +147,7 @@ def match_conditions(spec: View, compiler: Compiler) -> Iterator[Problem]:
         yield too_many(path, len(conditions), MAX_MATCH_CONDITIONS, spec.release)
     seen = set()
     for condition in conditions:
-        if not condition.expression.strip(GO_SPACE):
-            yield required(condition / "expression")
-        else:
-            yield from compiler.complaints(CONDITION, condition / "expression", condition.expression)
+        yield from _expression(condition, compiler, CONDITION)
         if not condition.name:
             yield required(condition / "name")
             continue
@@ -181,7 +195,7 @@ class AuditAnnotation(Struct):
     """What is noted of a request in the audit log."""
 
     key = Text("The annotation's name; the policy's name is put before it.")
-    valueExpression = Text("A CEL expression for its value: a text, or null for none.")
+    valueExpression = Text("A CEL expression for its value: a string, or null for none.")
 
 
 class ValidatingAdmissionPolicySpec(PolicySpec):
@@ -226,11 +240,8 @@ def validating_expressions(policy: View) -> Iterator[Problem]:
 
 
 def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
-    short = validation.release >= SHORT_TEXTS
-    if not validation.expression.strip(GO_SPACE):
-        yield required(validation / "expression", "expression is not specified")
-    else:
-        yield from compiler.complaints(VALIDATION, validation / "expression", validation.expression)
+    noun = "" if validation.release >= SHORT_TEXTS else "message "
+    yield from _expression(validation, compiler, VALIDATION, "expression is not specified")
     text = validation.messageExpression or ""
     if text and not text.strip(GO_SPACE):
         yield invalid(validation / "messageExpression", text, "must be non-empty if specified")
@@ -238,9 +249,9 @@ def _validation(validation: View, compiler: Compiler) -> Iterator[Problem]:
         yield from compiler.complaints(MESSAGE, validation / "messageExpression", text)
     path, message = validation / "message", validation.message
     if message and not message.strip(GO_SPACE):
-        yield invalid(path, message, f"{'' if short else 'message '}must be non-empty if specified")
+        yield invalid(path, message, f"{noun}must be non-empty if specified")
     elif {"\n", "\r"} & set(message.strip(GO_SPACE)):
-        yield invalid(path, message, f"{'' if short else 'message '}must not contain line breaks")
+        yield invalid(path, message, f"{noun}must not contain line breaks")
     if validation.reason is not None and validation.reason not in REASONS:
         yield not_supported(validation / "reason", validation.reason, REASONS, validation.release)
 
@@ -316,29 +327,20 @@ def mutating_expressions(policy: View) -> Iterator[Problem]:
         yield required(spec / "mutations", "mutations must contain at least one item")
     for mutation in spec.mutations:
         yield from _mutation(mutation, compiler)
-    path, value = spec / "reinvocationPolicy", spec.reinvocationPolicy
-    if not value:
-        yield required(path)
-    elif value not in REINVOCATIONS:
-        yield not_supported(path, value, REINVOCATIONS, spec.release)
+    yield from _one_of(spec, "reinvocationPolicy", REINVOCATIONS)
 
 
 def _mutation(mutation: View, compiler: Compiler) -> Iterator[Problem]:
     kind = mutation.patchType
-    if not kind:
-        yield required(mutation / "patchType")
-        return
+    yield from _one_of(mutation, "patchType", tuple(PATCHES))
     if kind not in PATCHES:
-        yield not_supported(mutation / "patchType", kind, tuple(PATCHES), mutation.release)
         return
     field = PATCHES[kind]
     patch: View = getattr(mutation, field)
     if not patch:
         yield required(mutation / field, f"must be specified when patchType is {kind}")
-    elif not patch.expression.strip(GO_SPACE):
-        yield required(patch / "expression")
     else:
-        yield from compiler.complaints(MUTATIONS[kind], patch / "expression", patch.expression)
+        yield from _expression(patch, compiler, MUTATIONS[kind])
     for other in PATCHES.values():
         if other != field and other in mutation:
             yield invalid(mutation / other, f"{{{other}}}", f"must not be specified when patchType is {kind}")
@@ -427,11 +429,7 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
 @check(ParamRef, since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
     """A binding states what happens if its parameters are missing."""
-    path, action = ref / "parameterNotFoundAction", ref.parameterNotFoundAction
-    if not action:
-        yield required(path)
-    elif action not in NOT_FOUND_ACTIONS:
-        yield not_supported(path, action, NOT_FOUND_ACTIONS, ref.release)
+    yield from _one_of(ref, "parameterNotFoundAction", NOT_FOUND_ACTIONS)
 
 
 @check(ValidatingAdmissionPolicyBindingSpec)
@@ -470,12 +468,7 @@ KINDS: Final[Mapping[str, type[Struct]]] = {
 
 def is_policy(obj: object) -> bool:
     """Tell whether an object is a policy or a binding, of any version."""
-    if not isinstance(obj, dict):
-        return False
-    api_version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not isinstance(api_version, str) or not isinstance(kind, str):
-        return False
-    return api_version.partition("/")[0] == GROUP and kind in KINDS
+    return isinstance(obj, dict) and text(obj, "apiVersion").partition("/")[0] == GROUP and text(obj, "kind") in KINDS
 
 
 @cache

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
-from webhook.cel import CelError, Meter
 from webhook.cel.checker.cost import estimate_cost
+from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import CALL_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import (
     Call,
     Comprehension,
@@ -22,9 +22,9 @@ from webhook.cel.syntax.ast import (
     Literal,
     Select,
     StructExpression,
+    step_of,
     within,
 )
-from webhook.cel.syntax.reads import step_of
 from webhook.cel.types.values import UInt
 from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
@@ -33,7 +33,7 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Known, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, Rule, Stated, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -55,40 +55,19 @@ _LISTED: Final = 4
 _COMPARISONS: Final = frozenset({"_==_", "_!=_"})
 
 
-class _Matched(NamedTuple):
-    """A combination of operation, resource and kind that a rule matches; None for a part that it leaves open."""
-
-    operation: str
-    group: str | None
-    version: str | None
-    resource: str | None
-    subresource: str | None
-    kind: str | None
-
-    @property
-    def api_version(self) -> str | None:
-        """The group and version of its kind."""
-        if self.kind is None or self.group is None or self.version is None:
-            return None
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-
-_FIELDS: Final[Mapping[str, Callable[[_Matched], str | None]]] = {
-    "request.operation": lambda matched: matched.operation,
-    "request.resource.group": lambda matched: matched.group,
-    "request.resource.version": lambda matched: matched.version,
-    "request.resource.resource": lambda matched: matched.resource,
-    "request.requestResource.resource": lambda matched: matched.resource,
-    "request.subResource": lambda matched: matched.subresource,
-    "request.requestSubResource": lambda matched: matched.subresource,
-    "request.kind.group": lambda matched: matched.group if matched.kind else None,
-    "request.kind.version": lambda matched: matched.version if matched.kind else None,
-    "request.kind.kind": lambda matched: matched.kind,
-    "request.requestKind.kind": lambda matched: matched.kind,
-    **dict.fromkeys(("object.kind", "oldObject.kind"), lambda matched: matched.kind),
-    **dict.fromkeys(("object.apiVersion", "oldObject.apiVersion"), lambda matched: matched.api_version),
+_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "operation": ("request.operation",),
+    "group": ("request.resource.group",),
+    "version": ("request.resource.version",),
+    "resource": ("request.resource.resource", "request.requestResource.resource"),
+    "subresource": ("request.subResource", "request.requestSubResource"),
+    "kind group": ("request.kind.group",),
+    "kind version": ("request.kind.version",),
+    "kind": ("request.kind.kind", "request.requestKind.kind", "object.kind", "oldObject.kind"),
+    "apiVersion": ("object.apiVersion", "oldObject.apiVersion"),
 }
 """The fields whose values follow from the rules. Those of ``request.request…`` may be in another version, or group."""
+_PARTS: Final = {field: part for part, fields in _FIELDS.items() for field in fields}
 
 
 def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
@@ -98,17 +77,17 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     if len(matched) > _COMBINATIONS:
         return
 
-    @cache
-    def values_of(field: str) -> set[str | None]:
-        return set(map(_FIELDS[field], matched))
-
-    aliases = _aliases(policy)
+    values_of = {part: {each[part] for each in matched} for part in _FIELDS}
+    aliases: dict[str, str] = {}  # the fields for which variables stand, such as `variables.kind` for `object.kind`
+    for variable in policy.composed.values():  # each can use those before it
+        if isinstance(variable.compiled, CompiledExpression):
+            aliases[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), aliases)
     for stated in policy.without_messages:
         if not isinstance(stated.compiled, CompiledExpression):
             continue
         before = stated.text.index(stated.compiled.checked.text)
         for field, constant in _compared(stated.compiled.checked.root, aliases):
-            values = values_of(field)
+            values = values_of[_PARTS[field]]
             if None not in values and constant.value not in values:
                 known = sorted(each for each in values if each is not None)
                 more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
@@ -118,40 +97,27 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 yield warning("impossible-value", stated.path, message, hint, before + constant.offset)
 
 
-def _matched(rule: Rule, kinds: Kinds) -> Iterator[_Matched]:
-    """Yield all combinations that a rule matches."""
+def _matched(rule: Rule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
+    """Yield all combinations of operation, resource and kind that a rule matches; None for what it leaves open."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
         subresources = [_stated(subresource)]
         if subresource == _ALL and kinds.has_group(group):
             subresources = ["", *SUBRESOURCES]
-        for known in _known(group, name, kinds) or (None,):
+        kinds_known = kinds.of_group(group) if name != _ALL or kinds.has_group(group) else []
+        for known in [each for each in kinds_known if name in {_ALL, each.resource}] or (None,):
             resource = known.resource if known else _stated(name)
             versions = known.versions if known and _ALL in rule.versions else map(_stated, rule.versions)
             for operation, version, below in product(operations, versions, subresources):
                 kind = known.kind if known and below in {"", *OF_OBJECT} else None
-                yield _Matched(operation, _stated(group), version, resource, below, kind)
-
-
-def _known(group: str, name: str, kinds: Kinds) -> list[Known]:
-    """Return the kinds that a rule matches in a group; none if there may be others, too."""
-    known = kinds.of_group(group)
-    if name == _ALL:
-        return known if kinds.has_group(group) else []
-    return [each for each in known if each.resource == name]
+                of_kind = (_stated(group), version) if kind else (None, None)
+                stated = None if None in of_kind else "/".join(filter(None, of_kind))
+                values = (operation, _stated(group), version, resource, below, *of_kind, kind, stated)
+                yield dict(zip(_FIELDS, values, strict=True))
 
 
 def _stated(text: str) -> str | None:
     return None if text == _ALL else text
-
-
-def _aliases(policy: Policy) -> dict[str, str]:
-    """Return the fields for which variables of the policy stand, such as ``variables.kind`` for ``object.kind``."""
-    found: dict[str, str] = {}
-    for variable in policy.composed.values():  # each can use those before it
-        if isinstance(variable.compiled, CompiledExpression):
-            found[f"variables.{variable.name}"] = _resolved(_field(variable.compiled.checked.root), found)
-    return found
 
 
 def _resolved(field: str, aliases: Mapping[str, str]) -> str:
@@ -168,7 +134,7 @@ def _compared(root: Expression, aliases: Mapping[str, str]) -> list[tuple[str, L
         for call in within(root)
         if isinstance(call, Call) and call.target is None
         for side, constants in _sides(call)
-        if (field := _resolved(_field(side), aliases)) in _FIELDS
+        if (field := _resolved(_field(side), aliases)) in _PARTS
         for constant in constants
         if isinstance(constant, Literal) and isinstance(constant.value, str) and constant.value
     ]
@@ -348,16 +314,9 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
-def resource_warnings(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
-    """Find rules and a paramKind that match nothing, and versions that a mutating policy cannot change."""
-    for index, rule in enumerate(policy.match.rules):
-        yield from _unknown_resources(rule, _RULES / index, policies.kinds)
-    yield from _unchangeable(policy, policies.kinds)
-    yield from _param_kind(policy, policies)
-
-
-def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem]:
     """Find the resources in a rule that the release does not have."""
+    path = _RULES / index
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -376,8 +335,11 @@ def _unknown_resources(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         if not found:
             message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
-            hint = _resource_meant(name, rule, kinds)
-            if is_closed or nearest(name, _resources(rule, kinds)):
+            known = [each for group in rule.groups for each in kinds.resources(group)]
+            elsewhere = " and ".join(quoted(group) for group in kinds.groups if name in kinds.resources(group))
+            there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
+            if is_closed or nearest(name, known):
+                hint = did_you_mean(name, known, quotes='"') or there
                 yield warning("unknown-resource", at_name, message, hint)
         elif "*" not in rule.versions and not any(map(rule.versions.intersection, map(kinds.versions, found))):
             versions = ", ".join(sorted(rule.versions))
@@ -391,7 +353,10 @@ def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
         if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
-            yield warning("unknown-resource", path, message, _group_meant(group, kinds))
+            hint = 'write ""' if group == "core" else did_you_mean(group, kinds.groups, quotes='"')
+            if re.fullmatch(r"v\d+\w*", group):
+                hint = 'that is a version; the core group is ""'
+            yield warning("unknown-resource", path, message, hint)
             continue
         near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
         if near and {name for name, _ in rule.resources}.intersection(kinds.resources(near)):
@@ -426,26 +391,6 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 )
                 hint = "list these versions, too, or set matchPolicy: Exact"
                 yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
-
-
-def _group_meant(group: str, kinds: Kinds) -> str:
-    if re.fullmatch(r"v\d+\w*", group):
-        return 'that is a version; the core group is ""'
-    if group == "core":
-        return 'write ""'
-    return did_you_mean(group, kinds.groups, quotes='"')
-
-
-def _resource_meant(name: str, rule: Rule, kinds: Kinds) -> str:
-    """Suggest a resource: a similar one of these groups, or one of this name in other groups."""
-    if hint := did_you_mean(name, _resources(rule, kinds), quotes='"'):
-        return hint
-    elsewhere = [quoted(group) for group in kinds.groups if name in kinds.resources(group)]
-    return f"{name} are in the API group {' and '.join(elsewhere)}" if elsewhere else ""
-
-
-def _resources(rule: Rule, kinds: Kinds) -> list[str]:
-    return [each for group in rule.groups for each in kinds.resources(group)]
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -505,7 +450,9 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
         unused = list(_unused(policy))
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
-            *resource_warnings(policy, policies),
+            *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
+            *_unchangeable(policy, policies.kinds),
+            *_param_kind(policy, policies),
             *_constants(policy),
             *unused,
             *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),

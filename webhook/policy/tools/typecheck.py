@@ -14,8 +14,9 @@ from itertools import chain, islice
 from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel import CompileError, Environment, Library, StructType
-from webhook.cel.errors import UNDEFINED
+from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.environment import Environment
+from webhook.cel.errors import UNDEFINED, CompileError
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
 from webhook.cel.syntax.ast import Call, Expression, Select, within
@@ -29,32 +30,18 @@ from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
-from webhook.schema.derive.shape import (
-    BOOLEAN,
-    BYTES,
-    DURATION,
-    INTEGER,
-    NUMBER,
-    QUANTITY,
-    STRING,
-    TIMESTAMP,
-    Anything,
-    ListOf,
-    MapOf,
-    Scalar,
-    Shape,
-    Structure,
-)
+from webhook.schema.derive import shape as shapes
+from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
 
 MAX_KINDS: Final = 10
 _SCALARS: Final[Mapping[str, Type]] = {
-    STRING: types.STRING,
-    INTEGER: types.INT,
-    NUMBER: types.DOUBLE,
-    BOOLEAN: types.BOOL,
-    TIMESTAMP: types.TIMESTAMP,
-    DURATION: types.DURATION,
-    BYTES: types.BYTES,
+    shapes.STRING: types.STRING,
+    shapes.INTEGER: types.INT,
+    shapes.NUMBER: types.DOUBLE,
+    shapes.BOOLEAN: types.BOOL,
+    shapes.TIMESTAMP: types.TIMESTAMP,
+    shapes.DURATION: types.DURATION,
+    shapes.BYTES: types.BYTES,
 }
 _WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
 _WORDS: Final = Pattern(r"\w+")
@@ -94,17 +81,13 @@ def warning(rule: str, path: Path, message: str, hint: str = "", character: int 
 
 def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
     """Check the types of a policy's expressions."""
-    params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
     own = kinds_to_check(policy, kinds)
-    checked, all_ = (
-        [_Checked(kind, schema, params) for kind in each if (schema := kinds.schema_of(kind))]
-        for each in (own, kinds_matched(policy, kinds))
-    )
+    checked, all_ = (list(filter(kinds.schema_of, each)) for each in (own, kinds_matched(policy, kinds)))
     of_validations = {each.path for each in policy.of_validations}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        evaluated = _found(all_, policy, release, EVALUATED)
-        stated = _found(checked, policy, release, _STATED) if of_validations else {}
-        meant = _found(checked, policy, release, _MEANT) if stated.keys() & of_validations else {}
+        evaluated = _found(all_, policy, kinds, release, EVALUATED)
+        stated = _found(checked, policy, kinds, release, _STATED) if of_validations else {}
+        meant = _found(checked, policy, kinds, release, _MEANT) if stated.keys() & of_validations else {}
     for path in (path for path in stated if path in of_validations):
         if path in meant:
             yield _mistyped(path, stated[path], stated[path][0].hint if path in evaluated else _APART)
@@ -158,18 +141,16 @@ def _missing(
     Returns:
         For each, the kinds, with the field beside it that has one of that name; empty if there is none.
     """
-    params = kinds.schema_of(policy.param_kind) if policy.param_kind else None
-    checked = [_Checked(kind, schema, params) for kind in matched if (schema := kinds.schema_of(kind))]
     missing: dict[tuple[Path, int, str], dict[Kind, str]] = {}
-    for each in checked:
-        for stated, error, environment in _errors(each, policy, release, EVALUATED):
+    for kind in filter(kinds.schema_of, matched):
+        for stated, error, environment in _errors(kind, policy, kinds, release, EVALUATED):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
             tested = _tested(environment.parse(stated.text).root)
             for issue in (issue for issue in undefined if issue.offset in tested):
                 name, owner = issue.arguments
                 place = next(iter(parts_with(name, owner, environment)), "")
-                missing.setdefault((stated.path, issue.offset, name), {})[each.kind] = place
+                missing.setdefault((stated.path, issue.offset, name), {})[kind] = place
     return missing
 
 
@@ -179,14 +160,6 @@ def _tested(root: Expression) -> frozenset[int]:
     return frozenset(
         each.offset for each in selects if (each.test if isinstance(each, Select) else each.function == "_?._")
     )
-
-
-class _Checked(NamedTuple):
-    """A kind to check, with the schema of the policy's parameters, if they have a known one."""
-
-    kind: Kind
-    schema: Structure
-    params: Structure | None
 
 
 class _Mistyped(NamedTuple):
@@ -199,14 +172,13 @@ class _Mistyped(NamedTuple):
 
 
 def _found(
-    checked: Iterable[_Checked], policy: Policy, release: Release, typing: _Typing
+    checked: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release, typing: _Typing
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
-    for each in checked:
-        for stated, error, environment in _errors(each, policy, release, typing):
-            of = each.kind.api_version, each.kind.kind
-            issues = tuple(issue._replace(kind=of) for issue in error.issues)
-            mistyped = _Mistyped(each.kind, str(error), hint_of(error, environment), issues)
+    for kind in checked:
+        for stated, error, environment in _errors(kind, policy, kinds, release, typing):
+            issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
+            mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
             found.setdefault(stated.path, []).append(mistyped)
     return found
 
@@ -220,10 +192,10 @@ def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
 
 
 def _errors(
-    checked: _Checked, policy: Policy, release: Release, typing: _Typing
+    kind: Kind, policy: Policy, kinds: Kinds, release: Release, typing: _Typing
 ) -> Iterator[tuple[Stated, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
-    typed = environment = _environment(checked, policy, release, typing)
+    typed = environment = _environment(kind, policy, kinds, release, typing)
     known: dict[str, Type] = {}
     for variable in policy.variables:
         type_: Type = types.DYN
@@ -307,22 +279,22 @@ def _expressions(policy: Policy) -> Iterator[Stated]:
     return chain(policy.of_validations, policy.conditions, policy.annotations, policy.mutations)
 
 
-def _environment(checked: _Checked, policy: Policy, release: Release, typing: _Typing) -> Environment:
+def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, typing: _Typing) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(
         release, stored=True, params=has_params, authorizer=typing.has_quantities, patch_types=makes_changes
     )
-    own = _typed(checked.schema, checked.kind, release, typing)
-    declared = {"object": own[0], "oldObject": own[0]}
-    libraries = [own[1]]
+    schema = kinds.schema_of(kind)
+    assert schema is not None  # noqa: S101 - only such kinds are checked
+    type_, library = _typed(schema, kind, release, typing)
+    declared, libraries = {"object": type_, "oldObject": type_}, [library]
     if not typing.has_quantities:
         declared["authorizer"] = AUTHORIZER
-    if policy.param_kind and checked.params:
-        params = _typed(checked.params, policy.param_kind, release, typing)
-        declared["params"] = params[0]
-        libraries.append(params[1])
+    if policy.param_kind and (params := kinds.schema_of(policy.param_kind)):
+        declared["params"], library = _typed(params, policy.param_kind, release, typing)
+        libraries.append(library)
     if makes_changes:
-        libraries.append(_makeable(checked.schema))
+        libraries.append(_makeable(schema))
     return environment.extend(*libraries, variables=declared)
 
 
@@ -367,7 +339,7 @@ class Declaration:
         if isinstance(shape, Scalar):
             if shape.nullable and self._typing.has_quantities:
                 return types.DYN
-            is_declared = self._typing.has_quantities or shape.kind != QUANTITY
+            is_declared = self._typing.has_quantities or shape.kind != shapes.QUANTITY
             return _SCALARS.get(shape.kind, types.DYN) if is_declared else None
         if isinstance(shape, Anything):
             return self._struct(name, {}) if shape.is_object and not self._typing.has_quantities else types.DYN
