@@ -90,11 +90,6 @@ class Fault(str):
         return fault
 
 
-def missing_in(error: str) -> str:
-    """Return the key that an expression did not find in a device; empty for other errors."""
-    return error.missing if isinstance(error, Fault) else ""
-
-
 NO_FAULT: Final = Fault("")
 """Stands for no error: also that of a selector that is just false."""
 

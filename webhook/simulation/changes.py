@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import PoolId, amount, quantity_text
 from webhook.allocation.selecting import Fault
+from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
@@ -777,8 +778,9 @@ def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str
         without = cluster.settings._replace(gates=cluster.settings.gates - {NODE_ALLOCATABLE})
         yield f"without the feature gate {NODE_ALLOCATABLE}", NODE_ALLOCATABLE, without
     for gate in _OPENING:
-        if settings := cluster.settings.with_gate(gate):
-            yield f"with the feature gate {gate}", gate, settings
+        if gate not in cluster.settings.gates and gates.known(gate, cluster.settings.release):
+            with_gate = cluster.settings._replace(gates=cluster.settings.gates | {gate})
+            yield f"with the feature gate {gate}", gate, with_gate
     for settings in cluster.settings.later:
         ignores_more = settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored
         # A release that ignores the taints of DeviceTaintRules would only seem to help.

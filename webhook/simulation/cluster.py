@@ -406,11 +406,6 @@ class Settings(NamedTuple):
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
 
-    def with_gate(self, gate: str) -> Settings | None:
-        """Return the settings with one more feature gate; None if it is on already, or the release does not have it."""
-        is_off = gate not in self.gates and gates.known(gate, self.release)
-        return self._replace(gates=self.gates | {gate}) if is_off else None
-
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
@@ -421,11 +416,6 @@ class Settings(NamedTuple):
         needed = {gate for gate, since in _TAINT_RULES_NEED.items() if self.release >= since}
         missing = " and ".join(sorted(needed - self.gates))
         return f"{what} without the feature gate {missing}" if missing else ""
-
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether the scheduler waits for conditions of devices."""
-        return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
 
     @property
     def counts_extended_resources(self) -> bool:
@@ -489,7 +479,7 @@ class Cluster:
         inventory = self.inventory
         classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
         self.settings = settings
-        self.waits = settings.has_binding_conditions
+        self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
