@@ -82,9 +82,9 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
     page = Page(scheduler.cluster.inventory, scheduler.cluster.settings) if arguments.output == "html" else None
     found = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
     left = [pods.every[index] for index in pods.reported if index not in found]
+    answers = [found[index] for index in sorted(found)]
+    told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
     if page is not None:
-        answers = [found[index] for index in sorted(found)]
-        told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
         show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
     elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
@@ -92,12 +92,11 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
         show_structured([{"kubernetes": str(scheduler.cluster.settings), **each} for each in every], arguments.output)
     else:
-        answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
-            show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
+            show_lines([told])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)

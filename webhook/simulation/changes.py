@@ -45,11 +45,6 @@ from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
 
-def same(needs: Needs) -> Needs:
-    """Leave the needs of a pod as they are."""
-    return needs
-
-
 def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
     """Return a function that returns the same changes whichever nodes are open."""
     return lambda _: changes
@@ -74,7 +69,7 @@ class Change(NamedTuple):
     text: str
     size: int
     about: str
-    edit: Callable[[Needs], Needs] = same
+    edit: Callable[[Needs], Needs] = lambda needs: needs
     released: JSONObject | None = None
     nodes: frozenset[int] | None = None
     closer: Callable[[Collection[int]], Iterable[Change]] = these(())
@@ -539,8 +534,10 @@ def _released(
         size = f" with {count} devices" if count > 1 else ""
         by = ", by fewer replicas" if is_same else ""
         what = f"once claim {name}{size} is released{used_by(using)}{by}"
-        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
-        yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
+        change = Change(what, 5 if is_same else 4, f"claim {name}", released=claim, parts=_RELEASED)
+        if name in own:
+            change = change._replace(edit=in_claim(own[name], lambda claim: claim.update(status={})))
+        yield change
 
 
 # -- of what a pod demands of its node: tolerations, node selectors, smaller requests; nodes that recover

@@ -553,14 +553,15 @@ def shortages(
         demand: The demands of the pod, those of its devices included.
         shares: The part of them that the devices of each request take, by resource.
     """
+    unstated = "status.allocatable states no {}, which counts as 0"
     if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
-        yield _unstated(PODS)
+        yield unstated.format(PODS)
     for name, wanted in demand.requests.items():
         if name in refusal.missing:
             free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
             most, whole = max(free)
             if name in NATIVE and not any(name in node.allocatable for node in nodes):
-                yield _unstated(name)
+                yield unstated.format(name)
                 continue
             at_most = "at most " if len(set(free)) > 1 else ""
             amounts = [amount_text(name, each) for each in (wanted, most, whole)]
@@ -568,10 +569,6 @@ def shortages(
             parts = " and ".join(f"{amount} of them by {request}" for request, amount in taken.items())
             of_devices = f" ({parts})" if parts else ""
             yield f"{name} {amounts[0]} wanted{of_devices}, {at_most}{amounts[1]} of {amounts[2]} free"
-
-
-def _unstated(name: str) -> str:
-    return f"status.allocatable states no {name}, which counts as 0"
 
 
 RequestKey = tuple[str, str]

@@ -81,18 +81,9 @@ class Suggestion(NamedTuple):
     changes: tuple[Change, ...] = ()
 
     @property
-    def cost(self) -> tuple[bool, int]:
-        """What is tried first costs less; selectors are dropped last."""
-        return self.selects_less, sum(each.size for each in self.changes)
-
-    @property
     def selects_less(self) -> bool:
         """Whether a selector is dropped."""
         return any(each.selects_less for each in self.changes)
-
-    def exceeds(self, other: Suggestion) -> bool:
-        """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
-        return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -140,7 +131,8 @@ class Suggestions:
             is_complete = False
         else:
             is_complete = True
-        best.sort(key=lambda each: (each.cost, -each.nodes))
+        # What is tried first costs less; selectors are dropped last.
+        best.sort(key=lambda each: (each.selects_less, sum(one.size for one in each.changes), -each.nodes))
         return Advice(best, self._tried, is_complete)
 
     def _every(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Suggestion]:
@@ -177,7 +169,7 @@ class Suggestions:
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
-                if not any(found.exceeds(other) for other in alone):
+                if not any(found.nodes <= each.nodes and found.changes[0].exceeds(each.changes[0]) for each in alone):
                     alone.append(found)
                     yield found
         if all(each.selects_less for each in alone):
