@@ -236,6 +236,8 @@ class Catalog:
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
         self._rules = [TaintRule.of(each) for each in taint_rules]
+        self.has_rules = bool(self._rules)
+        """Whether devices may have taints that their slices do not state."""
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
@@ -266,11 +268,6 @@ class Catalog:
             if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self._contents.clear()
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether devices may have taints that their slices do not state."""
-        return bool(self._rules)
 
     @property
     def is_local(self) -> bool:

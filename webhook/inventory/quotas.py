@@ -8,7 +8,7 @@ quota limits is not checked, as a LimitRange may state it for them.
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ class Quotas:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
         self._charged: dict[tuple[str, str], Counter[str]] = {}
-        self._more: dict[str, Counter[str]] = {}
+        self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
     def refusal(self, claim: JSONObject, *, extended: bool) -> str:
@@ -76,7 +76,7 @@ class Quotas:
             pod: The object, if it is a pod; only pods are in scopes.
             is_alone: Whether nothing else uses any of the quota.
         """
-        more = self._more.get(namespace, Counter())
+        more = self._more[namespace]
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
             scopes: list[JSONObject] = [
                 *({"scopeName": each, "operator": "Exists"} for each in texts(quota, "spec", "scopes")),
@@ -94,17 +94,20 @@ class Quotas:
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts.items())
                 yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
-    def charge_pod(self, pod: JSONObject) -> None:
-        """Count a pod that was made since the quotas' status."""
-        if self._inventory.knows(QUOTA):
-            self._more.setdefault(namespace_of(pod), Counter()).update(_usage_of_pod(pod))
+    def admit_pod(self, pod: JSONObject) -> str:
+        """Count a new pod from now on; return the API server's reason for refusing it, empty if it accepts the pod."""
+        if not (why := self.refusal_of_pod(pod)) and self._inventory.knows(QUOTA):
+            self._more[namespace_of(pod)].update(_usage_of_pod(pod))
+        return why
 
-    def charge(self, claim: JSONObject, *, extended: bool) -> None:
-        """Count a claim that was made since the quotas' status."""
+    def admit(self, claim: JSONObject, *, extended: bool) -> str:
+        """Count a new claim from now on; return the reason for refusing it, empty if the API server accepts it."""
         key = namespace_of(claim), name_of(claim)
-        if key not in self._charged and self._inventory.knows(QUOTA):
+        why = self.refusal(claim, extended=extended)
+        if not why and key not in self._charged and self._inventory.knows(QUOTA):
             self._charged[key] = self._usage(claim, extended=extended)
-            self._more.setdefault(key[0], Counter()).update(self._charged[key])
+            self._more[key[0]].update(self._charged[key])
+        return why
 
     def release(self, claim: JSONObject) -> None:
         """Stop counting a claim, which is deleted."""

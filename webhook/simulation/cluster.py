@@ -581,10 +581,7 @@ class Cluster:
         Args:
             pod: The pod; one with a UID was accepted once.
         """
-        why = "" if text(pod, "metadata", "uid") else self.quotas.refusal_of_pod(pod)
-        if not why and not text(pod, "metadata", "uid"):
-            self.quotas.charge_pod(pod)
-        return why
+        return "" if text(pod, "metadata", "uid") else self.quotas.admit_pod(pod)
 
     # -- claims
 
@@ -592,11 +589,9 @@ class Cluster:
         """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses."""
         extended = self.settings.counts_extended_resources
         for claim in claims:
-            if why := self.quotas.refusal(claim, extended=extended):
+            if why := self.quotas.admit(claim, extended=extended):
                 self.delete(claim)
                 self.refused[namespace_of(claim), name_of(claim)] = why
-            else:
-                self.quotas.charge(claim, extended=extended)
 
     def refusal(self, claim: JSONObject) -> str:
         """Explain why the API server rejects a claim made from a template, and count it in quotas if it is accepted.
@@ -607,20 +602,13 @@ class Cluster:
         if not name_of(claim).endswith(MADE):
             return ""
         extended = self.settings.counts_extended_resources
-        why = self._lacks_label(claim) or self.quotas.refusal(claim, extended=extended)
-        if not why:
-            self.quotas.charge(claim, extended=extended)
-        return why
-
-    def _lacks_label(self, claim: JSONObject) -> str:
-        """Say that the API server requires a label of the namespace; empty if it does not, or the label is there."""
         index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
         labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
-        if index is None or namespace is None or labels.get(admin_label(release)) == "true":
-            return ""
-        text = f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}"
-        meant = admin_label_meant(labels, release)
-        return f"{text} (it has {meant})" if meant else text
+        if index is not None and namespace is not None and labels.get(admin_label(release)) != "true":
+            meant = admin_label_meant(labels, release)
+            more = f" (it has {meant})" if meant else ""
+            return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}{more}"
+        return self.quotas.admit(claim, extended=extended)
 
     def assumed(self, claim: JSONObject) -> str:
         """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""

@@ -18,7 +18,6 @@ from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
 Taken = dict[tuple[str, str], Counter[str]]
-
 """The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
 resources."""
 

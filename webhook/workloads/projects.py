@@ -10,7 +10,6 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.locations import PodsIn, Steps, every_object, manifest
 
 Container = tuple[Steps, JSONObject]
-
 """A container, and its path."""
 
 _CONTAINERS: Final = ("template", "spec", "containers")

@@ -11,7 +11,6 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES, every_object
 
 Key = tuple[str, str, str, str]
-
 """Group, kind, namespace and name of a runtime or template; the namespace is empty for those without."""
 
 _NODE: Final = "node"
