@@ -159,7 +159,7 @@ class Funnel:
         if (ask, key) not in known:
             known[ask, key] = self._find_whys()
         self._whys = known[ask, key]
-        depths = Counter(map(self._depth, self._whys))
+        depths = Counter([self._depth(each) for each in self._whys])
         self.counts = {name: sum(depths[each] for each in depths if each > step) for step, name in enumerate(STEPS[:6])}
         """The number of devices left after each step, those aside that look at several devices."""
         self.places = [index for index, why in enumerate(self._whys) if not why]

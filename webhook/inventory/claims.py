@@ -235,7 +235,7 @@ def results_of(claim: JSONObject | None) -> list[JSONObject]:
 
 def device_of(result: JSONObject) -> DeviceID:
     """Return the device of a result, or of an entry of ``status.devices``."""
-    return text(result, "driver"), text(result, "pool"), text(result, "device")
+    return result.get("driver") or "", result.get("pool") or "", result.get("device") or ""
 
 
 class Request(NamedTuple):

@@ -184,10 +184,10 @@ class _Obstacles:
 
     def add(self, funnel: Funnel, reasons: Sequence[Reason]) -> None:
         """Add the devices of a node, and why each is ruled out."""
-        whys = Counter(each.why for each in reasons)
+        whys = Counter([each.why for each in reasons])
         self.whys += whys
         self.elsewhere = max(self.elsewhere, whys["elsewhere"])
-        self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
+        self.tainted.update([frozenset(map(taint_of, each.taints)) for each in reasons if each.taints])
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused
@@ -321,7 +321,7 @@ class Explainer:
                 if each.ask is funnel.ask:
                     reasons = each.reasons()
                     found.add(each, reasons)
-                    found.blames.update(self._obstacles(funnel, reasons))
+                    found.blames.update([*self._obstacles(funnel, reasons)])
                     rivals = each.rivals() if compete or each.together is not None else ()
                     for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
                         devices, on = found.held[name]

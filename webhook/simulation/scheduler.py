@@ -523,7 +523,7 @@ class Scheduler:
         said, again = self._free(spare, round_.needs)
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         unchecked = nodes - len(refusals)  # the node affinity names others
-        reasons = Counter(reason for each in refusals for reason in each.reasons)
+        reasons = Counter([reason for each in refusals for reason in each.reasons])
         reasons[UNNAMED] += unchecked
         helpless = unchecked + sum(not each.resolvable for each in refusals)
         return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
