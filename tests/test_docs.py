@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from docs.generate import built, committed
-from tests.cli.reviews import review
+from tests.cli.manifests import review
 from tests.command import ROOT, draguard
 from tests.kubectl import kubectl
 from tests.sources.programs import CLAIM, chart, program

@@ -1,4 +1,4 @@
-"""Releases are a type of their own."""
+"""Releases, records, and what is computed on first use."""
 
 from __future__ import annotations
 

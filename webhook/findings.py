@@ -203,7 +203,6 @@ def too_many(file: str) -> Finding:
 
 
 _ROOT: Final = Path()
-_FRAMES = 3
 _LONGEST = 300
 
 
@@ -242,7 +241,7 @@ def own_failure(error: Exception) -> str:
     places = [f"{each.filename.rpartition('/webhook/')[2]}:{each.lineno}" for each in frames]
     text = str(error).partition("\n")[0][:_LONGEST]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{FAILED}{what} (at {', '.join(places[:_FRAMES])})"
+    return f"{FAILED}{what} (at {', '.join(places[:3])})"
 
 
 GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)

@@ -12,9 +12,8 @@ from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
 from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import changed, nested
-from webhook.edit.edits import Edit, OverlapError, apply
 from webhook.edit.scalars import key, rewritten
-from webhook.edit.tree import Tree, tree_of
+from webhook.edit.tree import Edit, OverlapError, Tree, apply, tree_of
 from webhook.findings import Finding, Identity, identity
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE

@@ -1,4 +1,4 @@
-"""Random clusters and claims, small enough to be searched in full."""
+"""Claims, devices and slices, and random clusters of them, small enough to be searched in full."""
 
 from random import Random
 from typing import Any

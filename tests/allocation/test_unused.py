@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.allocation.clusters import ALL, CLASSES, DRIVER
+from tests.allocation.clusters import ALL, CLASSES, DRIVER, Json
 from tests.command import draguard
 from tests.rows import each_row
 from webhook.allocation import Allocator
@@ -15,8 +15,6 @@ from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.pools import unused
 from webhook.release import Release
-
-Json = dict[str, Any]
 
 
 def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str) -> Json:

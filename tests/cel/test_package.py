@@ -1,4 +1,4 @@
-"""The engine is self-contained: it could be a package of its own."""
+"""The engine is self-contained: it could be a package of its own, with caches that are bounded by bytes."""
 
 import ast
 import subprocess

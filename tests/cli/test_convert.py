@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.fixing import guarded
+from tests.cli.manifests import guarded
 from tests.command import ROOT, draguard
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted
 from tests.rows import each_row

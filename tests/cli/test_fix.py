@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.cli import manifests
-from tests.cli.fixing import UNSAFE, fixed, guarded, write
+from tests.cli.manifests import UNSAFE, fixed, guarded, write
 from tests.command import draguard, findings
 from tests.rows import each_row
 from webhook.check import files

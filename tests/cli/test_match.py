@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.simulating import CLUSTER, DEPLOYMENT
+from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import Done, draguard, reported
 from tests.rows import each_row
 from tests.simulation import clusters

@@ -1,4 +1,4 @@
-"""The release that judges a manifest: stated, or the newest that serves it."""
+"""The release, feature gates and versions by which a manifest is judged."""
 
 import json
 from collections.abc import Callable

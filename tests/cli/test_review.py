@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.reviews import review
+from tests.cli.manifests import review
 from tests.command import SCRIPT, draguard
 from tests.rows import each_row
 from webhook import admission

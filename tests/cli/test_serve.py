@@ -15,7 +15,7 @@ import pytest
 
 from tests import apiserver
 from tests.apiserver import ApiServer
-from tests.cli.reviews import review
+from tests.cli.manifests import review
 from tests.cli.running import ask, running
 from tests.cluster.replicas import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
 from tests.command import SCRIPT, draguard, process

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.simulating import CLUSTER, DEPLOYMENT, simulated
+from tests.cli.manifests import CLUSTER, DEPLOYMENT, simulated
 from tests.command import ROOT, SCRIPT, draguard, reported
 from tests.kubectl import kubectl
 from tests.rows import each_row

@@ -1,4 +1,4 @@
-"""Replicas that manage one certificate, and the time and state that they see."""
+"""The objects of a self-managed certificate, and replicas that manage it, with the time and state that they see."""
 
 import base64
 import re

@@ -16,7 +16,7 @@ from tests.command import ROOT, SCRIPT, Done, draguard
 from tests.rows import each_row_beside
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.cli.parser import make_parser, settle
-from webhook.configuration.options import COMMANDS, CONFIGURED, Live, reads_variables
+from webhook.configuration.options import COMMANDS, CONFIGURED, Live
 from webhook.configuration.reading import CONFIGURATION
 
 OLD = claim("old").replace("/v1\n", "/v1beta1\n").replace("      exactly:\n        device", "      device")
@@ -431,7 +431,7 @@ class TestVariables:
             " ".join(words): command
             for name, each in COMMANDS.items()
             for words, command in [((name,), each), *(((name, action), of) for action, of in each.actions.items())]
-            if reads_variables(command)
+            if command.reads_variables
         }
         configured = [name for name, command in ours.items() if CONFIGURED in command.of and name != "config show"]
         assert sorted(re.findall("`(?:draguard )?([a-z ]+)`", with_file)) == sorted(configured)

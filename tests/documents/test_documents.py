@@ -2,10 +2,14 @@
 
 import codecs
 import json
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.documents.reading import CLAIM, documents, faults, objects, value
+from tests.command import draguard
+from tests.documents.reading import CLAIM, documents, exactly, faults, objects, value
 from tests.rows import each_row
 from webhook.documents import Document, Position, Unreadable, parse
 
@@ -250,3 +254,173 @@ second: 1
 
     def test_a_document_knows_its_source(self) -> None:
         assert [each.source for each in parse("a: 1", "claims.yaml")] == ["claims.yaml"]
+
+
+class TestJSON:
+    def test_a_text_that_starts_with_a_brace_is_a_row_of_json_values(self) -> None:
+        assert objects(' \n{"a": 1}{"b": 2}\n\n{"c": 3} \n') == [{"a": 1}, {"b": 2}, {"c": 3}]
+
+    def test_json_numbers_stay_as_they_are_written(self) -> None:
+        text = '{"a": [1.0, 1e3, -0, 9223372036854775808, 18446744073709551615, 18446744073709551616, 0.5]}'
+        expected = [1.0, 1000.0, 0, 9223372036854775808, 18446744073709551615, 18446744073709551616.0, 0.5]
+        assert exactly(value(text), {"a": expected})
+
+    @each_row("number", ["1e400", "-1e400", "9" * 400])
+    def test_a_number_that_float64_does_not_hold_is_refused(self, number: str) -> None:
+        text = f'{{"b": [1, "x", {number}]}}{{"c": 2}}'
+        message = f"json: cannot unmarshal number {number[:40]} into Go value of type float64"
+        assert faults(text) == [(1, 16, message)]
+        assert [each.data for each in parse(text) if isinstance(each, Document)] == [{"c": 2}]
+
+    def test_a_repeated_field_is_refused_with_its_path_and_both_lines(self) -> None:
+        text = '{"a": [{"b": 1,\n  "b": 2}], "c": 1,\n  "c": 2}\n{"d": 1}'
+        assert faults(text) == [
+            (2, 3, 'duplicate field "a[0].b": on line 1 and again on line 2'),
+            (3, 3, 'duplicate field "c": on line 2 and again on line 3'),
+        ]
+        assert [each.data for each in parse(text) if isinstance(each, Document)] == [{"d": 1}]
+
+    def test_half_a_surrogate_pair_is_replaced_as_in_go(self) -> None:
+        text = r'{"a": "\ud800", "b": "\ud83d\ude00", "c": "\\ud800", "d": "\udc00\ud83d\ude00"}'
+        assert value(text) == {"a": "\ufffd", "b": "\U0001f600", "c": "\\ud800", "d": "\ufffd\U0001f600"}
+
+    @each_row("text", ['{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}'])
+    def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
+        assert value(text) == {"a": 1}
+
+    def test_after_two_json_values_it_may_not(self) -> None:
+        assert faults('{"a": 1}{"b": 2}\n---\nc: 3\n') == [(2, 1, "json: expecting value")]
+
+    def test_of_two_reasons_the_one_that_is_further_on_is_given(self) -> None:
+        assert faults('{"a": [1, 2}') == [(1, 12, "did not find expected ',' or ']', while parsing a flow sequence")]
+        assert faults('{"a": "\\ud83d\\ude00", "b": x}\n') == [(1, 28, "json: expecting value")]
+
+    def test_python_s_own_constants_are_no_json(self) -> None:
+        assert value('{"a": NaN, "b": Infinity}') == {"a": "NaN", "b": "Infinity"}
+        assert faults('{"a": 1} {} {"b": NaN}') == [(1, 13, "json: NaN is not a value")]
+
+    def test_null_is_left_out(self) -> None:
+        assert objects('{"a": 1} null 5 {"b": 2}') == [{"a": 1}, 5, {"b": 2}]
+
+
+JSON_CLAIM = '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": %s, '
+JSON_CLAIM += '"spec": {"devices": {"requests": %s}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "of_yaml"),
+    [
+        ('{"kind": "Pod" "spec": {}}', "while parsing an object", "while parsing a flow mapping"),
+        ('[{"kind": "Pod"}', "while parsing an array", "while parsing a flow sequence"),
+        (JSON_CLAIM % ('["a"]', "[]"), "help: write an object, with name", "help: write a map, with name"),
+        (JSON_CLAIM % ('{"labels": "a"}', "[]"), "help: write an object: `", "help: write a map: a line"),
+        (
+            JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'),
+            "help: write an array: the entries",
+            "help: write a list: a `-`",
+        ),
+        (
+            JSON_CLAIM % ('{"name": "a"}', '{"g": {}}'),
+            'help: write an array: [{"name": …}]',
+            "help: write a list: `- name: …`",
+        ),
+    ],
+)
+def test_files_of_json_are_explained_in_its_words(text: str, words: str, of_yaml: str, tmp_path: Path) -> None:
+    for name, expected in (("a.json", words), ("a.yaml", of_yaml)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert expected in draguard("validate", tmp_path / name).out
+
+
+TABLE = "NAME     READY   STATUS    RESTARTS   AGE\npod-a    0/1     Pending   0          3m\n"
+DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
+ADD = "this looks like kubectl's table: add -o yaml"
+GET = "this looks like the output of kubectl describe: use kubectl get -o yaml"
+LIST = "a list is not a manifest: write its items as documents, or as the items of a List"
+APPLIED = """\
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: a}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
+"""
+
+
+@each_row(
+    ("text", "hint"),
+    [
+        (TABLE, ADD),
+        (f"NAMESPACE   {TABLE}", ADD),
+        (TABLE.replace("\n", "\r\n"), ADD),
+        ("NAME READY STATUS\n", ADD),
+        (DESCRIBED, GET),
+        ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST),
+        ("- apiVersion: v1\n  kind: Pod\n", LIST),
+        ("Error: no\n", ""),
+        ("NAME of a person\n", ""),
+    ],
+)
+@each_row(
+    "arguments",
+    [
+        ("validate", "--cluster", "CLUSTER", "claim.yaml"),
+        ("validate", "--old", "CLUSTER", "claim.yaml"),
+        ("validate", "CLUSTER"),
+        ("simulate", "--cluster", "CLUSTER"),
+        ("why", "pod-a", "--cluster", "CLUSTER"),
+    ],
+)
+def test_output_for_people_is_an_error_with_a_hint(
+    text: str, hint: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "claim.yaml").write_text(APPLIED, encoding="utf-8")
+    (tmp_path / "cluster.txt").write_text(text, encoding="utf-8")
+    for name, stdin, shown in (
+        ("cluster.txt", b"", "cluster.txt:1:1: error unreadable: the file holds no manifest\n"),
+        ("-", text.encode(), "<stdin>:1:1: error unreadable: standard input holds no manifest\n"),
+    ):
+        done = draguard(*(name if each == "CLUSTER" else each for each in arguments), stdin=stdin)
+        assert done.code == 1
+        printed = done.out + done.err
+        assert shown in printed
+        assert (f"help: {hint}\n" in printed) == bool(hint)
+
+
+_NONE = "{apiVersion: v1, kind: List, items: []}"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "code"), [("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)]
+)
+def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
+    option: str, text: str, code: int, tmp_path: Path
+) -> None:
+    (tmp_path / "claim.yaml").write_text(APPLIED, encoding="utf-8")
+    (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
+    assert draguard("validate", option, tmp_path / "cluster.yaml", tmp_path / "claim.yaml").code == code
+
+
+RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]
+
+
+def split(text: str) -> tuple[list[Any], list[str]]:
+    found = list(parse(text))
+    objects = [each.data for each in found if isinstance(each, Document)]
+    return objects, [each.message for each in found if isinstance(each, Unreadable)]
+
+
+@each_row("case", [case for case in RECORDED if "refused" not in case])
+def test_reads_what_kubectl_reads(case: dict[str, Any]) -> None:
+    objects, refused = split(case["text"])
+    assert not refused
+    assert json.dumps(objects, sort_keys=True) == json.dumps(case["objects"], sort_keys=True)
+
+
+@each_row("case", [case for case in RECORDED if "refused" in case])
+def test_refuses_what_kubectl_refuses_and_in_its_words(case: dict[str, Any]) -> None:
+    objects, refused = split(case["text"])
+    words = re.sub(r"^yaml: (line \d+: )?|: (%!s|uint64|\[|map\[).*", "", case["refused"])
+    assert objects == case.get("objects", [])
+    assert len(refused) == 1
+    # For errors of JSON, Python's words are as good as Go's.
+    assert words in refused[0] or refused[0].startswith("json: expecting ")

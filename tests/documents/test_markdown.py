@@ -5,7 +5,7 @@ from time import process_time
 
 import pytest
 
-from tests.cli.simulating import CLUSTER
+from tests.cli.manifests import CLUSTER
 from tests.command import draguard, findings, reported
 from webhook.documents.markdown import blocks_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard
-from webhook.edit.edits import Edit, OverlapError, apply
+from webhook.edit.tree import Edit, OverlapError, apply
 from webhook.hints import fields
 
 CLAIM = """\

@@ -14,8 +14,7 @@ from webhook.documents import Document, parse
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import unwrapped
-from webhook.edit.edits import Edit, apply
-from webhook.edit.tree import PlacedNode, Tree, tree_of
+from webhook.edit.tree import Edit, PlacedNode, Tree, apply, tree_of
 
 Broken = tuple[list[Edit], str]
 """What is changed in a text, and what kind of mistake that is."""

@@ -1,4 +1,4 @@
-"""Errors of names, release by release."""
+"""Errors of names, addresses, versions, UUIDs and images, release by release."""
 
 import inspect
 import itertools

@@ -1,4 +1,4 @@
-"""Validating policies judge requests."""
+"""Validating policies judge requests: by a plan, by permissions, and within their time and cost."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The requests that policies and bindings match."""
+"""The requests that policies and bindings match, and the parameters of bindings."""
 
 import importlib
 import pkgutil

@@ -1,5 +1,6 @@
-"""Mutating policies change objects."""
+"""Mutating policies change objects, again after changes by others, and in other versions."""
 
+import copy
 import gc
 import tracemalloc
 from collections.abc import Callable
@@ -9,7 +10,6 @@ import pytest
 
 from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy
 from tests.policy.examples import spec as with_spec
-from tests.policy.mutations import ANYTHING, QUOTA, label, labels, made
 from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
@@ -22,6 +22,28 @@ from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.release import Release
+
+
+def label(key: str, value: str) -> str:
+    return f"Object{{metadata: Object.metadata{{labels: {{'{key}': {value}}}}}}}"
+
+
+def made(*manifests: list[dict[str, Any]], obj: dict[str, Any] = POD, **options: Any) -> Verdict:
+    policies = load([each for group in manifests for each in group])
+    assert not policies.errors, [str(each.problem) for each in policies.errors]
+    before = copy.deepcopy(obj)
+    verdict = mutate(request_of(obj, kinds=Kinds(), **options), policies)
+    assert obj == before
+    return verdict
+
+
+def labels(verdict: Verdict) -> dict[str, str]:
+    found: dict[str, str] = verdict.object["metadata"]["labels"]
+    return found
+
+
+ANYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
+QUOTA = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
 
 
 def test_mutations_are_made_in_order() -> None:

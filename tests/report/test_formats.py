@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from tests.command import ROOT, draguard, reported
-from tests.report.findings import finding, report
-from tests.report.hostile import HOSTILE, SARIF, hostile, shown
+from tests.report.findings import HOSTILE, SARIF, finding, hostile, report, shown
 from tests.rows import each_row
 from webhook.findings import Identity, Origin, Suppression
 from webhook.problem import Problem

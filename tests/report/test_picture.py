@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
-from tests.report.findings import finding
-from tests.report.hostile import HOSTILE
+from tests.report.findings import HOSTILE, finding
 from tests.report.test_formats import Page
 from tests.rows import each_row
 from tests.scan.clusters import (

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
-from tests.report.findings import finding, report
-from tests.report.hostile import SARIF, hostile, shown
+from tests.report.findings import SARIF, finding, hostile, report, shown
 from tests.rows import each_row
 from tests.structured import CLAIM
 from webhook.findings import Identity, Origin, Suppression

@@ -1,4 +1,4 @@
-"""Garbage collection in a serving process has few objects to look at, and is quick."""
+"""A serving process keeps little: few objects for the garbage collector, and no modules that it does not need."""
 
 import gc
 import http.client

@@ -1,19 +1,27 @@
-"""Scheduling in small clusters; test_recorded compares it with a real scheduler."""
+"""Scheduling in small clusters; test_clusters compares it with a real scheduler."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.cli.simulating import simulated
-from tests.command import draguard, findings
+from tests.cli.manifests import simulated
+from tests.command import ROOT, draguard, findings
+from tests.examples import examples
 from tests.rows import each_row
-from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, template
+from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from tests.steps import counting
 from webhook import simulate
+from webhook.inventory import Inventory
+from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject, name_of
 from webhook.report.simulated import gets_devices
+from webhook.simulation import Cluster, Scheduler, Settings
+from webhook.simulation.scheduler import fit
 
 NODES = [node("a"), node("b")]
 
@@ -320,3 +328,146 @@ def test_a_device_that_is_not_the_only_one_is_given_again_as_it_comes_first() ->
 @each_row("now", ["soon", "2026-01-01T00:10:00", ""])
 def test_what_is_no_time_is_left_out(now: str) -> None:
     assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]
+
+
+CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)
+COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=6)
+
+
+def cluster_of(sizes: list[int]) -> list[JSONObject]:
+    names = [f"n{number}" for number in range(len(sizes))]
+    slices = [devices(name, size) for name, size in zip(names, sizes, strict=True)]
+    return [device_class(), *slices, *map(node, names)]
+
+
+@given(CLUSTERS, COUNTS)
+@examples(60)
+def test_no_device_is_handed_out_twice(sizes: list[int], counts: list[int]) -> None:
+    templates = [template(f"t{number}", count=number) for number in (1, 2, 3)]
+    pods = [pod(f"p{index}", {"gpu": f"t{count}"}) for index, count in enumerate(counts)]
+    answers = simulate([*cluster_of(sizes), *templates], pods)
+    used = [
+        (each["pool"], each["device"])
+        for answer in answers
+        for allocation in answer["claims"].values()
+        for each in allocation["devices"]["results"]
+    ]
+    assert len(used) == len(set(used))
+    for answer, count in zip(answers, counts, strict=True):
+        assert (answer["node"] is not None) == bool(answer["claims"])
+        for allocation in answer["claims"].values():
+            assert [each["pool"] for each in allocation["devices"]["results"]] == [answer["node"]] * count
+
+
+@given(CLUSTERS, COUNTS)
+@examples(60)
+def test_what_is_released_is_as_it_was(sizes: list[int], counts: list[int]) -> None:
+    inventory = Inventory([*cluster_of(sizes), *(template(f"t{number}", count=number) for number in (1, 2, 3))])
+    scheduler = Scheduler(Cluster(inventory, Settings.of()))
+    first = inventory.take(pod("first", {"gpu": "t1"}))
+    assert first is not None
+    before = _fit(scheduler, first)
+    for index, count in enumerate(counts):
+        known = inventory.take(pod(f"p{index}", {"gpu": f"t{count}"}))
+        assert known is not None
+        scheduler.schedule(known)
+    for held in inventory.all("ResourceClaim"):
+        if allocation_of(held):
+            scheduler.cluster.deallocate(held)
+    assert _fit(scheduler, first) == before
+
+
+def _fit(scheduler: Scheduler, each: JSONObject) -> str:
+    """Fill the cluster, empty it again, and return how many pods fitted where."""
+    found = fit(scheduler, each)
+    for held in scheduler.cluster.inventory.all("ResourceClaim"):
+        scheduler.cluster.delete(held)
+    return json.dumps(found.nodes, sort_keys=True)
+
+
+@given(CLUSTERS, st.integers(1, 3))
+@examples(30)
+def test_what_is_tried_for_help_leaves_the_cluster_as_it_was(sizes: list[int], count: int) -> None:
+    objects = [*cluster_of(sizes), template("t", count=count), template("tbig", count=30)]
+    alone = simulate(objects, [pod("p", {"gpu": "t"})])
+    after = simulate(objects, [pod("big", {"gpu": "tbig"}), pod("p", {"gpu": "t"})])
+    assert after[0]["node"] is None
+    assert after[1]["claims"] == alone[0]["claims"]
+
+
+SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/simulation/answers.schema.json").read_text(encoding="utf-8"))
+Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+EXAMPLES = ROOT / "examples" / "simulate"
+
+
+def strict(part: Any) -> Any:
+    """Return a schema that allows no other keys."""
+    if isinstance(part, dict):
+        closed = {"additionalProperties": False} if "properties" in part else {}
+        return {name: strict(value) for name, value in part.items()} | closed
+    return [strict(each) for each in part] if isinstance(part, list) else part
+
+
+CLOSED = Draft202012Validator(strict(SCHEMA))
+
+
+def test_the_schema_is_valid_and_is_printed() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert json.loads(draguard("schema", "simulate").out) == SCHEMA
+
+
+def pending() -> list[JSONObject]:
+    """Return a pod's answers in clusters that refuse it for different reasons."""
+    small: dict[str, Any] = {"capacity": {"memory": {"value": "9Gi"}}}
+    wanted = selector('device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0')
+    tainted: dict[str, Any] = {"taints": [{"key": "k", "effect": "NoSchedule"}]}
+    counters = [{"name": "set", "counters": {"memory": {"value": "4Gi"}}}]
+    consumed: dict[str, Any] = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "8Gi"}}}]}
+    partitions = devices("a", **consumed)
+    shared = devices("a")
+    shared["metadata"]["name"] = "shared"
+    del shared["spec"]["devices"]
+    shared["spec"]["sharedCounters"] = counters
+    for each in (partitions, shared):
+        each["spec"]["pool"]["resourceSliceCount"] = 2
+    incomplete = devices("a")
+    incomplete["spec"]["pool"]["resourceSliceCount"] = 2
+    apart = devices("a", 2, attributes={"index": {"int": 1}})
+    apart["spec"]["devices"][1]["attributes"] = {"index": {"int": 2}}
+    together = claim(count=2)
+    together["spec"]["devices"]["constraints"] = [{"matchAttribute": "gpu.example.com/index"}]
+    clusters: list[list[JSONObject]] = [
+        [devices("a", **small), claim(selectors=[wanted])],
+        [devices("a", **tainted), claim()],
+        [devices("a"), allocated("other", "a", "d0", "p"), claim()],
+        [partitions, shared, claim()],
+        [incomplete, claim()],
+        [apart, together],
+        [device_class("none"), claim()],
+        [],
+    ]
+    answers = []
+    for objects in clusters:
+        (answer,) = simulate([node("a"), device_class(), *objects], [pod(claims={"c": "c"})])
+        assert answer["node"] is None
+        answers.append(answer)
+    return answers
+
+
+def test_the_schema_describes_every_key_of_answers() -> None:
+    answers = pending()
+    for options in (("--pending",), ("--fit",), ("--timeout", "0.000001")):
+        command = ("simulate", "-o", "json", EXAMPLES / "deployment.yaml", "--cluster", EXAMPLES / "cluster.yaml")
+        done = draguard(*command, *options)
+        CLOSED.validate(json.loads(done.out))
+    CLOSED.validate(answers)
+    requests = [each for answer in answers for group in answer["why"]["nodes"] for each in group["requests"]]
+    known = SCHEMA["$defs"]["request"]["properties"]
+    assert {key for each in requests for key, value in each.items() if value} == known.keys() - {"together"}
+
+
+@pytest.mark.parametrize("change", [{"seen": -1}, {"for": None}, {"surplus": 1}])
+def test_what_differs_is_refused(change: JSONObject) -> None:
+    (answer, *_) = pending()
+    answer["why"]["nodes"][0]["requests"][0] |= change
+    assert not CLOSED.is_valid([answer])

@@ -149,16 +149,12 @@ def served_by(inventory: Inventory) -> list[str]:
         inventory: The objects of the cluster; its APIServices are named ``VERSION.GROUP``.
     """
     names = {name for _, name in inventory.names("APIService")}
-    if _CORE not in names:
+    if "v1." not in names:
         return []
     from webhook.policy.manifest.kinds import Kinds, versions_of  # few snapshots have APIServices
 
     versions = ((group, version) for group in Kinds().groups if group for version in versions_of(group))
     return [f"{group}/{version}={str(f'{version}.{group}' in names).lower()}" for group, version in versions]
-
-
-_CORE: Final = "v1."
-"""The APIService of the core group, which every cluster has."""
 
 
 def not_found(what: str, sources: Sequence[str | Server]) -> str:

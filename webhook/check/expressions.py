@@ -28,7 +28,6 @@ _MOST_ERRORS: Final = 3
 _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!(?!<|!\w+\s+\S)""")
 """A value that begins with ``!``; not one with a tag as YAML has them, such as ``!!str``."""
 _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
-_OF_FIELD: Final = frozenset({UNDEFINED, MISMATCHED_FIELD})
 _NAME: Final = re.compile(r"\w+\s*$")
 _QUOTED: Final = re.compile(r'"([^"]+)"')
 _MOST_QUOTED: Final = 32
@@ -144,7 +143,7 @@ def _before(value: str, problem: Problem) -> int:
         return _mentioned(value, problem.message)
     offset = issues[0].offset
     before = value[:offset]
-    if issues[0].code in _OF_FIELD and value.startswith(":", offset):
+    if issues[0].code in {UNDEFINED, MISMATCHED_FIELD} and value.startswith(":", offset):
         before = _NAME.sub("", before)  # cel-go points to the colon behind the field of a literal
     return count(before)
 

@@ -14,12 +14,12 @@ from typing import BinaryIO, Final
 from webhook.api.templates import is_about_devices, may_concern
 from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
 from webhook.check.cluster import read_cluster, served_by
-from webhook.check.judge import OTHERS, Judge, Judgement
+from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
 from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
-from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
+from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
@@ -556,7 +556,7 @@ def judged(
         unlooked.join(
             judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
         )
-    report = merged(reports, versions)
+    report = merged(reports, versions) if versions[1:] else first
     if isinstance(old, AtRevision) and arguments.new_only:
         configuration = arguments.settings.configuration
         suppressed.leave_out(
@@ -591,7 +591,8 @@ def _found_before(
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
         judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
-    return [each for each in merged(reports, versions).findings if each.file in reports[0].files]
+    report = merged(reports, versions) if versions[1:] else reports[0]
+    return [each for each in report.findings if each.file in report.files]
 
 
 def _old_state(
@@ -626,11 +627,7 @@ def _old_state(
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str], versions: Sequence[str | None]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        UsageError: Two options exclude each other, or one needs another.
-    """
+    """Refuse options that do not go together."""
     message = ""
     inputs = {"the manifests": paths, "their --old state": arguments.old, "the objects of --cluster": arguments.cluster}
     if arguments.subresource and not (arguments.old or arguments.against):

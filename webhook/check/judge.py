@@ -8,16 +8,17 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook import formats
 from webhook.api.judgement import stored
 from webhook.api.templates import is_pod_without_claims
-from webhook.api.versions import DEFAULT, GROUP, Served, find, release_of
+from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.oldstate import OldState
-from webhook.check.target import ADMIN_HINT, ADMIN_RULES, Namespaces, runtime_config
+from webhook.check.target import runtime_config
 from webhook.documents import Document, Unreadable
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
-from webhook.findings import TEMPLATE, Finding, found
+from webhook.findings import TEMPLATE, Finding, found, identity
 from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
@@ -30,6 +31,102 @@ if TYPE_CHECKING:
     from webhook.engine.offline import Sender
     from webhook.fixing import Planner
     from webhook.workloads import Locations
+
+
+_ADMIN_RULES = frozenset({"admin-access", "admin-access-of-template", "admin-access-allocated"})
+"""The rules that depend on the labels of an object's namespace."""
+
+_ADMIN_HINT = "its labels are not known: add the Namespace, or give --namespace-labels"
+
+_EXAMPLE = "ops=resource.kubernetes.io/admin-access=true"
+
+
+class Namespaces:
+    """The known labels of namespaces.
+
+    Args:
+        stated: ``NAMESPACE=KEY=VALUE,…`` each; they take precedence over objects.
+        default: The namespace of objects that state none.
+
+    Raises:
+        UsageError: One of the texts is malformed.
+    """
+
+    def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
+        self._stated: dict[str, dict[str, str]] = {}
+        self._found: dict[str, dict[str, Any]] = {}
+        self._default = default
+        for text in stated:
+            name, labels = _read(text)
+            self._stated.setdefault(name, {}).update(labels)
+
+    @property
+    def stated(self) -> list[dict[str, Any]]:
+        """The Namespaces whose labels are stated, as objects."""
+        return [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            for name, labels in self._stated.items()
+        ]
+
+    def states(self, obj: Any) -> bool:
+        """Tell whether the labels of an object's namespace are stated."""
+        return bool(self._stated) and self._name(obj) in self._stated
+
+    def _name(self, obj: Any) -> str:
+        return identity(obj).namespace or self._default
+
+    def note(self, obj: Any) -> None:
+        """Add an object if it is a Namespace; the last one of a name counts."""
+        if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
+            return
+        metadata = obj.get("metadata")
+        if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
+            self._found[name] = obj
+
+    @property
+    def found(self) -> list[dict[str, Any]]:
+        """The Namespaces that were added."""
+        return list(self._found.values())
+
+    def labels_around(self, obj: Any) -> Mapping[str, str] | None:
+        """Return the labels of an object's namespace; None if they are unknown."""
+        if not self._stated and not self._found:
+            return None
+        name = self._name(obj)
+        if name in self._stated:
+            return self._stated[name]
+        found = self._found.get(name)
+        labels = found["metadata"].get("labels") if found else {}
+        return None if found is None else labels if isinstance(labels, dict) else {}
+
+    def hinted(self, problem: Problem, obj: Any, release: str) -> Problem:
+        """Add a hint to a refusal of admin access: the label of the namespace that was probably meant to allow it."""
+        labels = self.labels_around(obj) if problem.rule in _ADMIN_RULES and problem.level == ERROR else None
+        if not labels:
+            return problem
+        from webhook.api.dra.resourceclaim import admin_label, admin_label_meant  # few claims have admin access
+
+        judged_as = release_of(release)
+        meant = admin_label_meant(labels, judged_as)
+        hint = f'the namespace has {meant}: write {admin_label(judged_as)}: "true"'
+        return problem._replace(hint=hint) if meant else problem
+
+
+def _read(text: str) -> tuple[str, dict[str, str]]:
+    name, given, labels = text.partition("=")
+    if not given:
+        raise UsageError(f"{text} has no labels: write it as {_EXAMPLE}, or {name}= for none", "--namespace-labels")
+    if faults := formats.dns_label(name, NEWEST):
+        raise UsageError(f"{name!r} is not a namespace: {faults[0]}; write it as {_EXAMPLE}", "--namespace-labels")
+    found = {}
+    for pair in filter(None, labels.split(",")):
+        key, given, value = pair.partition("=")
+        if not given:
+            raise UsageError(f"{name}: the label {pair} has no value: write it as {_EXAMPLE}", "--namespace-labels")
+        if faults := (*formats.label_key(key, NEWEST), *formats.label_value(value, NEWEST)):
+            raise UsageError(f"{name}: {pair} is not a label: {faults[0]}", "--namespace-labels")
+        found[key] = value
+    return name, found
 
 
 class Judgement(NamedTuple):
@@ -143,7 +240,7 @@ class Judge:
         if (blanks := blanks_of(document)) and (judgement := self._unfilled(document, blanks, outcome, release)):
             return judgement
         # What a Namespace among the objects lacks may be added: the references of a claim are looked up all the same.
-        uncertain = () if self.namespaces.states(document.data) else ADMIN_RULES
+        uncertain = () if self.namespaces.states(document.data) else _ADMIN_RULES
         accepted = not any(each.level == ERROR and each.rule not in uncertain for each in problems)
         findings = self._found(problems, outcome.object, document, release)
         findings += self._of_policies(outcome, document)
@@ -285,7 +382,7 @@ def _not_asked(blanks: Blanks) -> Problem:
 _STATUS_IGNORED: Final = f"{STATUS}-ignored"
 _STATUS_HINT: Final = "--old FILE --subresource status judges it, as an update of the status"
 _HINTS: Final = {
-    **dict.fromkeys(ADMIN_RULES, ADMIN_HINT),
+    **dict.fromkeys(_ADMIN_RULES, _ADMIN_HINT),
     "status-dropped": _STATUS_HINT,
     _STATUS_IGNORED: _STATUS_HINT,
     "spec-ignored": "without --subresource status, the spec is judged",

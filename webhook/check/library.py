@@ -81,7 +81,7 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     if not files:  # a glob without a match must not let a test pass
         raise ValueError("paths must name at least one file or directory")
     stated = {name: value for name, value in options.items() if value}
-    defaults = {each.dest: each.default for each in COMMANDS["validate"].options()}
+    defaults = {each.dest: each.default for each in COMMANDS["validate"].options}
     arguments: Any = SimpleNamespace(**{**defaults, **stated, "paths": files, "quiet": True})
     try:
         file = None if config is None else _paths("config", config)[0]

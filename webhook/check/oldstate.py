@@ -349,11 +349,7 @@ def _rendered_at(
 
 
 def _directories(revision: Revision, inside: str) -> Iterator[str]:
-    """Yield a directory, and those of the bases of a kustomization.
-
-    Raises:
-        RevisionError: A base is outside the repository.
-    """
+    """Yield a directory, and those of the bases of a kustomization."""
     from webhook.sources.bases import named_in  # as above
     from webhook.suppression.revision import RevisionError
 

@@ -31,16 +31,12 @@ from webhook.usage import UsageError
 
 DENIED = "policy"
 """The rule name of a policy's decisions."""
-NOT_EVALUATED = "policy-error"
-"""The rule name of policies that could not be evaluated."""
 PLUGIN = "admission-plugin"
 """The rule name of refusals by other admission plugins."""
 
 _HINTS = {USERS_NOT_KNOWN: "--authorizer names a file that says what users may do"}
 """How to replace an assumption by facts, other than for a namespace."""
-_PARAM_REF = Path(("spec", "paramRef"))
 _SERVICE_ACCOUNT = "system:serviceaccount:"
-_ANONYMOUS = "system:anonymous"
 _AUTHENTICATED = "system:authenticated"
 _UNAUTHENTICATED = "system:unauthenticated"
 
@@ -171,7 +167,7 @@ def user(arguments: Namespace) -> Mapping[str, Any]:
         namespace = name.removeprefix(_SERVICE_ACCOUNT).partition(":")[0]
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
     if not {_AUTHENTICATED, _UNAUTHENTICATED}.intersection(groups):
-        groups.append(_UNAUTHENTICATED if name == _ANONYMOUS else _AUTHENTICATED)
+        groups.append(_UNAUTHENTICATED if name == "system:anonymous" else _AUTHENTICATED)
     return {"username": name, "groups": groups, **({"extra": extra} if extra else {})}
 
 
@@ -249,7 +245,7 @@ def _of_plugin(verdict: Verdict, document: Document, policies: PolicySet) -> Ite
 
 
 def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
-    rule = NOT_EVALUATED if decision.is_error else DENIED
+    rule = "policy-error" if decision.is_error else DENIED
     hint = decision.missing and f"add to what --policies names: {decision.missing}"
     problem = Problem(level, rule, decision.reason, Path(), text, hint)
     return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision))
@@ -267,7 +263,7 @@ def _origin(decision: Decision) -> Origin:
         str(decision.path or ""),
     )
     if binding and decision.is_of_binding:
-        manifest, path = binding.given.manifest, _PARAM_REF
+        manifest, path = binding.given.manifest, Path(("spec", "paramRef"))
     else:
         manifest, path = policy.given.manifest, decision.path or Path()
     if not path:

@@ -214,7 +214,6 @@ class _Neighbours:
         return frozenset(found)
 
 
-_NAME: Final = ("metadata", "name")
 _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take: some twenty seconds."""
 _CHECKED: Final = DOCUMENT // 2
@@ -293,7 +292,7 @@ class References:
         if not isinstance(obj, dict):
             return
         findings, is_filled = judgement.findings, judgement.filled is not None
-        if is_filled and has_placeholder(document.data, _NAME):
+        if is_filled and has_placeholder(document.data, ("metadata", "name")):
             self._is_cut = True  # it may be any object
         if findings and any(finding.problem.rule == GATE_OFF for finding in findings):
             obj = stored(obj, kubernetes=release, feature_gates=self._gates)
@@ -564,17 +563,15 @@ def _settings(release: str, stated: Mapping[str, bool] | None) -> tuple[Release,
     return minor, gates.enabled(minor, gates.settable(stated, minor) if stated else None)
 
 
-_OTHERS: Final = ("Role", "ClusterRole", "ResourceQuota")
-"""The kinds with rules of their own whose fields are not judged."""
-
-
 def _views(
     obj: JSONObject, locations: Locations | None, namespace: str
 ) -> Iterator[tuple[JSONObject, str, Callable[[Path], Path]]]:
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
     about = identity(obj)
     steps = pod_template(obj)
-    if steps is None and (about.kind in _OTHERS or find(obj.get("apiVersion"), obj.get("kind"))):
+    if steps is None and (
+        about.kind in ("Role", "ClusterRole", "ResourceQuota") or find(obj.get("apiVersion"), obj.get("kind"))
+    ):
         yield newest(obj), about.kind, Path
         return
     if steps is None:

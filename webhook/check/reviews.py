@@ -17,7 +17,6 @@ from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
 _POLICY = "policy/"
-_WORKLOADS = "workloads"
 
 
 def enforcement(arguments: Namespace) -> Enforcement:
@@ -38,7 +37,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
         if "" in getattr(arguments, f"exempt_{what}"):
             message = "an empty pattern is most likely a variable that is not set; leave the option out"
             raise UsageError(message, f"--exempt-{what}")
-    overall, workloads = modes.pop("", "deny"), modes.pop(_WORKLOADS, None)
+    overall, workloads = modes.pop("", "deny"), modes.pop("workloads", None)
     rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
     for name in rules:
         from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
@@ -58,11 +57,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
 
 
 def _check_policies(named: Collection[str], known: Collection[str]) -> None:
-    """Check the names of policies that have a mode of their own.
-
-    Raises:
-        UsageError: A policy does not exist.
-    """
+    """Check the names of policies that have a mode of their own."""
     for name in named:
         if name not in known:
             raise UsageError(f"policy {name} not found in --policies{_suggestion(name, known)}", "--enforce")

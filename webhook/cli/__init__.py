@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from argparse import Namespace
 
-_VERSION = ("-V", "--version")
 _EXTRAS = {
     "helm": ("helm_python",),
     "ui": ("flask",),
@@ -28,7 +27,6 @@ READER_GONE = 141
 """As a shell reports a command that SIGPIPE has ended."""
 TERMINATED = 143
 """As a shell reports a command that SIGTERM has ended."""
-_EVERYWHERE = frozenset({"-A", "--all-namespaces"})
 _SERVING = frozenset({"serve", "manage-certificate"})
 """The commands that run until they are stopped."""
 _STREAMS = {"stdin": ("r", os.O_RDONLY), "stdout": ("w", os.O_RDONLY), "stderr": ("w", os.O_WRONLY)}
@@ -47,7 +45,7 @@ class TerminatedError(KeyboardInterrupt):
 def kubectl() -> int:
     """Run ``kubectl dra``: as ``draguard``, but what is asked about a cluster is asked of that of kubectl's context."""
     given = sys.argv[1:]
-    sys.argv[1:] = [each for each in given if each not in _EVERYWHERE]
+    sys.argv[1:] = [each for each in given if each not in {"-A", "--all-namespaces"}]
     return main(everywhere=len(sys.argv) <= len(given))
 
 
@@ -68,7 +66,7 @@ def main(argv: Sequence[str] | None = None, *, everywhere: bool | None = None) -
         atexit.register(gc.freeze)  # the interpreter would look through all objects as it ends
     arguments: Namespace | None = None
     try:
-        if given and given[0] in _VERSION:
+        if given and given[0] in ("-V", "--version"):
             from webhook.cli.version import run  # argparse takes longer to import than this takes
 
             code = run()

@@ -66,7 +66,7 @@ _VALUES: Mapping[str, Callable[[], Values]] = {
 }
 
 
-_HELP = Option("-h --help", about="show this help message and exit")
+_HELP = Option("-h --help", "show this help message and exit")
 
 Called = tuple[tuple[str, ...], Command]
 """A command, and the words that call it behind the program's name."""
@@ -81,7 +81,7 @@ def every(words: tuple[str, ...] = (), command: Command = PROGRAM) -> Iterator[C
 
 def options_of(command: Command) -> list[Option]:
     """Return the options of a command."""
-    return [_HELP, *(each for each in command.options() if not each.is_argument)]
+    return [_HELP, *(each for each in command.options if not each.is_argument)]
 
 
 def _about(described: Command | Option) -> str:
@@ -95,7 +95,7 @@ def _values(completed: Command | Option) -> Values:
     """Return the values of an option, or of a command's arguments."""
     if isinstance(completed, Option):
         return Values(completed.words) if completed.words else _VALUES.get(completed.takes, lambda: TEXT)()
-    arguments = (each for each in completed.options() if each.is_argument)
+    arguments = (each for each in completed.options if each.is_argument)
     return next(map(_values, arguments), Values(tuple(completed.actions)))
 
 

@@ -8,8 +8,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
+from webhook.check.judge import Namespaces
 from webhook.check.suppressing import exclusions, rule_levels, suppressions
-from webhook.check.target import Namespaces, feature_gates, kubernetes_versions, pod_locations, runtime_config
+from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.cli.console import show_structured
 from webhook.cli.parser import COMMAND_LINE
 from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
@@ -47,11 +48,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _form(arguments: Namespace) -> str:
-    """Return the form of the settings that the command line requests; variables mean that of reports.
-
-    Raises:
-        UsageError: There is no such form of settings.
-    """
+    """Return the form of the settings that the command line requests; variables mean that of reports."""
     if arguments.settings.sources.get("output") != COMMAND_LINE:
         return "text"
     *others, output = arguments.output

@@ -14,7 +14,7 @@ from webhook.check.files import check_charts, render_options
 from webhook.documents import STDIN, Document, Selection, Unreadable
 from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
-from webhook.problem import ERROR
+from webhook.problem import ERROR, WARNING
 from webhook.report import Style, make
 from webhook.report.model import Report
 from webhook.report.text import COLORS, MARK, as_json, as_text, columns_of, not_read, printable, uncommanded
@@ -242,7 +242,7 @@ UNREAD = 2
 
 def exit_code(report: Report, arguments: Namespace) -> int:
     """Return the exit code for a report."""
-    code = code_of(report.findings) or (1 if arguments.strict and report.warnings else 0)
+    code = code_of(report.findings) or (1 if arguments.strict and report.count(WARNING) else 0)
     return 0 if code == 1 and getattr(arguments, "exit_zero", False) else code
 
 

@@ -44,11 +44,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _check_together(arguments: Namespace, paths: Sequence[str]) -> None:
-    """Refuse options that do not go together.
-
-    Raises:
-        UsageError: Two options exclude each other.
-    """
+    """Refuse options that do not go together."""
     if arguments.write and (arguments.diff or arguments.check):
         other = "--diff" if arguments.diff else "--check"
         raise UsageError(f"--write changes files, {other} does not: give one of them")

@@ -24,8 +24,6 @@ from webhook.usage import UsageError
 
 _EVERY: Final = 3.0
 """Seconds between two drawings."""
-_CLEAR: Final = "\x1b[H\x1b[2J"
-"""Clears a terminal."""
 _COLORS: Final = {HELD: "33", FREE: "32", STRANDED: "1;31"}
 
 
@@ -102,7 +100,7 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
         show_structured({**sums, **listed_rows}, "json")
         return 0
     if arguments.watch and sys.stdout.isatty():
-        print(_CLEAR, end="")
+        print("\x1b[H\x1b[2J", end="")
     if rows:
         show_lines(_lines(rows, arguments))
     if not arguments.quiet:
@@ -120,11 +118,7 @@ def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
 
 
 def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
-    """Check that what devices are chosen by is there.
-
-    Raises:
-        UsageError: It is not.
-    """
+    """Check that what devices are chosen by is there."""
     known: dict[str, tuple[str | None, set[str]]] = {
         "--class": (arguments.device_class, set(map(name_of, cluster.all("DeviceClass")))),
         "--node": (arguments.node, {*map(name_of, cluster.all("Node")), *(row.node for row in rows)} - {EVERYWHERE}),

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, release_of
-from webhook.check.target import Namespaces, kubernetes
+from webhook.check.judge import Namespaces
+from webhook.check.target import kubernetes
 from webhook.cli.console import (
     check_changeable,
     code_of,
@@ -101,11 +102,7 @@ def _put_out(
 
 
 def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
-    """Refuse to change what is not a file.
-
-    Raises:
-        UsageError: An input is rendered, or is standard input.
-    """
+    """Refuse to change what is not a file."""
     option = "--write" if arguments.write else "--diff"
     if (arguments.write or arguments.diff) and (rendered := next(filter(is_rendered, paths), "")):
         raise UsageError(

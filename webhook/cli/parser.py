@@ -25,7 +25,6 @@ from webhook.configuration.options import (
     Option,
     Output,
     Settings,
-    reads_variables,
     variables,
 )
 from webhook.report import FORMATS
@@ -153,7 +152,6 @@ class _Version(argparse.Action):
 
 _SYNONYMS: Final = dict.fromkeys(("check", "lint", "verify"), "validate")
 """The names of a command in other tools."""
-_REQUIRED: Final = "the following arguments are required: "
 _HABITS: Final = {
     "summary": "the summary is shown unless --quiet is given; --statistics counts the findings of each rule",
     "verbose": "--output junit lists every object that was judged",
@@ -223,7 +221,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and an error, and exit; of a command or name that is missing, list those that there are."""
-        if message.startswith(_REQUIRED):
+        if message.startswith("the following arguments are required: "):
             choices = next((each.choices for each in self._actions if each.required and each.choices), ())
             message += f" (choose from {', '.join(map(str, choices))})" if choices else ""
         super().error(message)
@@ -257,7 +255,7 @@ def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Par
         program: What the user calls the program.
     """
     parser = Parser(prog=program, description=PROGRAM.description)
-    version = PROGRAM.options()[0]
+    version = PROGRAM.options[0]
     parser.add_argument(*version.names, action=_Version, nargs=0, help=version.about)
     commands = parser.add_subparsers(prog=program, dest="command", metavar="COMMAND", title="commands")
     wanted = arguments[0] if arguments else ""
@@ -272,7 +270,7 @@ def _add(commands: argparse._SubParsersAction[Any], name: str, command: Command,
     if is_listed:
         return
     _declare(parser, command.of)
-    if reads_variables(command):
+    if command.reads_variables:
         parser.set_defaults(settings=command)
     if command.actions:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
@@ -381,7 +379,11 @@ def settle(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: A variable or the configuration file cannot be used.
     """
-    _expect_known(arguments.settings)
+    unknown = {name for name in os.environ if name.startswith(PREFIX)}
+    known = [each.variable.removeprefix(PREFIX) for each in arguments.settings.options if each.variable]
+    for name in sorted(unknown - variables()) if unknown else ():
+        if near := nearest(name.removeprefix(PREFIX), known):  # a typo of one that the command knows
+            raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
     sources = _from_variables(arguments, arguments.settings)
     file = None
     if not getattr(arguments, NO_CONFIG, True):
@@ -404,10 +406,10 @@ def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str
     Raises:
         UsageError: A variable has no value of its option, or two of them set options of which one may be given.
     """
-    options = [each for each in command.options() if each.variable]
+    options = [each for each in command.options if each.variable]
     sources = {each.dest: COMMAND_LINE for each in options if getattr(arguments, each.dest) is not each.default}
-    settled = set(sources)
-    for either in command.alternatives():
+    settled, alternatives = set(sources), command.alternatives()
+    for either in alternatives:
         if any(each.dest in settled for each in either.of):
             settled.update(each.dest for each in either.of)
     for option in options:
@@ -417,7 +419,7 @@ def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str
                 value = getattr(arguments, option.dest) + value
             setattr(arguments, option.dest, value)
             sources[option.dest] = option.variable
-    for either in command.alternatives():
+    for either in alternatives:
         both = [sources[each.dest] for each in either.of if each.dest in sources and getattr(arguments, each.dest)]
         if both[1:]:
             raise UsageError(f"{' and '.join(both)} exclude each other: set one of them")
@@ -438,21 +440,6 @@ def setter(arguments: argparse.Namespace, option: str) -> str:
     variable = PREFIX + name.upper()
     source = variable if variable in sources.values() else sources.get(name, COMMAND_LINE)
     return "" if source == COMMAND_LINE else f" (set by {source})"
-
-
-def _expect_known(command: Command) -> None:
-    """Refuse a variable that no command knows, and whose name is a typo of one that the command knows.
-
-    Raises:
-        UsageError: There is such a variable.
-    """
-    unknown = {name for name in os.environ if name.startswith(PREFIX)}
-    if not unknown:
-        return
-    known = [each.variable.removeprefix(PREFIX) for each in command.options() if each.variable]
-    for name in sorted(unknown - variables()):
-        if near := nearest(name.removeprefix(PREFIX), known):
-            raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
 
 
 def _value(option: Option, text: str) -> Any:

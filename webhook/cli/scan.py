@@ -79,29 +79,23 @@ def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cl
 
 
 def _check_together(arguments: Namespace) -> None:
-    """Refuse options that do not fit together.
-
-    Raises:
-        UsageError: They do not.
-    """
-    message = option = ""
+    """Refuse options that do not fit together."""
     if arguments.every:
         if arguments.every < _SHORTEST:
-            message, option = f"{arguments.every:g} seconds are too short: give at least {_SHORTEST:g}s", "--every"
-        elif len(arguments.cluster) != 1 or not isinstance(arguments.cluster[0], Live):
-            message, option = "files do not change by themselves: give --live, or one --context", "--every"
-        elif not arguments.write_reports and arguments.monitoring_port is None:
-            message, option = "what is found goes nowhere: give --write-reports, --monitoring-port or both", "--every"
-        elif arguments.write_baseline or arguments.settings.sources.get("output") == COMMAND_LINE:
-            message = "--every writes no files, and prints no report: leave out --output and --write-baseline"
-        elif arguments.lease and not _LEASE.match(arguments.lease):
-            message, option = f"{arguments.lease!r}: give NAMESPACE/NAME", "--lease"
+            message = f"{arguments.every:g} seconds are too short: give at least {_SHORTEST:g}s"
+            raise UsageError(message, "--every")
+        if len(arguments.cluster) != 1 or not isinstance(arguments.cluster[0], Live):
+            raise UsageError("files do not change by themselves: give --live, or one --context", "--every")
+        if not arguments.write_reports and arguments.monitoring_port is None:
+            raise UsageError("what is found goes nowhere: give --write-reports, --monitoring-port or both", "--every")
+        if arguments.write_baseline or arguments.settings.sources.get("output") == COMMAND_LINE:
+            raise UsageError("--every writes no files, and prints no report: leave out --output and --write-baseline")
+        if arguments.lease and not _LEASE.match(arguments.lease):
+            raise UsageError(f"{arguments.lease!r}: give NAMESPACE/NAME", "--lease")
     elif arguments.lease or arguments.monitoring_port is not None:
-        message = "--lease and --monitoring-port are for scans that are repeated: give --every, too"
-    if not message and arguments.write_reports and not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        message = f"--write-reports needs the service account of a pod, and this is none: elsewhere, {_BY_HAND}"
-    if message:
-        raise UsageError(message, option)
+        raise UsageError("--lease and --monitoring-port are for scans that are repeated: give --every, too")
+    if arguments.write_reports and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        raise UsageError(f"--write-reports needs the service account of a pod, and this is none: elsewhere, {_BY_HAND}")
 
 
 def _again(arguments: Namespace) -> int:

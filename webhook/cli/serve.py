@@ -73,10 +73,7 @@ def faults(answering: Reloaded[ReviewOptions]) -> Iterator[str]:
 
 
 ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - in a pod, the API server connects from outside
-LOCAL = "localhost"
 _LONGEST_DELAY = 3600
-_CERTIFICATE = "certs/tls.crt"
-_KEY = "certs/tls.key"
 
 _log = logging.getLogger(__name__)
 
@@ -110,7 +107,7 @@ def _serve(arguments: Namespace) -> int:
     def review(body: bytes, call: admission.Call) -> admission.Answer:
         return admission.answer(body, call, answering.value)
 
-    host = arguments.host or (LOCAL if arguments.dev else ALL_ADDRESSES)
+    host = arguments.host or ("localhost" if arguments.dev else ALL_ADDRESSES)
     server.open_many_files()
     try:
         with ExitStack() as stack:
@@ -170,11 +167,7 @@ def _serve(arguments: Namespace) -> int:
 
 
 def _check(arguments: Namespace) -> None:
-    """Refuse limits with which nothing could be served, and options that would be silently ignored.
-
-    Raises:
-        UsageError: A limit is too small, two options exclude each other, or one needs another.
-    """
+    """Refuse limits with which nothing could be served, and options that would be silently ignored."""
     has_files, is_managed = arguments.tls_cert or arguments.tls_key, arguments.manage_certificate
     body, connections = arguments.body_limit, arguments.connections_per_address
     complaints = {
@@ -244,7 +237,7 @@ def _clients(arguments: Namespace) -> server.Clients | None:
 
 
 def _from_files(arguments: Namespace, clients: server.Clients | None) -> server.Certificate:
-    certificate, key = Path(arguments.tls_cert or _CERTIFICATE), Path(arguments.tls_key or _KEY)
+    certificate, key = Path(arguments.tls_cert or "certs/tls.crt"), Path(arguments.tls_key or "certs/tls.key")
     if arguments.manage_certificate:
         certificate, key = (Path(arguments.manage_directory, name) for name in ("tls.crt", "tls.key"))
     found = server.Certificate(certificate, key, clients=clients)

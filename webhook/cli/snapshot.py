@@ -21,9 +21,6 @@ from webhook.usage import UsageError
 if TYPE_CHECKING:
     from webhook.cluster.live import Part
 
-_INCOMPLETE: Final = 1
-_DELETE: Final = b"\x7f"
-_UNREAD: Final = 2
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
 )
@@ -60,19 +57,19 @@ def _print(wanted: list[str], arguments: Namespace) -> int:
             if part.note:
                 tell(f"warning: {part.note}")
             if part.is_missing:
-                code = _INCOMPLETE
+                code = 1
             for each in part.objects:
                 kept.write(each + b"\n")
                 if redaction:
                     redaction.learn(json.decode(each))
         if code and not kept.tell() and arguments.cluster:
-            return _UNREAD
+            return 2
         kept.seek(0)
         sys.stdout.flush()
         sys.stdout.buffer.write(b'{"apiVersion": "v1", "kind": "List", "items": [')
         for line in kept:
             each = json.encode(redaction.hidden(json.decode(line))) if redaction else line.rstrip()
-            if not each.isascii() or _DELETE in each:  # characters that could rewrite a terminal
+            if not each.isascii() or b"\x7f" in each:  # characters that could rewrite a terminal
                 each = as_json(json.decode(each)).encode()
             sys.stdout.buffer.write(separator + each)
             separator = b",\n"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from contextlib import redirect_stdout
-from functools import partial
 from io import BytesIO
 from typing import Final
 
@@ -17,7 +16,6 @@ from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
 from webhook.findings import TOO_MANY_FINDINGS
 from webhook.problem import cut
-from webhook.records import NamedTuple
 from webhook.report.model import Report
 from webhook.report.text import counted, place_of
 from webhook.usage import UsageError
@@ -29,7 +27,7 @@ def run(arguments: Namespace) -> int:
     if not arguments.stdin_filename:
         arguments.paths = paths_of(arguments)
     if arguments.fix or arguments.diff or arguments.unsafe_fixes:
-        return _fix(arguments, partial(judged, tell=tell))
+        return _fix(arguments)
     return show(judged(arguments, tell=tell), arguments)
 
 
@@ -39,12 +37,8 @@ _LONGEST: Final = 200
 """The maximum characters of a reason that are shown."""
 
 
-def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report]) -> int:
-    """Judge manifests, fix them, and report the remaining findings, or print the changes.
-
-    Raises:
-        UsageError: The options do not fit together, or a file cannot be written.
-    """
+def _fix(arguments: Namespace) -> int:
+    """Judge manifests, fix them, and report the remaining findings, or print the changes."""
     manifests = Manifests(arguments)
     _check_together(arguments, manifests)
     stdin = sys.stdin.buffer.read(MAX_BYTES + 1) if STDIN in manifests.paths else None
@@ -52,31 +46,34 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
         if len(stdin) > MAX_BYTES:
             raise UsageError(f"standard input is larger than {MAX_BYTES // (1024 * 1024)} MiB: split it")
         manifests.stdin = BytesIO(stdin)
-    report = judged(arguments, manifests)
+    report = judged(arguments, manifests, tell)
     files = _Files(arguments.stdin_filename or STDIN_NAME, stdin)
     fixes = [(each.file, fix) for each in report.findings if (fix := each.problem.fix)]
     wanted = {file for file, fix in fixes if fix.safe or arguments.unsafe_fixes}
     renames = any(fix.change == "respell" for _, fix in fixes)
     others = [each.source for each in manifests.kept] if renames else []  # they may refer to what gets another name
     texts = files.read([*(file for file, _ in fixes), *others], wanted)
-    result = _Fixed(texts)
+    after, fixed, more, unapplied = texts, "", 0, list[str]()
     if texts:
-        result, report = _fixed(arguments, manifests, report, judged, files)
-    changed = {file: text for file, text in result.texts.items() if text != texts[file]}
-    line = _line(result, len(changed), len(report.findings), would=arguments.diff)
+        report, after, fixed, more, unapplied = _fixed(arguments, manifests, report, files)
+    changed = {file: text for file, text in after.items() if text != texts[file]}
+    line = f"{fixed} in {counted(len(changed), 'file')}" if changed else "nothing"
+    line = f"{'would fix' if arguments.diff else 'fixed'} {line}"
+    line += f"; {more} more with {'--diff' if arguments.diff else '--fix'} --unsafe-fixes" if more else ""
+    line += f"; {len(report.findings)} left" if report.findings else ""
     if arguments.diff:
         from webhook.report.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        show_lines([line, *result.unapplied, *files.kept, *files.refused], sys.stderr)
+        show_lines([line, *unapplied, *files.kept, *files.refused], sys.stderr)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
-    report.remarks += [line, *result.unapplied, *files.kept, *files.write(changed)]
+    report.remarks += [line, *unapplied, *files.kept, *files.write(changed)]
     report.is_fixed = True
     if stdin is None:
         code = show(report, arguments)
     else:
         sys.stdout.flush()
-        text = result.texts.get(arguments.stdin_filename or STDIN_NAME)
+        text = after.get(arguments.stdin_filename or STDIN_NAME)
         sys.stdout.buffer.write(stdin if text is None else encoded(text, stdin))
         sys.stdout.buffer.flush()
         with redirect_stdout(sys.stderr):
@@ -87,38 +84,21 @@ def _fix(arguments: Namespace, judged: Callable[[Namespace, Manifests], Report])
 _BLOCKS: Final = "the blocks of Markdown files are not changed"
 
 
-class _Fixed(NamedTuple):
-    """The fixed files.
-
-    Args:
-        texts: Their texts, by name.
-        fixed: The number of fixed findings, of those that were found at first.
-        is_cut: Whether not all were looked for at first, so that more may have been fixed.
-        more: The number of findings that only unsafe fixes would fix.
-        unapplied: Why fixes were not applied, a line for each.
-    """
-
-    texts: dict[str, str]
-    fixed: int = 0
-    is_cut: bool = False
-    more: int = 0
-    unapplied: Sequence[str] = ()
-
-
 def _fixed(
-    arguments: Namespace,
-    manifests: Manifests,
-    report: Report,
-    judged: Callable[[Namespace, Manifests], Report],
-    files: _Files,
-) -> tuple[_Fixed, Report]:
-    """Fix files, and return the remaining findings."""
+    arguments: Namespace, manifests: Manifests, report: Report, files: _Files
+) -> tuple[Report, dict[str, str], str, int, list[str]]:
+    """Fix files.
+
+    Returns:
+        The remaining findings; the texts of the files, by name; how many of the first findings are fixed; how many only
+        unsafe fixes would fix; why fixes were not applied, a line for each.
+    """
     from webhook.fixing import Fixing, State, gone  # needed only for findings with fixes
 
     def judge(changed: dict[str, str]) -> State:
         nonlocal report
         manifests.replace(changed)
-        report = judged(arguments, manifests)
+        report = judged(arguments, manifests, tell)
         return State(changed, manifests.kept, report.findings, files.unwritable)
 
     fixing = Fixing(judge, unsafe=arguments.unsafe_fixes)
@@ -142,16 +122,13 @@ def _fixed(
     if len(left) > _SHOWN:
         unapplied.append(f"and {len(left) - _SHOWN} more fixes were not applied")
     listed = [each for each in first.findings if each.problem.rule != TOO_MANY_FINDINGS]
-    fixed, is_cut = gone(first._replace(findings=listed), last), len(listed) < len(first.findings)
-    return _Fixed(last.texts, fixed, is_cut, fixing.more(last), unapplied), report
+    least = "at least " * (len(listed) < len(first.findings))  # not all were looked for
+    fixed = f"{least}{counted(gone(first._replace(findings=listed), last), 'finding')}"
+    return report, last.texts, fixed, fixing.more(last), unapplied
 
 
 def _check_together(arguments: Namespace, manifests: Manifests) -> None:
-    """Refuse input that cannot be fixed.
-
-    Raises:
-        UsageError: An option or a path does not fit ``--fix``.
-    """
+    """Refuse input that cannot be fixed."""
     option = "--diff" if arguments.diff else "--fix"
     message = about = ""
     if arguments.fix and arguments.diff:
@@ -169,15 +146,6 @@ def _check_together(arguments: Namespace, manifests: Manifests) -> None:
         message = "--diff and --output: --diff prints a diff in place of reports: give one of them"
     if message:
         raise UsageError(message, about)
-
-
-def _line(result: _Fixed, files: int, left: int, *, would: bool) -> str:
-    """Return the summary of fixed and remaining findings."""
-    least = "at least " if result.is_cut else ""
-    text = f"{least}{counted(result.fixed, 'finding')} in {counted(files, 'file')}" if files else "nothing"
-    text = f"{'would fix' if would else 'fixed'} {text}"
-    text += f"; {result.more} more with {'--diff' if would else '--fix'} --unsafe-fixes" if result.more else ""
-    return f"{text}; {left} left" if left else text
 
 
 class _Files:

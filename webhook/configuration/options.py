@@ -50,8 +50,9 @@ class Option:
     """An option, or an argument without dashes.
 
     Args:
-        names: Its names, such as ``-n --namespace``.
-        takes: The name of its value; empty for a switch, and for one of some words.
+        names: Its names, and that of its value, such as ``-n --namespace NAMESPACE``; a switch, and one of some words,
+            have none for a value.
+        about: What it does.
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
@@ -68,7 +69,6 @@ class Option:
     def __init__(
         self,
         names: str,
-        takes: str = "",
         about: str = "",
         *,
         many: bool = False,
@@ -83,12 +83,13 @@ class Option:
         key: str = "",
         value: Key | None = None,
     ) -> None:
-        self.names, self.takes, self.many, self.words, self.type = names.split(), takes, many, words, type
+        self.names, self.many, self.words, self.type = names.split(), many, words, type
+        self.takes = self.names.pop() if self.names[1:] and not self.names[-1].startswith("-") else ""
         self.about = f"{about}; can be repeated{then}" if many else about + then
         self.number, self.key, self.value, self.const = number, key, value, const
         self.is_argument = not names.startswith("-")
         """Whether it has no dashes."""
-        self.is_switch = not (takes or words)
+        self.is_switch = not (self.takes or words)
         """Whether it takes no value."""
         longest = max(self.names, key=len, default="").lstrip("-").replace("-", "_")
         self.dest = dest or longest
@@ -129,15 +130,12 @@ class Command:
 
     def __init__(self, about: str, *of: Option | Group | Either, actions: Mapping[str, Command] | None = None) -> None:
         self.about, self.of, self.actions = about, of, actions or {}
-
-    @property
-    def description(self) -> str:
+        self.description = f"{about[0].upper()}{about[1:]}."
         """Its help as a sentence."""
-        return f"{self.about[0].upper()}{self.about[1:]}."
-
-    def options(self) -> list[Option]:
-        """Return its arguments."""
-        return [*_options(self.of)]
+        self.options = [*_options(of)]
+        """Its arguments."""
+        self.reads_variables = CONFIGURED in of or FROM_VARIABLES in of
+        """Whether variables set its options."""
 
     def alternatives(self) -> list[Either]:
         """Return the options of which one may be given."""
@@ -160,31 +158,28 @@ TARGETS: Final = ("v1", "v1beta2", "v1beta1", "v1alpha3")
 def _paths(about: str = f"files, directories, globs, or - for {STDIN}", takes: str = "PATH") -> tuple[Option, ...]:
     """Return the option for paths, and kubectl's for them."""
     return (
-        Option("paths", takes, about, number="*"),
-        Option("-f --filename", "PATH", "a path, as kubectl takes it", many=True, dest="filenames"),
-        Option(
-            "-R --recursive", about="accepted for compatibility with kubectl: directories are always read recursively"
-        ),
+        Option(f"paths {takes}", about, number="*"),
+        Option("-f --filename PATH", "a path, as kubectl takes it", many=True, dest="filenames"),
+        Option("-R --recursive", "accepted for compatibility with kubectl: directories are always read recursively"),
     )
 
 
 def _empty(what: str = "a manifest") -> Option:
     about = f"accept standard input, files, directories and charts without {what}, which are errors otherwise"
-    return Option("--allow-empty", about=about)
+    return Option("--allow-empty", about)
 
 
 def _release(about: str, **options: Any) -> Option:
-    return Option("--kubernetes-version", "VERSION", about, **options)
+    return Option("--kubernetes-version VERSION", about, **options)
 
 
 def _namespace(about: str, default: str | None = None, takes: str = "NAMESPACE") -> Option:
-    return Option("-n --namespace", takes, about, type="namespace", default=default)
+    return Option(f"-n --namespace {takes}", about, type="namespace", default=default)
 
 
 def _gates(default: str) -> Option:
     return Option(
-        "--feature-gates",
-        "GATE=BOOL,…",
+        "--feature-gates GATE=BOOL,…",
         "feature gates that differ from the defaults of the release, as kube-apiserver takes them, AllAlpha and "
         "AllBeta included; DynamicResourceAllocation counts as on",
         many=True,
@@ -200,8 +195,7 @@ _CLUSTERS: Final[list[str | Live]] = []
 
 def _files(what: str) -> Option:
     return Option(
-        "--cluster",
-        "PATH",
+        "--cluster PATH",
         f"objects of the cluster, for {what}: a file, directory, glob or - with what `kubectl get -o yaml` "
         "prints (`draguard snapshot` shows the command) or must-gather collects",
         many=True,
@@ -214,15 +208,14 @@ OF_CLUSTERS: Final = ("why", "simulate", "match", "devices", "scan", "ui")
 LIVE: Final = (
     Option(
         "--live",
-        about="read these objects from the running cluster, by kubectl and its current context, or in a pod with the "
+        "read these objects from the running cluster, by kubectl and its current context, or in a pod with the "
         "token of its service account; its release and feature gates are asked for, too",
         dest="cluster",
         const=Live(),
         default=_CLUSTERS,
     ),
     Option(
-        "--context",
-        "NAME",
+        "--context NAME",
         "as --live, from the cluster of this context of kubectl's configuration",
         dest="cluster",
         many=True,
@@ -239,10 +232,10 @@ def _cluster(what: str) -> tuple[Option, ...]:
 
 def _terminal(what: str) -> tuple[Option, ...]:
     return (
-        Option("-q --quiet", about=f"show {what} only: no summary, no progress"),
+        Option("-q --quiet", f"show {what} only: no summary, no progress"),
         Option(
             "--color",
-            about="colors in text: auto means on a terminal, unless NO_COLOR is set (default: %(default)s)",
+            "colors in text: auto means on a terminal, unless NO_COLOR is set (default: %(default)s)",
             words=("auto", "always", "never"),
             default="auto",
         ),
@@ -250,7 +243,7 @@ def _terminal(what: str) -> tuple[Option, ...]:
 
 
 def _choice(names: str, about: str, words: Sequence[str], default: str | None = None, **options: Any) -> Option:
-    return Option(names, about=about, words=words, default=words[0] if default is None else default, **options)
+    return Option(names, about, words=words, default=words[0] if default is None else default, **options)
 
 
 RELEASE: Final = "judge policies as this release does, such as 1.34 (default: 1.37)"
@@ -266,8 +259,7 @@ RELEASES: Final = _release(
 )
 GATES: Final = _gates("the defaults of the release")
 RUNTIME_CONFIG: Final = Option(
-    "--runtime-config",
-    "API=BOOL,…",
+    "--runtime-config API=BOOL,…",
     "API versions that the cluster serves or not, beside the defaults of the release, as kube-apiserver takes "
     "them: resource.k8s.io/v1beta1=true, api/beta=true",
     many=True,
@@ -277,16 +269,14 @@ RUNTIME_CONFIG: Final = Option(
     ),
 )
 NAMESPACE_LABELS: Final = Option(
-    "--namespace-labels",
-    "NAMESPACE=KEY=VALUE,…",
+    "--namespace-labels NAMESPACE=KEY=VALUE,…",
     "all labels of a namespace",
     many=True,
     key="namespaceLabels",
     value=Key(MapOf(MapOf(Label(), "labels"), "namespaces"), "All labels of namespaces, by the namespace's name"),
 )
 POLICY_FILES: Final = Option(
-    "--policies",
-    "PATH",
+    "--policies PATH",
     "policies and bindings, and objects that they read, such as parameters and Namespaces: "
     "a file, directory, glob or -",
     many=True,
@@ -297,8 +287,7 @@ POLICY_FILES: Final = Option(
     ),
 )
 POD_TEMPLATES: Final = Option(
-    "--pod-template",
-    "GROUP/KIND=PATH",
+    "--pod-template GROUP/KIND=PATH",
     "the place of pod templates or pod specs in another project's workloads, such as "
     "example.com/Trainer=spec.workers[].template; * is for each value of a map or list",
     many=True,
@@ -309,8 +298,7 @@ POD_TEMPLATES: Final = Option(
     ),
 )
 DRIVER_PROFILES: Final = Option(
-    "--driver-profile",
-    "FILE",
+    "--driver-profile FILE",
     "a profile of a driver's attributes, capacities and parameters (`draguard driver show`)",
     many=True,
     key="driverProfiles",
@@ -320,16 +308,14 @@ DRIVER_PROFILES: Final = Option(
 )
 _PATTERN: Final = Text(example="examples/**")
 EXCLUDED: Final = Option(
-    "--exclude",
-    "GLOB",
+    "--exclude GLOB",
     "skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts",
     many=True,
     key="exclude",
     value=Key(ListOf(_PATTERN), "Paths to skip: patterns as in .gitignore, relative to this file"),
 )
 LEVEL: Final = Option(
-    "--level",
-    "RULE=LEVEL",
+    "--level RULE=LEVEL",
     "report a rule as off, note, warn or error; a LEVEL without RULE= is the highest of all other rules",
     many=True,
     key="levels",
@@ -357,25 +343,24 @@ IGNORES: Final = Option(
     ),
 )
 BASELINE: Final = Option(
-    "--baseline",
-    "FILE",
+    "--baseline FILE",
     "suppress the findings in this file, and list those that are fixed",
     key="baseline",
     value=Key(Text(example="draguard-baseline.json"), "A file of findings to suppress, relative to this file"),
 )
 ALL_PODS: Final = Option(
     "--all-pods",
-    about="judge pods and workloads without resource claims, too",
+    "judge pods and workloads without resource claims, too",
     key="allPods",
     value=Key(Flag(), "Whether pods and workloads without resource claims are judged, too"),
 )
 STRICT: Final = Option(
     "--strict",
-    about="exit with 1 for warnings, too",
+    "exit with 1 for warnings, too",
     key="strict",
     value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
 )
-EXIT_ZERO: Final = Option("--exit-zero", about="exit with 0 where the exit code would be 1, whatever is found")
+EXIT_ZERO: Final = Option("--exit-zero", "exit with 0 where the exit code would be 1, whatever is found")
 IN_FILE: Final = (
     *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
     *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
@@ -393,12 +378,11 @@ CONFIGURED: Final = Group(
     "configuration",
     Either(
         Option(
-            "--config",
-            "FILE",
+            "--config FILE",
             "the configuration file (default: .draguard.yaml beside the first PATH or above it, up to the root of its "
             "repository)",
         ),
-        Option("--no-config", about="use no configuration file"),
+        Option("--no-config", "use no configuration file"),
     ),
     about=f"{_VARIABLES}, and variables over the configuration file.",
 )
@@ -407,14 +391,13 @@ CHARTS: Final[tuple[Option | Group, ...]] = (
     RUNTIME_CONFIG,
     Group(
         "Helm charts",
-        Option("--helm-values", "FILE", "values for the charts, as for helm --values", many=True),
-        Option("--helm-set", "KEY=VALUE", "a value for the charts, as for helm --set", many=True),
+        Option("--helm-values FILE", "values for the charts, as for helm --values", many=True),
+        Option("--helm-set KEY=VALUE", "a value for the charts, as for helm --set", many=True),
     ),
 )
 REPORT: Final[tuple[Option | Group, ...]] = (
     Option(
-        "-o --output",
-        "FORMAT[=FILE]",
+        "-o --output FORMAT[=FILE]",
         "the format of the report, and its file (default: standard output); can be repeated; "
         f"FORMAT is one of {', '.join(FORMATS)}",
         type="output",
@@ -424,18 +407,17 @@ REPORT: Final[tuple[Option | Group, ...]] = (
 )
 SUPPRESSION: Final = Group(
     "suppression",
-    Option("--select", "RULE[,RULE…]", "report only these rules, and files that cannot be read", many=True),
-    Option("--ignore", "RULE[,RULE…]", "do not report these rules", many=True),
+    Option("--select RULE[,RULE…]", "report only these rules, and files that cannot be read", many=True),
+    Option("--ignore RULE[,RULE…]", "do not report these rules", many=True),
     LEVEL,
     BASELINE,
-    Option("--write-baseline", "FILE", "write all findings to this file, for --baseline, and exit with 0"),
+    Option("--write-baseline FILE", "write all findings to this file, for --baseline, and exit with 0"),
     about="RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",
 )
 POLICIES: Final = (
     POLICY_FILES,
     Option(
-        "--authorizer",
-        "FILE",
+        "--authorizer FILE",
         "what the authorizer of policies allows: {rules: [{groups, apiGroups, resources, verbs, …}]} "
         "(default: nothing)",
     ),
@@ -443,11 +425,10 @@ POLICIES: Final = (
 REQUESTER: Final = Group(
     "policies",
     *POLICIES,
-    Option("--as", "USER", "the user who sends the objects (default: kubernetes-admin)", dest="as_user"),
-    Option("--as-group", "GROUP", "a group of that user, in addition to system:authenticated", many=True),
+    Option("--as USER", "the user who sends the objects (default: kubernetes-admin)", dest="as_user"),
+    Option("--as-group GROUP", "a group of that user, in addition to system:authenticated", many=True),
     Option(
-        "--as-user-extra",
-        "KEY=VALUE",
+        "--as-user-extra KEY=VALUE",
         "an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
         many=True,
     ),
@@ -461,9 +442,7 @@ PRESCHEDULED: Final = Group(
         ("hostname", "name"),
     ),
     _choice(
-        "--pods",
-        "rewrite pods with resource claims (default), or every pod that names its node",
-        ("claims", "all"),
+        "--pods", "rewrite pods with resource claims (default), or every pod that names its node", ("claims", "all")
     ),
 )
 
@@ -491,26 +470,21 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
     Group(
         "enforcement",
         Option(
-            "--enforce",
-            "[WHAT=]MODE",
+            "--enforce [WHAT=]MODE",
             "deny (default): the request is refused; warn: it is admitted, and its user warned; audit: it is "
             "admitted, and the finding noted in the audit log. WHAT is a rule, policy/NAME, or workloads (pod "
             "templates; default: warn); without WHAT, the mode applies to everything else. Pre-scheduled pods are "
             "rewritten in every mode, and the validating webhook admits them",
             many=True,
         ),
-        Option("--exempt-namespace", "PATTERN", "admit objects in these namespaces without a review", many=True),
+        Option("--exempt-namespace PATTERN", "admit objects in these namespaces without a review", many=True),
         Option(
-            "--exempt-user",
-            "PATTERN",
+            "--exempt-user PATTERN",
             "admit requests of these users without a review, such as 'system:serviceaccount:kube-system:*'",
             many=True,
         ),
         Option(
-            "--exempt-group",
-            "PATTERN",
-            "admit requests of these groups without a review, such as system:nodes",
-            many=True,
+            "--exempt-group PATTERN", "admit requests of these groups without a review, such as system:nodes", many=True
         ),
     ),
     PRESCHEDULED,
@@ -536,7 +510,7 @@ def _managed(prefix: str) -> Iterator[Option]:
     """Yield the options for the cluster's objects that hold or trust the certificate."""
 
     def option(name: str, takes: str, about: str, **options: Any) -> Option:
-        return Option(f"--{prefix}{name}", takes, about, dest=f"manage_{name}", **options)
+        return Option(f"--{prefix}{name} {takes}", about, dest=f"manage_{name}", **options)
 
     certificates = "draguard-certificates"
     yield option("namespace", "NAME", "the namespace of Secret and Lease (default: the pod's)")
@@ -565,26 +539,24 @@ SHELLS: Final = ("bash", "zsh", "fish")
 VALIDATE: Final[tuple[Option | Group, ...]] = (
     *_paths(
         "files, directories, globs, the directory of a Helm chart or kustomization, or - for standard input (default: "
-        "standard input if that is a pipe or a file, else the current directory)",
+        "standard input if that is a pipe or a file, else the current directory)"
     ),
-    Option("--stdin-filename", "FILE", "the name of standard input in findings, for editors"),
+    Option("--stdin-filename FILE", "the name of standard input in findings, for editors"),
     _empty(),
     EXCLUDED,
     RELEASES,
     GATES,
     NAMESPACE_LABELS,
     Option(
-        "--old",
-        "PATH",
+        "--old PATH",
         "an earlier state of the same objects, to judge updates: a file, directory, glob, chart, kustomization or -",
         many=True,
     ),
     Option(
-        "--against",
-        "REV",
+        "--against REV",
         "compare objects with this git revision, such as origin/main, as --old does; follows moved files",
     ),
-    Option("--new-only", about="report only findings that the revision does not have; needs --against"),
+    Option("--new-only", "report only findings that the revision does not have; needs --against"),
     _choice("--subresource", "judge updates of the status; needs --old", ("status",), ""),
     *_cluster("references of the manifests"),
     ALL_PODS,
@@ -592,17 +564,16 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     DRIVER_PROFILES,
     STRICT,
     EXIT_ZERO,
-    Option("--markdown", about="read the YAML blocks of Markdown files (.md) in directories, too"),
-    Option("--show-files", about="list the files that were read, and those that were not, with reasons"),
-    Option("--statistics", about="show how many findings each rule has, instead of the findings"),
+    Option("--markdown", "read the YAML blocks of Markdown files (.md) in directories, too"),
+    Option("--show-files", "list the files that were read, and those that were not, with reasons"),
+    Option("--statistics", "show how many findings each rule has, instead of the findings"),
     Group(
         "fixes",
         Option(
-            "--fix",
-            about="apply safe fixes in place, and report the other findings; for standard input, print the result",
+            "--fix", "apply safe fixes in place, and report the other findings; for standard input, print the result"
         ),
-        Option("--unsafe-fixes", about="also apply fixes that may not be what you intended; needs --fix or --diff"),
-        Option("--diff", about="print the changes of --fix as a unified diff, and write nothing"),
+        Option("--unsafe-fixes", "also apply fixes that may not be what you intended; needs --fix or --diff"),
+        Option("--diff", "print the changes of --fix as a unified diff, and write nothing"),
     ),
     *REPORT,
     *CHARTS,
@@ -616,21 +587,14 @@ _REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *RE
 _SIMULATED: Final[tuple[Option | Group, ...]] = (
     _empty(),
     *_cluster("the simulation"),
-    Option("--pending", about="schedule the pending pods of the cluster, too"),
+    Option("--pending", "schedule the pending pods of the cluster, too"),
+    Option("--fit", "show how many of these pods fit beside those of the cluster, on which nodes, and what runs out"),
+    Option("--without NODE", "simulate the cluster without this node", many=True),
     Option(
-        "--fit",
-        about="show how many of these pods fit beside those of the cluster, on which nodes, and what runs out",
-    ),
-    Option("--without", "NODE", "simulate the cluster without this node", many=True),
-    Option(
-        "--release",
-        "[NAMESPACE/]CLAIM",
-        "simulate the cluster without this claim and the pods that use it",
-        many=True,
+        "--release [NAMESPACE/]CLAIM", "simulate the cluster without this claim and the pods that use it", many=True
     ),
     Option(
-        "--timeout",
-        "SECONDS",
+        "--timeout SECONDS",
         "end after this time, reading included, and list the pods that are left out (default: 300)",
         type="seconds",
         default=300.0,
@@ -658,7 +622,7 @@ COMMANDS: Final = {
         "show on which nodes pods get their devices, or why they stay pending",
         *_paths(
             "manifests of pods and workloads: files, directories, globs, or - for standard input; or "
-            "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)",
+            "[NAMESPACE/]NAME of a pod of the cluster (default: all its pending pods)"
         ),
         *_SIMULATED,
     ),
@@ -667,7 +631,7 @@ COMMANDS: Final = {
         *_paths("manifests of claims, templates and classes: files, directories, globs, or - for standard input"),
         _empty(),
         *_cluster("their devices"),
-        Option("-e --expression", "CEL", "a selector; -e may be left out if it contains `device.`", many=True),
+        Option("-e --expression CEL", "a selector; -e may be left out if it contains `device.`", many=True),
         *_scheduler("text", "json", "yaml"),
     ),
     "scan": Command(
@@ -685,42 +649,36 @@ COMMANDS: Final = {
             "in the cluster (docs/scan.md)",
             Option(
                 "--write-reports",
-                about="write openreports.io Reports to the cluster, and delete outdated ones; in a pod, with its "
+                "write openreports.io Reports to the cluster, and delete outdated ones; in a pod, with its "
                 "service account's token",
             ),
             Option(
-                "--every",
-                "DURATION",
+                "--every DURATION",
                 "scan repeatedly at this interval, such as 5m, until SIGTERM; at least 10s",
                 type="seconds",
             ),
             Option(
-                "--monitoring-port",
-                "PORT",
+                "--monitoring-port PORT",
                 "with --every, serve /metrics, /healthz and /readyz on this port, without TLS; 0 takes a free one "
                 "(default: none)",
                 type=int,
             ),
-            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
-            Option(
-                "--lease",
-                "NAMESPACE/NAME",
-                "with --every, the existing Lease that elects the replica that scans",
-            ),
+            Option("--monitoring-host HOST", "the name or address for --monitoring-port (default: 0.0.0.0)"),
+            Option("--lease NAMESPACE/NAME", "with --every, the existing Lease that elects the replica that scans"),
             *LOG,
         ),
     ),
     "devices": Command(
         "list the devices of a cluster: what they are, which classes select them, who holds them",
         *_cluster("the devices"),
-        Option("--free", about="only those that claims can get"),
-        Option("--class", "NAME", "only those that this device class selects", dest="device_class"),
-        Option("--node", "NAME", "only those that this node can use"),
-        Option("--driver", "NAME", "only those of this driver"),
+        Option("--free", "only those that claims can get"),
+        Option("--class NAME", "only those that this device class selects", dest="device_class"),
+        Option("--node NAME", "only those that this node can use"),
+        Option("--driver NAME", "only those of this driver"),
         _choice("--by", "count them by one of these, in place of a list", ("node", "class", "driver", "namespace"), ""),
         Option(
             "--watch",
-            about="read the objects again every few seconds, and draw the table again, until Ctrl-C",
+            "read the objects again every few seconds, and draw the table again, until Ctrl-C",
             is_shared=False,
         ),
         _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
@@ -738,32 +696,31 @@ COMMANDS: Final = {
         "serve a local page that shows a cluster's devices and tries out selectors, pods and changes",
         *_cluster("the page"),
         Option(
-            "--port",
-            "PORT",
+            "--port PORT",
             "the port on loopback; 0 takes a free one (default: %(default)s)",
             type=int,
             default=0,
             is_shared=False,
         ),
-        Option("--timeout", "SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
+        Option("--timeout SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
         _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
         GATES,
         RUNTIME_CONFIG,
-        Option("-q --quiet", about="show the address only: no progress"),
+        Option("-q --quiet", "show the address only: no progress"),
         FROM_VARIABLES,
     ),
     "snapshot": Command(
         "print the command that collects the objects of a cluster, or the objects",
-        Option("--run", about="read the objects, and print them as a list in JSON, which is YAML, too"),
-        Option("--cluster", "PATH", "print the objects of these files instead, for --redact", many=True),
+        Option("--run", "read the objects, and print them as a list in JSON, which is YAML, too"),
+        Option("--cluster PATH", "print the objects of these files instead, for --redact", many=True),
         Option(
             "--redact",
-            about="replace names, namespaces, labels, images, and attributes that identify devices, each value always "
+            "replace names, namespaces, labels, images, and attributes that identify devices, each value always "
             "by the same word, and leave out opaque parameters, environments, commands, addresses and annotations",
         ),
-        Option("--context", "NAME", "the context of kubectl's configuration"),
+        Option("--context NAME", "the context of kubectl's configuration"),
         _namespace("one namespace only (default: all); devices in use elsewhere look free", takes="NAME"),
-        Option("--without", "RESOURCE", "leave a resource out", many=True),
+        Option("--without RESOURCE", "leave a resource out", many=True),
     ),
     "convert": Command(
         "convert manifests to another version of resource.k8s.io, and keep comments",
@@ -771,17 +728,14 @@ COMMANDS: Final = {
         _empty(),
         EXCLUDED,
         Option(
-            "--to",
-            about="the version (default: the newest that the stated releases serve)",
-            words=TARGETS,
-            type="target",
+            "--to", "the version (default: the newest that the stated releases serve)", words=TARGETS, type="target"
         ),
         _release("a release that the objects are for, such as 1.34 (default: 1.37)", many=True),
         POD_TEMPLATES,
-        Option("-w --write", about="change the files in place"),
-        Option("--diff", about="print the changes as a unified diff, and write nothing; exit code 0 without --check"),
-        Option("--check", about="list objects of older versions, and convert none; exit code 1 if there are any"),
-        Option("-q --quiet", about="show findings only: no summary"),
+        Option("-w --write", "change the files in place"),
+        Option("--diff", "print the changes as a unified diff, and write nothing; exit code 0 without --check"),
+        Option("--check", "list objects of older versions, and convert none; exit code 1 if there are any"),
+        Option("-q --quiet", "show findings only: no summary"),
         CONFIGURED,
     ),
     "mutate": Command(
@@ -789,9 +743,9 @@ COMMANDS: Final = {
         *_paths(),
         _empty(),
         Either(
-            Option("-w --write", about="change the files in place, and print no manifests", is_shared=False),
-            Option("--diff", about="print the changes as a unified diff, and write nothing", is_shared=False),
-            Option("--patch", about="print JSON Patches instead of manifests", is_shared=False),
+            Option("-w --write", "change the files in place, and print no manifests", is_shared=False),
+            Option("--diff", "print the changes as a unified diff, and write nothing", is_shared=False),
+            Option("--patch", "print JSON Patches instead of manifests", is_shared=False),
         ),
         _release(RELEASE),
         *CHARTS,
@@ -802,19 +756,17 @@ COMMANDS: Final = {
     "explain": Command(
         "describe a kind, a field, a rule or a feature gate",
         Option(
-            "name",
-            "KIND[.FIELD]|RULE|GATE",
+            "name KIND[.FIELD]|RULE|GATE",
             "a kind, a field as findings spell it after its kind, a rule, a feature gate, an API version, a driver, "
             "or, in quotes, what kubectl has printed of a refusal or an event; - reads it from standard input "
             "(default: list kinds and rules)",
             number="?",
             default="",
         ),
-        Option("--recursive", about="print the fields of fields, too, with their types"),
+        Option("--recursive", "print the fields of fields, too, with their types"),
         _release("describe only this release (default: all)"),
         Option(
-            "--api-version",
-            "[GROUP/]VERSION",
+            "--api-version [GROUP/]VERSION",
             "the API version to look into, such as v1beta1 or resource.k8s.io/v1beta1 (default: the newest that has "
             "the kind)",
         ),
@@ -824,29 +776,24 @@ COMMANDS: Final = {
         actions={
             "show": Command(
                 "print the profile of a driver, or the drivers that have one",
-                Option("name", "DRIVER", "a driver, such as gpu.nvidia.com (default: list all)", number="?"),
+                Option("name DRIVER", "a driver, such as gpu.nvidia.com (default: list all)", number="?"),
             ),
             "from-cluster": Command(
                 "write profiles of the drivers whose ResourceSlices a cluster has",
                 Option(
-                    "paths",
-                    "PATH",
-                    "files, directories, globs or - with what `draguard snapshot` collects",
-                    number="*",
+                    "paths PATH", "files, directories, globs or - with what `draguard snapshot` collects", number="*"
                 ),
                 *LIVE,
             ),
             "check": Command(
                 "check profiles of your own",
-                Option("paths", "PATH", "files with profiles, as --driver-profile takes them", number="+"),
+                Option("paths PATH", "files with profiles, as --driver-profile takes them", number="+"),
             ),
         },
     ),
     "schema": Command(
         "print a JSON schema: of reports, or of suites of policies",
-        Option(
-            "name", "NAME", "; ".join(f"{name}: {about}" for name, (_, _, about) in SCHEMAS.items()), words=[*SCHEMAS]
-        ),
+        Option("name NAME", "; ".join(f"{name}: {about}" for name, (_, _, about) in SCHEMAS.items()), words=[*SCHEMAS]),
     ),
     "config": Command(
         "show the settings in effect, or the schema of the configuration file",
@@ -862,7 +809,7 @@ COMMANDS: Final = {
                 "find errors in policies, without objects",
                 *_REPORTED,
                 _release(RELEASE),
-                Option("--costs", about="show what each expression may cost"),
+                Option("--costs", "show what each expression may cost"),
                 *CHARTS,
                 _namespace("the namespace for which charts are rendered (default: %(default)s)", "default"),
             ),
@@ -871,29 +818,27 @@ COMMANDS: Final = {
                 *_REPORTED,
                 _release("run all suites for this release (default: the suite's own, or the newest)"),
                 Option(
-                    "--filter",
-                    "TEXT",
+                    "--filter TEXT",
                     "run only cases with this text in their names, in any case",
                     many=True,
                     then="; coverage is not reported then",
                 ),
-                Option("-v --verbose", about="show the result of each case, in text"),
-                Option("--watch", about="run the suites again whenever a file changes, until Ctrl-C"),
+                Option("-v --verbose", "show the result of each case, in text"),
+                Option("--watch", "run the suites again whenever a file changes, until Ctrl-C"),
             ),
             "new": Command(
                 "write a policy to start from, with its suite",
-                Option("name", "NAME", "the policy's name, such as few-devices.example.com"),
+                Option("name NAME", "the policy's name, such as few-devices.example.com"),
                 Option(
-                    "--dir --directory", "DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"
+                    "--dir --directory DIRECTORY", "where policy.yaml and tests.yaml are written (default: as NAME)"
                 ),
-                Option("--mutating", about="a MutatingAdmissionPolicy (default: a validating one)"),
+                Option("--mutating", "a MutatingAdmissionPolicy (default: a validating one)"),
             ),
             "generate": Command(
                 "write rules as policies, for clusters without a webhook",
-                Option("--from-rules", "RULE", "the rules to write (default: all that CEL can state)", number="*"),
+                Option("--from-rules RULE", "the rules to write (default: all that CEL can state)", number="*"),
                 Option(
-                    "--limit",
-                    "NAME=NUMBER",
+                    "--limit NAME=NUMBER",
                     "a limit of your own",
                     many=True,
                     then="; NAME is claims (of a pod), devices or requests (of a claim)",
@@ -905,7 +850,7 @@ COMMANDS: Final = {
                     ("deny", "warn", "audit"),
                 ),
                 _release("the cluster's release (default: 1.37)"),
-                Option("--list", about="list the rules that CEL can state, and the others"),
+                Option("--list", "list the rules that CEL can state, and the others"),
             ),
         },
     ),
@@ -914,41 +859,37 @@ COMMANDS: Final = {
         *_paths(f"files, or - for {STDIN}", "FILE"),
         _empty("an AdmissionReview"),
         _choice("--endpoint", "answer as the validating (default) or the mutating webhook", ("validate", "mutate")),
-        Option("--exit-code", about="exit with 1 if a request is refused"),
+        Option("--exit-code", "exit with 1 if a request is refused"),
         *ANSWERS,
         *LIVE,
     ),
     "serve": Command(
         "run the admission webhook",
         Option(
-            "--host",
-            "HOST",
+            "--host HOST",
             "the name or address to listen on; :: takes IPv4, too (default: 0.0.0.0, with --dev localhost)",
         ),
-        Option("--port", "PORT", "the port; 0 takes a free one (default: %(default)s)", type=int, default=8443),
-        Option("--dev", about="make a certificate on the fly, and print its caBundle"),
-        Option("--tls-cert", "FILE", "serving certificate, PEM (default: certs/tls.crt)"),
-        Option("--tls-key", "FILE", "its private key, PEM (default: certs/tls.key)"),
-        Option("--body-limit", "BYTES", "the longest request that is read (default: 6 MiB)", type=int),
+        Option("--port PORT", "the port; 0 takes a free one (default: %(default)s)", type=int, default=8443),
+        Option("--dev", "make a certificate on the fly, and print its caBundle"),
+        Option("--tls-cert FILE", "serving certificate, PEM (default: certs/tls.crt)"),
+        Option("--tls-key FILE", "its private key, PEM (default: certs/tls.key)"),
+        Option("--body-limit BYTES", "the longest request that is read (default: 6 MiB)", type=int),
         Option(
-            "--kubernetes-version-file",
-            "FILE",
+            "--kubernetes-version-file FILE",
             "read the cluster's release from this file, if it exists, and reload it; --kubernetes-version takes "
             "precedence",
         ),
         Group(
             "the process",
             Option(
-                "--connections-per-address",
-                "N",
+                "--connections-per-address N",
                 "the most connections that one address may keep open; beyond it, or beyond 1000 in total, those that "
                 "are idle for longest are closed (default: %(default)s)",
                 type=int,
                 default=500,
             ),
             Option(
-                "--shutdown-delay",
-                "SECONDS",
+                "--shutdown-delay SECONDS",
                 "how long to serve after SIGTERM, while reporting not ready (default: 5, with --dev 0)",
                 type=float,
             ),
@@ -963,12 +904,11 @@ COMMANDS: Final = {
             "a certificate of its own, in a cluster (docs/certificates.md)",
             Option(
                 "--manage-certificate",
-                about="make the certificate, renew it, and write caBundle into the webhook configurations",
+                "make the certificate, renew it, and write caBundle into the webhook configurations",
             ),
             *_managed("manage-"),
             Option(
-                "--manage-directory",
-                "DIR",
+                "--manage-directory DIR",
                 "the directory for tls.crt and tls.key, preferably in memory (default: %(default)s)",
                 default="/etc/draguard/tls",
             ),
@@ -976,13 +916,11 @@ COMMANDS: Final = {
         Group(
             "clients that may send requests",
             Option(
-                "--client-ca",
-                "FILE",
+                "--client-ca FILE",
                 "accept only clients whose certificate an authority in this file has signed, PEM (default: any)",
             ),
             Option(
-                "--client-name",
-                "NAME",
+                "--client-name NAME",
                 "accept only clients whose certificate has this common name, DNS name, URI or email address",
                 many=True,
                 then=" (default: any)",
@@ -991,16 +929,14 @@ COMMANDS: Final = {
         Group(
             "logs and metrics",
             Option(
-                "--monitoring-port",
-                "PORT",
+                "--monitoring-port PORT",
                 "serve /metrics, /healthz and /readyz on this port, too, without TLS; 0 takes a free one (default: "
                 "none)",
                 type=int,
             ),
-            Option("--monitoring-host", "HOST", "the name or address for --monitoring-port (default: as --host)"),
+            Option("--monitoring-host HOST", "the name or address for --monitoring-port (default: as --host)"),
             Option(
-                "--log-allowed",
-                "SHARE",
+                "--log-allowed SHARE",
                 "log this share of the reviews that are simply allowed, from 0 to 1 or as 1/100; refusals, warnings "
                 "and changes are always logged (default: 0.01, with --dev 1)",
             ),
@@ -1012,46 +948,39 @@ COMMANDS: Final = {
     "certs": Command(
         "make a certificate authority and a serving certificate",
         Option(
-            "names",
-            "NAME",
+            "names NAME",
             "DNS names and IP addresses of the webhook (default: those of Service draguard in draguard-system, and of "
             "localhost)",
             number="*",
         ),
-        Option("--dir --directory", "DIRECTORY", "the directory (default: %(default)s)", default="certs"),
-        Option("--days", "DAYS", "how long the serving certificate is valid (default: 365)", type=int),
-        Option("--ca-days", "DAYS", "how long a new authority is valid (default: 3650)", type=int),
-        Option("--force", about="replace existing files, also the authority's"),
-        Option("--ca-bundle", about="only print the certificate of the existing authority, in base64"),
+        Option("--dir --directory DIRECTORY", "the directory (default: %(default)s)", default="certs"),
+        Option("--days DAYS", "how long the serving certificate is valid (default: 365)", type=int),
+        Option("--ca-days DAYS", "how long a new authority is valid (default: 3650)", type=int),
+        Option("--force", "replace existing files, also the authority's"),
+        Option("--ca-bundle", "only print the certificate of the existing authority, in base64"),
     ),
     "completion": Command(
-        "print a completion script for a shell",
-        Option("shell", "SHELL", f"one of {', '.join(SHELLS)}", words=SHELLS),
+        "print a completion script for a shell", Option("shell SHELL", f"one of {', '.join(SHELLS)}", words=SHELLS)
     ),
     "help": Command(
         "show the help of a command, or the manual page",
-        Option("names", "COMMAND", "the command (default: list all commands)", number="*"),
-        Option("--man", about="print a manual page of all commands, for man"),
+        Option("names COMMAND", "the command (default: list all commands)", number="*"),
+        Option("--man", "print a manual page of all commands, for man"),
     ),
     "version": Command("print the version"),
 }
 """The commands, in the order of the help."""
 
 
-def reads_variables(command: Command) -> bool:
-    """Tell whether variables set the options of a command."""
-    return CONFIGURED in command.of or FROM_VARIABLES in command.of
-
-
 def variables() -> set[str]:
     """Return the variables that set an option of any command."""
     commands = (each for command in COMMANDS.values() for each in (command, *command.actions.values()))
-    return {option.variable for each in commands if reads_variables(each) for option in each.options()} - {""}
+    return {option.variable for each in commands if each.reads_variables for option in each.options} - {""}
 
 
 PROGRAM: Final = Command(
     "checks Dynamic Resource Allocation (DRA) objects as the Kubernetes API server and scheduler do",
-    Option("-V --version", about="print the version and exit"),
+    Option("-V --version", "print the version and exit"),
     actions=COMMANDS,
 )
 

@@ -96,11 +96,7 @@ class Configuration:
         """Rules to ignore in some files."""
 
     def _check(self) -> None:
-        """Check all values.
-
-        Raises:
-            ConfigurationError: Some are not allowed; the message has them all.
-        """
+        """Check all values."""
         faults = list(islice(CONFIGURATION.check(self.values, ()), _FAULTS_MAX + 1))
         errors = [self._error(each.path, each.message, each.hint, says_where=each.names_key) for each in faults]
         misshapen = {str(each.path[0]) if each.path else "" for each in faults}

@@ -49,11 +49,9 @@ _MARK: Final = "\ufeff"
 _INNER_MARK: Final = re.compile(f"(?<=[\n\r\x85\u2028\u2029]){_MARK}")
 _LIKE_A_MARK: Final = "\u2060"
 
-_NO_COLON: Final = "could not find expected ':'"
 _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
-_ENDS: Final = frozenset(",[]")
 _MOST_WRONG_TAGS: Final = 20
 """The most tags unreadable to libyaml that are handled in a text; each takes another parse."""
 _SPELLED: Final = str.maketrans(",[]", ";;;")
@@ -72,7 +70,7 @@ def _with_whole_tags(text: str) -> str:
         wrong = None
         try:
             for start, end in _tags(text):
-                if start >= at and text[end : end + 1] in _ENDS:
+                if start >= at and text[end : end + 1] in frozenset(",[]"):
                     whole = _TAG.match(text, start)
                     assert whole is not None  # noqa: S101 - a tag begins there
                     pieces += text[at:start], whole[0].translate(_SPELLED)
@@ -147,7 +145,7 @@ def content_error(error: Exception, text: str) -> ContentError:
         return ContentError(f"control characters are not allowed: U+{ord(character[0]):04X}", character.start(), hint)
     mark = error.problem_mark or error.context_mark
     problem = error.problem or "unknown problem parsing YAML content"
-    if problem == _NO_COLON and error.context_mark is not None:
+    if problem == "could not find expected ':'" and error.context_mark is not None:
         mark = error.context_mark  # the start of the text, not its end
     context = f", {error.context}" if error.context else ""
     offset = 0 if mark is None else mark.index
@@ -438,8 +436,10 @@ class _Nodes:
         closing = self._map(node) if is_map else self._list(node)
         if node.style:
             node.end = closing.end_mark.index + self._offset
-        elif node.inner:
-            node.end = max(node.inner[-1].end, node.entries[-1].end if node.entries else 0)
+        elif node.entries:
+            node.end = node.entries[-1].end
+        elif node.items:
+            node.end = node.items[-1].end
         return node
 
     def _scalar(self, node: Node, event: Any) -> None:

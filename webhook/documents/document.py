@@ -46,10 +46,6 @@ TEMPLATE: Final = Pattern(rf"\s*^{SOURCE}$", re.MULTILINE)
 _ORIGIN: Final = ("metadata", "annotations", "config.kubernetes.io/origin")
 """The annotation that kustomize writes if ``buildMetadata`` has ``originAnnotations``."""
 _ORIGIN_PATH: Final = Pattern(r"^path: (\S+)$", re.MULTILINE)
-_FIRST_KEYS: Final = frozenset({Path(("apiVersion",)), Path(("kind",))})
-"""The usual first fields of objects."""
-_BOOLEANS: Final = (("true",), ("false",))
-"""Keys that may be written differently."""
 _FEW: Final = 8
 """How many positions of a document are found line by line; for more of them, all are computed once."""
 
@@ -126,7 +122,7 @@ class Document:
 
     def misread_key(self, path: Sequence[str | int]) -> str:
         """Explain a field's key that YAML reads as a boolean, such as ``n``; empty for all others."""
-        if self.has_plain_keys or path[-1:] not in _BOOLEANS:
+        if self.has_plain_keys or path[-1:] not in (("true",), ("false",)):
             return ""
         from webhook.documents.yamlhints import boolean_keys  # needed only for mistakes
 
@@ -199,7 +195,7 @@ class Origin:
             lines = f"twice on line {line}" if line == first else f"on line {first} and again on line {line}"
             hint = "" if self.is_json else boolean_keys(self.source.text, before, offset)
             unreadable = self.source.unreadable(offset, f"{what}: {lines}", hint or "keep one of the two")
-            if not number and not self.is_json and path in _FIRST_KEYS:
+            if not number and not self.is_json and path in {Path(("apiVersion",)), Path(("kind",))}:
                 hint = "keep one of the two; or is a line --- missing above, which begins another document?"
                 unreadable = unreadable._replace(hint=hint, fix=Fix("separate", safe=False))
             yield unreadable._replace(is_repeated=not self.is_json)

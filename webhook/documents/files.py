@@ -205,11 +205,7 @@ def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Un
 
 
 def _load(found: FoundFile) -> bytes:
-    """Return a file's content, up to a little more than the size limit.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Return a file's content, up to a little more than the size limit."""
     descriptor = _open(found)
     try:  # a file object would take as long again, for most files are short
         size = min(os.fstat(descriptor).st_size, MAX_BYTES)

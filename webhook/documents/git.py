@@ -30,9 +30,6 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
 
 
-_ARGUMENTS: Final = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")
-
-
 class Ignored:
     """The files and directories that git ignores; none without a repository or without git.
 
@@ -60,7 +57,7 @@ def _ask(top: str) -> list[str]:
 
     try:
         done = subprocess.run(  # noqa: S603 - the directory is one argument
-            command(top, *_ARGUMENTS),
+            command(top, *("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

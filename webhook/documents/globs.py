@@ -21,7 +21,6 @@ _TOKEN: Final = Pattern(r"(^|/)\*\*(?:/|$)|\*+|\?|\[!?\]?[^\]]*\]|[\s\S]")
 
 
 _TOO_MANY: Final = "the patterns are too many or too long: name directories"
-_NO_NAMES: Final = frozenset({"", ".", ".."})
 
 
 class PatternError(ValueError):
@@ -48,7 +47,7 @@ class Globs:
     def relative(self, path: str) -> str:
         """Return a path relative to the directory; one outside stays absolute, and only matches by its name."""
         directory, slash, name = path.rpartition("/")
-        if name in _NO_NAMES:
+        if name in {"", ".", ".."}:
             return self._seen(path)
         if directory + slash != self._directory[0]:  # files come directory by directory
             self._directory = directory + slash, self._seen(f"{directory}{slash}x")[:-1]
@@ -62,11 +61,7 @@ class Globs:
 
 
 def _compiled(patterns: Sequence[str]) -> Any:
-    """Compile patterns with RE2, which takes linear time for any pattern.
-
-    Raises:
-        PatternError: One of them is malformed, or they are too many.
-    """
+    """Compile patterns with RE2, which takes linear time for any pattern."""
     import re2  # type: ignore[import-untyped]  # few have patterns
 
     if sum(map(len, patterns)) > _MOST:

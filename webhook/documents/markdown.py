@@ -10,7 +10,6 @@ from webhook.documents.source import MARKDOWN, decoded
 
 _FENCE: Final = re.compile(r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
 """The line that opens a block; it may be in a list."""
-_LANGUAGES: Final = frozenset({"yaml", "yml"})
 _ELIDED: Final = re.compile(r"([ \t]*+)(?:- )?(?:\.\.\.|\u2026)\s*+\Z")
 """A line that stands for others."""
 _IN_LINE: Final = re.compile(
@@ -38,7 +37,7 @@ def blocks_of(data: bytes) -> bytes:
         if not fence:
             opened = _FENCE.match(line) if line and ("```" in line or "~~~" in line) else None
             if opened:
-                fence, block, is_yaml = opened[1], [], opened[2].lower() in _LANGUAGES
+                fence, block, is_yaml = opened[1], [], opened[2].lower() in {"yaml", "yml"}
             elif line is not None:
                 lines.append("")
         elif line is None or (line.strip().startswith(fence) and not line.strip().strip(fence[0])):

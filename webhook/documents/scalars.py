@@ -52,7 +52,6 @@ _FLOAT: Final = _TAG + "float"
 _RESOLVED: Final = {_TAG + "bool", _TAG + "int", _FLOAT, _TAG + "null", _TIMESTAMP}
 
 _INTEGER: Final = Pattern(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]{0,19}))")
-_BASES: Final = (16, 2, 8, 10)
 _MAX_DIGITS: Final = 20
 """More decimal digits than fit 64 bits: Python refuses to convert thousands."""
 _DECIMAL: Final = Pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -66,7 +65,6 @@ _INSTANT: Final = Pattern(rf"{_DATE}(?:[Tt]{_TIME}{_ZONE}| {_TIME})?")
 _MAX_REMEMBERED: Final = 64
 """The most characters of a scalar whose meaning is cached."""
 _PLAIN_BELOW: Final = 1e21
-_PLAIN_EXPONENTS: Final = range(-4, 6)
 _FLOAT32_DIGITS: Final = 9
 _UNDECODABLE: Final = Pattern("[\udc80-\udcff]")
 
@@ -211,7 +209,7 @@ def _whole(digits: str) -> int | None:
     if match is None:
         return None
     sign, *forms = match.groups()
-    value = next(int(form, base) for form, base in zip(forms, _BASES, strict=True) if form is not None)
+    value = next(int(form, base) for form, base in zip(forms, (16, 2, 8, 10), strict=True) if form is not None)
     if sign == "-":
         return -value if -value >= MIN_INT64 else None
     return value if value <= (MAX_INT64 if sign else MAX_UINT64) else None
@@ -276,6 +274,6 @@ def _float32(value: float) -> str:
         if struct.pack("f", float(text)) == struct.pack("f", single)
     )
     digits, exponent = shortest.split("e")
-    if int(exponent) in _PLAIN_EXPONENTS:
+    if int(exponent) in range(-4, 6):
         return f"{Decimal(shortest):f}"
     return f"{digits}e{int(exponent):+03d}"

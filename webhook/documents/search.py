@@ -53,7 +53,6 @@ _VENDORED: Final = frozenset(
 """Directories that package managers and other programs fill."""
 KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
-_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _MARK: Final = "apiVersion"
 _MARKS: Final = tuple(encode(_MARK)[0] for encode in (utf_8_encode, utf_16_le_encode, utf_16_be_encode))
 
@@ -219,7 +218,7 @@ def _patches(file: str) -> Iterator[str]:
 
 
 def _named(kustomization: dict[str, Any]) -> Iterator[str]:
-    for field in _PATCHES:
+    for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
         listed = kustomization.get(field)
         for patch in listed if isinstance(listed, list) else ():
             path = patch.get("path") if isinstance(patch, dict) else patch
@@ -227,7 +226,6 @@ def _named(kustomization: dict[str, Any]) -> Iterator[str]:
                 yield path
 
 
-_MAGIC: Final = frozenset("*?[")
 EMPTY_ALLOWED: Final = "--allow-empty accepts that"
 _OUTSIDE: Final = "a symbolic link that leads out of the directories that are read"
 _OUTSIDE_HINT: Final = "name the file that it leads to, or the directory which that is in"
@@ -433,7 +431,7 @@ def _is_wanted(entry: os.DirEntry[str], suffixes: tuple[str, ...]) -> bool:
 
 def _has_magic(path: str) -> bool:
     """Tell whether a path is a glob, as ``glob.has_magic`` does, which takes long to import."""
-    return not _MAGIC.isdisjoint(path)
+    return not frozenset("*?[").isdisjoint(path)
 
 
 def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadable]:

@@ -25,7 +25,6 @@ _SPACE: Final = Pattern(r"\s*")
 _REST_OF_LINE: Final = Pattern(r"[^\S\n]*\n?")
 _MAX_VALUES_BEFORE_YAML: Final = 1
 """After this many JSON values, kubectl no longer tries to read the rest as YAML."""
-_NOTHING: Final = Composed(None)
 _TOP: Final = Pattern(r"^[^\s#]", re.MULTILINE)
 """The beginning of a line that is not indented."""
 _FIRST: Final = Pattern(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?=[A-Za-z])")
@@ -124,7 +123,7 @@ def _yaml_documents(
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
             continue
-        composed, error, whole = _NOTHING, misplaced, chunk
+        composed, error, whole = Composed(None), misplaced, chunk
         if misplaced:
             whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk
         else:

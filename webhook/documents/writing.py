@@ -14,9 +14,6 @@ from webhook.documents.source import decoded, encoded
 from webhook.regular import open_regular
 from webhook.usage import UsageError
 
-_ALL_MAY = 0o666
-_SOME_MAY = 0o222
-
 
 def write(name: str, lines: Iterable[str]) -> None:
     """Write lines to a file: a concurrent reader sees the earlier file, or none.
@@ -70,7 +67,7 @@ def _replace(path: Path, text: bytes) -> None:
         else:
             mask = os.umask(0)  # it can be read only by setting it
             os.umask(mask)
-            os.chmod(temporary, _ALL_MAY & ~mask)
+            os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -165,7 +162,7 @@ def check_replaceable(name: str) -> None:
         status = os.stat(name)
     except FileNotFoundError:
         return
-    if not status.st_mode & _SOME_MAY or not os.access(name, os.W_OK):  # root may write all files
+    if not status.st_mode & 0o222 or not os.access(name, os.W_OK):  # root may write all files
         raise PermissionError(errno.EACCES, "it is read-only: make it writable first", name)
     if not os.access(Path(name).resolve().parent, os.W_OK):
         raise PermissionError(errno.EACCES, "its directory is read-only: make it writable first", name)

@@ -9,10 +9,9 @@ from typing import Final
 
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
-from webhook.edit.edits import Edit
 from webhook.edit.rewrite import BlockMap, FlowMap
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
-from webhook.edit.tree import PlacedNode, Tree, UnableError, dedented, shifted
+from webhook.edit.tree import Edit, PlacedNode, Tree, UnableError, dedented, shifted
 from webhook.problem import Fix
 
 _STEP: Final = "  "

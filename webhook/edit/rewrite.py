@@ -15,15 +15,13 @@ from webhook.documents.dump import dump
 from webhook.documents.jsontext import decoded
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
-from webhook.edit.edits import Edit, OverlapError, apply
-from webhook.edit.tree import Tree, UnableError, dedented, shifted, tree_of
+from webhook.edit.tree import Edit, OverlapError, Tree, UnableError, apply, dedented, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 
 _MOST_ROUNDS: Final = 12
 """Each round makes edits that do not overlap; moved parts are edited in the next."""
 _TYPE: Final = ("apiVersion", "kind")
-_SPECIAL_IN_FLOW: Final = frozenset(",[]{}?:#")
 
 
 def with_objects(
@@ -203,7 +201,7 @@ class _Round:
             raise UnableError
         if isinstance(value, str) and before[0] == "'" and value.isprintable():
             return "'" + value.replace("'", "''") + "'"
-        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or _SPECIAL_IN_FLOW & set(value))):
+        if tree.is_json or (isinstance(value, str) and (before[0] == '"' or frozenset(",[]{}?:#") & set(value))):
             return json.dumps(value, ensure_ascii=False)
         text = block_text(tree, value, 0)
         if "\n" in text:

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.documents.compose import compose
 from webhook.documents.nodes import Node, visible
 from webhook.documents.source import ContentError
-from webhook.edit.edits import Edit
+from webhook.edit.tree import Edit
 
 _BLOCK: Final = "|>"
 

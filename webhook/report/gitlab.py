@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from webhook.report import Format
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
 from webhook.report.text import as_json, full_text, line_of, relative
-
-_SEVERITIES: Final = {"error": "major", "warning": "minor", "note": "info"}
 
 
 class GitLab(Format):
@@ -23,7 +20,7 @@ class GitLab(Format):
                 "type": "issue",
                 "check_name": finding.problem.rule,
                 "description": full_text(finding),
-                "severity": _SEVERITIES[finding.problem.level],
+                "severity": {"error": "major", "warning": "minor", "note": "info"}[finding.problem.level],
                 "fingerprint": identifier,
                 "location": {"path": relative(finding.file), "lines": {"begin": line_of(finding) or 1}},
             }

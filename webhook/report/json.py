@@ -10,6 +10,7 @@ from webhook.documents.search import spelled
 from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.objects import JSONObject
+from webhook.problem import NOTE, WARNING
 from webhook.report import Format
 from webhook.report.identifiers import identified
 from webhook.report.model import Report, Tested
@@ -51,8 +52,8 @@ def _summary(report: Report) -> JSONObject:
         "documents": report.documents,
         "judged": report.documents - sum(report.skipped.values()) - report.without_claims,
         "errors": report.errors,
-        "warnings": report.warnings,
-        "notes": report.notes,
+        "warnings": report.count(WARNING),
+        "notes": report.count(NOTE),
         "suppressed": len(report.suppressed),
         "skipped": skipped,
         "withoutClaims": report.without_claims,
@@ -72,7 +73,7 @@ def _of_tests(report: Report, tested: Tested) -> JSONObject:
         "expressions": len(tested.coverage),
         "covered": tested.covered,
         "errors": report.errors,
-        "warnings": report.warnings,
+        "warnings": report.count(WARNING),
         "suppressed": len(report.suppressed),
     }
 

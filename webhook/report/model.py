@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from webhook.documents import Document
 from webhook.findings import Finding, Identity, by_place, found
-from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
+from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -65,23 +65,14 @@ class Report:
         """Report findings by file, in the order in which the files were read, and by line."""
         self.findings = by_place(findings, self.files)
 
-    def _count(self, level: str) -> int:
+    def count(self, level: str) -> int:
+        """Count the findings of a level."""
         return sum(finding.problem.level == level for finding in self.findings)
 
     @property
     def errors(self) -> int:
         """The number of errors."""
-        return self._count(ERROR)
-
-    @property
-    def warnings(self) -> int:
-        """The number of warnings."""
-        return self._count(WARNING)
-
-    @property
-    def notes(self) -> int:
-        """The number of notes."""
-        return self._count(NOTE)
+        return self.count(ERROR)
 
 
 class Judged(NamedTuple):

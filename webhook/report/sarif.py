@@ -20,11 +20,9 @@ from webhook.report.model import Report
 from webhook.report.text import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, noted, relative
 
 if TYPE_CHECKING:
-    from webhook.edit.edits import Edit
+    from webhook.edit.tree import Edit
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_IN_SOURCE: Final = frozenset({"inline", "annotation"})
-"""The kinds of suppressions that are in the manifest."""
 
 
 class Sarif(Format):
@@ -110,7 +108,7 @@ def _result(identifier: str, finding: Finding, rule: int) -> JSONObject:
         ]
     if finding.suppression:
         kind, reason = finding.suppression
-        where = "inSource" if kind in _IN_SOURCE else "external"
+        where = "inSource" if kind in {"inline", "annotation"} else "external"
         result["suppressions"] = [{"kind": where, "status": "accepted", "justification": reason or kind}]
     return result
 

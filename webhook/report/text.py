@@ -28,7 +28,7 @@ from webhook.documents.search import (
 from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
-from webhook.problem import ERROR, WARNING, Fix, Path, Remark
+from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
 from webhook.report import Format
 from webhook.report.model import Report, Tested
 
@@ -239,7 +239,7 @@ class Text(Format):
         first = list(first_ones(report.findings))
         lines = list(_lines(first, _painted if self.style.color else _plain, columns))
         shown = [finding for finding, _ in first]
-        remarks = (*report.remarks, *by_release(report, shown))
+        remarks = (*report.remarks, *table(shown, report.releases))
         last = map(printable, remarks) if self.style.quiet else closing(report, shown)
         where = "" if self.style.quiet or not report.has_fixes else directories(report)
         return lines + [uncommanded(folded(line, columns)) for line in (*last, *filter(None, (where,)))]
@@ -412,9 +412,9 @@ def closing(report: Report, shown: Sequence[Finding]) -> list[str]:
     Args:
         shown: The findings that the table of releases lists.
     """
-    table = map(printable, by_release(report, shown))
+    by_release = map(printable, table(shown, report.releases))
     remarks, asides = map(printable, report.remarks), map(printable, report.asides)
-    return [*_files(report), *remarks, *table, *asides, *summary(report).splitlines()]
+    return [*_files(report), *remarks, *by_release, *asides, *summary(report).splitlines()]
 
 
 def _files(report: Report) -> Iterable[str]:
@@ -425,11 +425,6 @@ def _files(report: Report) -> Iterable[str]:
     reasons = {reason: text[0].format(1).removeprefix("1 ") for reason, text in texts.items()}
     unread = (f"not read: {spelled(path)}: {reasons[reason]}" for path, reason in report.unread)
     return map(printable, (*(f"read: {file}" for file in report.files), *unread))
-
-
-def by_release(report: Report, shown: Sequence[Finding]) -> Iterable[str]:
-    """Return a table of findings by release, nothing for one release; the arguments are those of :func:`closing`."""
-    return table(shown, report.releases)
 
 
 def noted(report: Report) -> list[str]:
@@ -445,8 +440,8 @@ def summary(report: Report) -> str:
     left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
-    levels = ((report.errors, "error"), (report.warnings, "warning"), (report.notes, "note"))
-    found = [counted(number, noun) for number, noun in levels if number]
+    levels = Counter([each.problem.level for each in report.findings])
+    found = [counted(levels[each], each) for each in (ERROR, WARNING, NOTE) if levels[each]]
     if report.files:
         text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
         text += (", ".join(found) or "no problems") + _judged_by(report.releases) + suppressed
@@ -568,7 +563,6 @@ def _kind(api_version: str, kind: str) -> str:
     return kind if api_version == "v1" else f"{kind} of {api_version}"
 
 
-_NOT_SAID: Final = "-"
 _PRODUCT: Final = "Kubernetes"
 _CLAUSE: Final = "; "
 """What separates the clauses of a hint."""
@@ -579,12 +573,9 @@ def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:
 
     Args:
         reports: A report for each release.
-        versions: The releases, as given; may be empty for one report.
+        versions: The releases, as given.
     """
-    first = reports[0]
-    if len(reports) == 1:
-        return first
-    columns = [f"1.{release_of(each)}" for each in versions if each]
+    first, columns = reports[0], [f"1.{release_of(each)}" for each in versions if each]
     rows: dict[Finding, dict[str, Finding]] = {}
     for report, column in zip(reports, columns, strict=True):
         for finding in report.findings:
@@ -615,7 +606,9 @@ def _together(hints: Mapping[str, str]) -> str:
     by: dict[tuple[str, str], list[str]] = {}
     for clauses in zip_longest(*(hint.split(_CLAUSE) for hint in hints.values()), fillvalue=""):
         for release, clause in zip(hints, clauses, strict=True):
-            by.setdefault(_split(clause, release), []).append(release)
+            # As in "Kubernetes 1.36 serves …": the rest may be shared.
+            rest = clause.removeprefix(f"{_PRODUCT} {release} ")
+            by.setdefault((_PRODUCT if rest != clause else "", rest), []).append(release)
     return _CLAUSE.join(_clause(head, rest, some, len(some) == len(hints)) for (head, rest), some in by.items() if rest)
 
 
@@ -628,16 +621,10 @@ def _clause(head: str, rest: str, releases: Sequence[str], is_of_all: bool) -> s
     return f"each of {head} {', '.join(releases[:-1])} and {releases[-1]} {rest}"
 
 
-def _split(clause: str, release: str) -> tuple[str, str]:
-    """Split off the release that a clause begins with, as in ``Kubernetes 1.36 serves …``: the rest may be shared."""
-    head = f"{_PRODUCT} {release} "
-    return (_PRODUCT, clause.removeprefix(head)) if clause.startswith(head) else ("", clause)
-
-
 def cells(finding: Finding, columns: Sequence[str]) -> list[str]:
     """Return the level of a finding in each release, ``-`` where it is not found."""
     by = finding.releases or columns  # a finding without releases, such as an unused suppression, holds for all
-    return [finding.problem.level if column in by else _NOT_SAID for column in columns]
+    return [finding.problem.level if column in by else "-" for column in columns]
 
 
 def table(findings: Sequence[Finding], columns: Sequence[str]) -> Iterator[str]:

@@ -132,7 +132,6 @@ def _writer(source: Sequence[str], last: int) -> int:
     return last
 
 
-_PATCHES: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
 _NAMES: Final = (("metadata", "name"), ("metadata", "namespace"))
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9.-]+")
 """A name of a patch's target that is not a pattern."""
@@ -262,7 +261,7 @@ def _identity(document: Document) -> tuple[str, str, str]:
 
 def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
     """List the patches of a kustomization, each with its target."""
-    for field in _PATCHES:
+    for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
         listed = kustomization.data.get(field)
         for index, each in enumerate(listed if isinstance(listed, list) else ()):
             is_map = isinstance(each, dict)

@@ -27,7 +27,6 @@ from webhook.spelling import did_you_mean
 _RELEASE: Final = "release-name"
 """The release's name, as in ``helm template``."""
 _LIBRARY: Final = "webhook.sources.helmlibrary"
-_NOTES: Final = "NOTES.txt"
 _TEMPLATE: Final = re.compile(rf"^---\n{SOURCE}\n", re.MULTILINE)
 _PLACE: Final = re.compile(r"(?<![\w./-])([\w.-]+/[\w./-]*templates/[\w./-]+):(\d+)(?::(\d+))?")
 """The place of an error in a template, as Helm writes it."""
@@ -132,7 +131,7 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
         return
     templates = json.loads(printed) if _LIBRARY in command else _by_template(printed)
     for name, text in templates.items():
-        if name.rpartition("/")[2] != _NOTES:
+        if name.rpartition("/")[2] != "NOTES.txt":
             file = _file(path, name)
             if options.texts is not None:
                 options.texts.setdefault(file, []).append(text)
@@ -226,7 +225,6 @@ def _file(path: str, template: str) -> str:
 
 
 _ASKS: Final = re.compile(r'(?<![$\w.])[$\w.]*\.Capabilities\.APIVersions\.Has\s+"(resource\.k8s\.io/[\w/]+)"')
-_TEMPLATES: Final = "templates"
 
 
 @contextmanager
@@ -261,7 +259,7 @@ def _changed(chart: str, api_versions: Collection[str]) -> Iterator[tuple[str, s
 
     for directory, _, names in os.walk(chart):
         inside = directory[len(chart) :].strip("/")
-        for name in names if _TEMPLATES in inside.split("/") else ():
+        for name in names if "templates" in inside.split("/") else ():
             try:
                 with open(f"{directory}/{name}", encoding="utf-8", opener=open_regular) as file:
                     text = file.read(MAX_BYTES)

@@ -21,8 +21,6 @@ MEMORY: Final = 2 * 1024**3
 
 Address space is not a useful measure: Go reserves much that it never uses.
 """
-_NO_MEMORY: Final = ("out of memory", "MemoryError", "annot allocate memory")
-"""Messages of Go, Python and C when memory is exhausted."""
 _MAX_ERRORS: Final = 8 * 1024
 _EVERY: Final = 0.2
 """Seconds between checks of the clock."""
@@ -36,7 +34,6 @@ _OWN: Final = {
     "KUBECONFIG": os.devnull,  # no cluster is asked
     "KUBERC": "off",
 }
-_HELM: Final = "HELM_"
 
 
 class ProgramError(Exception):
@@ -57,7 +54,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
     Raises:
         ProgramError: It cannot be started, failed, took too long, or its output is too long or not text.
     """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(_HELM)} | _OWN
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("HELM_")} | _OWN
     with held_interrupts() as deliver:
         try:
             process = subprocess.Popen(  # noqa: S603 - each argument is one argument
@@ -82,7 +79,7 @@ def run(command: Sequence[str], progress: Progress) -> str:
             raise
     if process.returncode:
         message = errors.decode(errors="replace").strip()
-        if any(each in message for each in _NO_MEMORY):
+        if any(each in message for each in ("out of memory", "MemoryError", "annot allocate memory")):
             message = f"took more memory than the {MEMORY / 1024**3:g} GiB that it may"
         raise ProgramError(message or f"ended with exit code {process.returncode}")
     try:

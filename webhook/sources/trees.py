@@ -24,8 +24,6 @@ _SHOWN: Final = 8
 _LONGEST: Final = 300
 """The most characters of a reason."""
 _DEFAULT_NAMESPACE: Final = RenderOptions().namespace
-_REMOTE: Final = "it has resources that are on other machines, or missing"
-_LATE: Final = f"rendering all of them takes more than {SECONDS:g} seconds"
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
 """What the names of files begin with that a chart is rendered from, besides templates and subcharts."""
 
@@ -151,9 +149,9 @@ class _Trees:
         """Render a chart or kustomization; nothing if that is not possible."""
         reason, documents = "", list[Document | Unreadable]()
         if inputs and inputs.has_remote:
-            reason = _REMOTE
+            reason = "it has resources that are on other machines, or missing"
         elif monotonic() > self._end:
-            reason = _LATE
+            reason = f"rendering all of them takes more than {SECONDS:g} seconds"
         else:
             documents, reason = _tried(directory, self._options)
             if reason and inputs is None and self._options.namespace == _DEFAULT_NAMESPACE:

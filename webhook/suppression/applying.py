@@ -35,7 +35,6 @@ from webhook.usage import UsageError
 
 POLICY: Final = "policy/"
 """Precedes the name of a policy."""
-_MAGIC: Final = frozenset("*?[")
 _MAX: Final = 300
 """The most characters of a name: policies' names have at most 253."""
 _LONGEST: Final = 100
@@ -54,7 +53,7 @@ def is_known(name: str) -> bool:
 
     if len(name) > _MAX:
         return False
-    return name.startswith(POLICY) or (has_match if _MAGIC.intersection(name) else is_rule)(name)
+    return name.startswith(POLICY) or (has_match if frozenset("*?[").intersection(name) else is_rule)(name)
 
 
 def unknown(name: str) -> tuple[str, str]:
@@ -161,9 +160,6 @@ def _naming(stated: Iterable[str], finding: Finding) -> str | None:
     return max(enumerate(matching), key=lambda each: ("*" not in each[1], each[0]))[1] if matching else None
 
 
-_PATH: Final = "path"
-
-
 MARK: Final = "draguard:"
 """Begins a comment to draguard."""
 ANNOTATION: Final = "draguard.github.io/ignore"
@@ -189,7 +185,6 @@ _MOST_MISTAKES: Final = 1000
 _MOST_HINTS: Final = 100
 """How many mistakes get a suggestion, which takes longer than finding them."""
 _NO_PROBLEM: Final = Problem(WARNING, "", "", Path(), "")
-_PATH_AND_RULES: Final = Path(("metadata", "annotations", Key(ANNOTATION)))
 
 
 class StatementScope(NamedTuple):
@@ -340,7 +335,7 @@ class Statements:
         if not stated or place in self._seen:  # documents are read again for another release
             return
         self._seen.add(place)
-        where = found(_NO_PROBLEM._replace(path=_PATH_AND_RULES), document)
+        where = found(_NO_PROBLEM._replace(path=Path(("metadata", "annotations", Key(ANNOTATION)))), document)
         for index, part in enumerate(filter(None, (each.strip() for each in stated.split(";")))):
             if index == _MOST_RULES:
                 self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
@@ -431,7 +426,7 @@ class PathIgnore(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding of its rules."""
-        return Suppression(_PATH, self.reason) if any_names(self.rules, finding, self.used) else None
+        return Suppression("path", self.reason) if any_names(self.rules, finding, self.used) else None
 
     def unused(self) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding."""
@@ -443,7 +438,6 @@ class PathIgnore(NamedTuple):
             yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
 
 
-_OPTION: Final = "option"
 _SHOWN: Final = 5
 _HINTED: Final = 20
 """For how many comments that draguard cannot read the rules are sought that they may mean."""
@@ -545,7 +539,7 @@ class Suppressions:
         suppression = self._statements.suppress(finding)
         decision = self._decision(finding) if self.levels and not suppression else None
         if decision and decision[0] == OFF:
-            suppression = Suppression(_OPTION, decision[1])
+            suppression = Suppression("option", decision[1])
         elif decision and decision[0] != finding.problem.level:
             finding = finding._replace(problem=finding.problem._replace(level=decision[0]))
         suppression = suppression or next(filter(None, (known.suppresses(each) for known, each in seen)), None)

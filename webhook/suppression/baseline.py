@@ -49,7 +49,7 @@ class Known:
 
     def see(self, finding: Finding) -> Fingerprint:
         """Note that a finding still exists, reported or not; return its fingerprint."""
-        fingerprint = relative(finding.fingerprint, self.directory)
+        fingerprint = _fingerprint(finding, self.directory)
         self._seen[fingerprint] += 1
         return fingerprint
 
@@ -65,9 +65,10 @@ class Known:
         return {each: count - self._seen[each] for each, count in self._counts.items() if count > self._seen[each]}
 
 
-def relative(fingerprint: Fingerprint, directory: str | None) -> Fingerprint:
-    """Make the file of a fingerprint relative to a directory, so that draguard can run anywhere."""
-    return fingerprint._replace(file=relative_file(fingerprint.file, directory)) if fingerprint.file else fingerprint
+def _fingerprint(finding: Finding, directory: str | None) -> Fingerprint:
+    """Identify a finding, its file relative to a directory, so that draguard can run anywhere."""
+    found = finding.fingerprint
+    return found._replace(file=relative_file(found.file, directory)) if found.file else found
 
 
 def relative_file(file: str, directory: str | None) -> str:
@@ -77,7 +78,7 @@ def relative_file(file: str, directory: str | None) -> str:
 
 def counted(findings: Iterable[Finding], directory: str | None = None) -> Counter[Fingerprint]:
     """Count findings by fingerprint."""
-    return Counter(relative(finding.fingerprint, directory) for finding in findings)
+    return Counter(_fingerprint(finding, directory) for finding in findings)
 
 
 def directory_of(file: str) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, takewhile
 from typing import Final
 
 from webhook.documents import Document, Unreadable, parse
@@ -63,7 +64,11 @@ class Revision:
             raise RevisionError(f"{path} is not in a git repository")
         self.top, self.revision = top, revision
         self._commit = _commit(top, revision)
-        self._blobs = {path: blob for path, blob in _list(top, self._commit) if _is_manifest(path)}
+        self._blobs = {
+            path: blob
+            for path, blob in _list(top, self._commit)
+            if path.endswith(SUFFIXES) or path.rpartition("/")[2] in KUSTOMIZATIONS
+        }
         self._directory = lru_cache(maxsize=1024)(os.path.realpath)
 
     def path_of(self, file: str) -> str | None:
@@ -107,7 +112,7 @@ class Revision:
         return found
 
     def _now(self, path: str, sizes: Container[int], like: str) -> _Blob | None:
-        """Return the contents that a file has now; None if their size is none of some."""
+        """Return the contents that a file has now, by a hash like another; None if their size is none of some."""
         full = f"{self.top}/{path}"
         try:
             if os.path.islink(full) or (size := os.stat(full).st_size) not in sizes:
@@ -115,7 +120,10 @@ class Revision:
             data = read_up_to(full, size + 1)
         except OSError:
             return None
-        return _Blob(_named(data, like), len(data))
+        made = hashlib.sha1(usedforsecurity=False) if len(like) == _SHA1 else hashlib.sha256()
+        made.update(b"blob %d\0" % len(data))
+        made.update(data)
+        return _Blob(made.hexdigest(), len(data))
 
     def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Document | Unreadable]]:
         """Read files of the revision.
@@ -130,7 +138,10 @@ class Revision:
             RevisionError: git does not respond.
         """
         wanted = [(path, blob) for path in paths if (blob := self._blobs.get(path)) and blob.size <= MAX_BYTES]
-        for chunk in _chunks(wanted):
+        while wanted:
+            sizes = accumulate(blob.size for _, blob in wanted)
+            count = sum(1 for _ in takewhile(lambda size: size <= _AT_ONCE, sizes)) or 1
+            chunk, wanted = wanted[:count], wanted[count:]
             contents = self._contents(blob.name for _, blob in chunk)
             for path, blob in chunk:
                 for document in parse(contents[blob.name], paths[path]):
@@ -176,19 +187,6 @@ class Revision:
         return found
 
 
-def _chunks(wanted: list[tuple[str, _Blob]]) -> Iterator[list[tuple[str, _Blob]]]:
-    chunk: list[tuple[str, _Blob]] = []
-    size = 0
-    for path, blob in wanted:
-        if chunk and size + blob.size > _AT_ONCE:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append((path, blob))
-        size += blob.size
-    if chunk:
-        yield chunk
-
-
 def _commit(top: str, revision: str) -> str:
     """Return the commit of a revision, whose name git never takes for an option."""
     message = f"git has no revision {revision!r}"
@@ -197,20 +195,11 @@ def _commit(top: str, revision: str) -> str:
     try:
         answer = _git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except RevisionError as error:
-        hint = f"if the clone is shallow, fetch it: git fetch {_fetched(revision)}"
+        deep = "~" in revision or "^" in revision
+        fetched = "--unshallow" if deep else f"origin {revision.removeprefix('origin/')}"
+        hint = f"if the clone is shallow, fetch it: git fetch {fetched}"
         raise RevisionError(str(error) or f"{message}; {hint}") from error
     return answer.decode("ascii", "replace").strip()
-
-
-def _fetched(revision: str) -> str:
-    """Return the arguments of ``git fetch`` that bring a revision."""
-    if "~" in revision or "^" in revision:
-        return "--unshallow"
-    return f"origin {revision.removeprefix('origin/')}"
-
-
-def _is_manifest(path: str) -> bool:
-    return path.endswith(SUFFIXES) or path.rpartition("/")[2] in KUSTOMIZATIONS
 
 
 def _list(top: str, commit: str, *below: str) -> Iterator[tuple[str, _Blob]]:
@@ -222,14 +211,6 @@ def _list(top: str, commit: str, *below: str) -> Iterator[tuple[str, _Blob]]:
         mode, _, blob, size = head.split()
         if mode in _REGULAR and size.isdigit():
             yield os.fsdecode(name), _Blob(blob.decode("ascii"), int(size))
-
-
-def _named(data: bytes, like: str) -> str:
-    """Return git's hash of contents, as long as a given one."""
-    made = hashlib.sha1(usedforsecurity=False) if len(like) == _SHA1 else hashlib.sha256()
-    made.update(b"blob %d\0" % len(data))
-    made.update(data)
-    return made.hexdigest()
 
 
 def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:

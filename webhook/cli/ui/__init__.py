@@ -55,11 +55,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _listen(port: int) -> socket:
-    """Open the socket to serve on; webhook.server has one for more than a person, but needs more than Flask.
-
-    Raises:
-        UsageError: The port is none, or is in use.
-    """
+    """Open the socket to serve on; webhook.server has one for more than a person, but needs more than Flask."""
     if port not in range(1 << 16):
         raise UsageError(f"cannot listen on port {port}: give --port 1 to 65535, or 0 for a free one")
     try:

@@ -58,10 +58,6 @@ CHOSEN: Final = (*_WORKLOADS, *CLAIMS)
 """The kinds of objects that can be asked about as pods are."""
 SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod", *CHOSEN)
 """The kinds of objects that can be changed."""
-_FIXED: Final = ("Pod", "Job")
-"""The kinds of objects whose pod spec or template is immutable."""
-_PLAIN: Final = ("Pod", *CLAIMS)
-"""The kinds of objects that can be created anew from their manifests."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
 _STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
 """What manifests keep of an object's metadata, and of its status."""
@@ -275,7 +271,7 @@ class Snapshot:
                 after = self.shown(taken) if taken else None
             except (MalformedError, ConversionError):
                 after = None
-            if after is None or self._refused(after):
+            if after is None or any(each.level == ERROR for each in self._problems(after)):
                 continue  # the simulation tells
             before = self.shown(old)
             if operations := difference(before, after):
@@ -284,7 +280,7 @@ class Snapshot:
 
     def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], name: str) -> Change:
         """Return a change of an object, with the commands that make it."""
-        if text(before, "kind") in _FIXED or self._refused(after, before):
+        if text(before, "kind") in ("Pod", "Job") or any(each.level == ERROR for each in self._problems(after, before)):
             return Change("", "", f"{name} is created anew", self._anew(before, after))
         namespace = text(before, "metadata", "namespace")
         where = f"{text(before, 'kind').lower()} {quote(name_of(before))}{f' -n {quote(namespace)}' * bool(namespace)}"
@@ -295,10 +291,6 @@ class Snapshot:
                 commands.append(self.inventory.kubectl(f"patch {where}{option} --type json -p {patch}"))
         return Change("", "", f"{name} is changed", "\n".join(commands))
 
-    def _refused(self, after: JSONObject, before: JSONObject | None = None) -> bool:
-        """Tell whether the API server refuses an object, or its change."""
-        return any(each.level == ERROR for each in self._problems(after, before))
-
     def _problems(self, obj: JSONObject, old: JSONObject | None = None) -> Sequence[Problem]:
         """Return what the API server says of an object, or of its change."""
         stated = dict(self.settings.stated) or None
@@ -307,7 +299,7 @@ class Snapshot:
     def _anew(self, before: JSONObject, after: JSONObject) -> str:
         """Return the commands that delete an object and create it anew; empty if its controller does that."""
         kind, metadata = text(before, "kind"), mapping(before, "metadata")
-        if kind not in _PLAIN or items(metadata, "ownerReferences"):
+        if kind not in ("Pod", *CLAIMS) or items(metadata, "ownerReferences"):
             return ""
         name, namespace = name_of(before), namespace_of(before)
         kept = {key: value for key, value in mapping(after, "metadata").items() if key != "uid"}
@@ -445,7 +437,13 @@ def with_change(
     for old, new in _edits(overlay.pod, made, inventory):
         owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
         wanted = [(text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, owner)]
-        place = next((at for at, each in enumerate(objects) if _is_one(each, wanted, namespace_of(old))), None)
+        owns = (
+            isinstance(each, dict)
+            and (text(each, "kind"), name_of(each)) in wanted
+            and namespace_of(each) == namespace_of(old)
+            for each in objects
+        )
+        place = next((at for at, is_one in enumerate(owns) if is_one), None)
         if place is not None:
             objects[place] = _rewritten(objects[place], old, new)
         elif stored := next(filter(None, (find(*each, namespace_of(old)) or find(*each) for each in wanted)), None):
@@ -458,10 +456,6 @@ def with_change(
         "---\n".join(filter(None, (text_.strip() and f"{text_.rstrip()}\n", dump(each)))) for text_, each in written
     )
     return before, after
-
-
-def _is_one(obj: Any, wanted: Sequence[tuple[str, str]], namespace: str) -> bool:
-    return isinstance(obj, dict) and (text(obj, "kind"), name_of(obj)) in wanted and namespace_of(obj) == namespace
 
 
 def _edits(pod: JSONObject, made: Made, inventory: Inventory) -> Iterator[tuple[JSONObject, JSONObject]]:

@@ -1,4 +1,4 @@
-"""An inventory returns objects in the newest version."""
+"""The objects of a cluster: versions, a pod's claims and affinity, the DaemonSets of drivers, and what is kept."""
 
 import copy
 import json

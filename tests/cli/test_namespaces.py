@@ -1,4 +1,4 @@
-"""What draguard validate knows of namespaces: objects among the manifests, and labels that are stated."""
+"""Namespaces of objects: stated, given by ``-n``, and what is known of their labels."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Kubernetes 1.37, which has no recording: derived attributes, and what is said of the release, from its sources.
+"""Kubernetes 1.37 and 1.38, which have no recording: derived attributes, and what is said of them, by their sources.
 
 Cases about new objects are in ``cases/release-1.37``, others in ``api/requests/release-1.37.yaml``.
 """

@@ -1,4 +1,4 @@
-"""The new features of the allocator in Kubernetes 1.37, from its sources."""
+"""The allocators of releases: what older ones, as recorded, and that of 1.37, by its sources, do otherwise."""
 
 from dataclasses import replace
 from typing import Any
