@@ -63,8 +63,8 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     scheduler, pods, notes = ready
     if not arguments.quiet:  # nor of which kinds the cluster has no objects, without which no pod gets devices
         wants = any(items(each, "spec", "resourceClaims") for each in pods.every)
-        kinds = {"DeviceClass": "DeviceClasses", "ResourceSlice": "ResourceSlices"} if wants else {}
-        lacks = [not_found(several, arguments.cluster) for kind, several in kinds.items() if not inventory.knows(kind)]
+        kinds = (("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")) if wants else ()
+        lacks = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
         show_lines((f"note: {each}" for each in (*notes, *lacks)), sys.stderr)
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
