@@ -634,8 +634,8 @@ def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
 
 def test_each_text_is_said() -> None:
     answers = [each["answer"] for each in SAID]
-    sayings = [saying for each in components() for saying in each.sayings]
-    assert [each.pattern.pattern for each in sayings if not any(map(each.pattern.search, answers))] == []
+    patterns = [pattern for each in components() for pattern, *_ in each.sayings]
+    assert [each.pattern for each in patterns if not any(map(each.search, answers))] == []
 
 
 def test_all_reasons_of_the_scheduler_are_told() -> None:

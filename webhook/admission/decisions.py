@@ -281,7 +281,7 @@ def _mutated(case: _Case) -> Response:
             if isinstance(done.rewrite, Problem):
                 return refused([done.rewrite], case.request, done.object)
             done_by = done.rewrite or prescheduled.Rewrite([], (), {})
-            return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | _patched(operations)
+            return _answered(done.verdict, case, done_by.warnings, done_by.annotations) | patch(operations)
         cost, notes = passed
         case.record.cost += cost
         return assuming(notes)
@@ -291,7 +291,7 @@ def _mutated(case: _Case) -> Response:
         return {"allowed": True}
     if isinstance(change, Problem):
         return refused([change], case.request, obj)
-    return with_remarks({"allowed": True, **_patched(change.patch)}, change.warnings, change.annotations)
+    return with_remarks({"allowed": True, **patch(change.patch)}, change.warnings, change.annotations)
 
 
 def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
@@ -301,10 +301,6 @@ def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
         return change
     refusals, warned, audited = _enforced([change], case)
     return refusals[0] if refusals else prescheduled.Rewrite([], tuple(warned), noted(audited))
-
-
-def _patched(operations: list[dict[str, object]]) -> Response:
-    return patch(operations) if operations else {}
 
 
 def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Mapping[str, str]) -> Response:

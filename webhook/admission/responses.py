@@ -131,7 +131,7 @@ def _qualified(name: str, group: str) -> str:
 
 
 def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
-    """Admit a request with a patch of its object.
+    """Return a patch of an object as fields of a response; none for no operations.
 
     Raises:
         PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
@@ -142,7 +142,8 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
         left -= len(written[-1]) + len(", ")
         if left < 0:
             raise PatchTooLargeError
-    return {"patchType": "JSONPatch", "patch": base64.b64encode(f"[{', '.join(written)}]".encode()).decode()}
+    encoded = base64.b64encode(f"[{', '.join(written)}]".encode()).decode()
+    return {"patchType": "JSONPatch", "patch": encoded} if written else {}
 
 
 def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -166,11 +167,7 @@ def warnings(texts: Iterable[str]) -> list[str]:
 
 
 def _clipped(text: str, most: int) -> str:
-    """Shorten a text to a number of bytes.
-
-    Args:
-        most: The most bytes.
-    """
+    """Shorten a text to the most bytes."""
     encoded = text.encode("utf-8", "replace")
     if len(encoded) > most:
         encoded = encoded[: most - len(_MORE.encode())].decode("utf-8", "ignore").encode() + _MORE.encode()
@@ -217,7 +214,7 @@ def _annotation_key(key: str) -> str:
 _LARGEST: Final = 4096
 """The largest object to look for hints in: its values and their characters, without metadata."""
 _LONGEST: Final = MAX_WARNING_BYTES // 2
-"""The most bytes of a hint: the rest of a warning is its finding."""
+"""The most bytes of a hint: the rest of a warning is its finding, shortened for it."""
 
 
 def worded(problems: Sequence[Problem], obj: Any) -> list[str]:
@@ -240,15 +237,11 @@ def worded(problems: Sequence[Problem], obj: Any) -> list[str]:
             break
         current().spend(size)
         if hint := problems[index].hint or hint_of(problems[index], obj).hint:
-            texts[index] = _with_hint(texts[index], hint)
+            end = f" ({hint})"
+            length = len(end.encode("utf-8", "replace"))
+            if length <= _LONGEST:
+                texts[index] = _clipped(texts[index], MAX_WARNING_BYTES - length) + end
     return texts
-
-
-def _with_hint(text: str, hint: str) -> str:
-    """Append a hint to a text that is shortened for it; a long hint is left out."""
-    end = f" ({hint})"
-    length = len(end.encode("utf-8", "replace"))
-    return text if length > _LONGEST else _clipped(text, MAX_WARNING_BYTES - length) + end
 
 
 def _size(value: Any) -> int:

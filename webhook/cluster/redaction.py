@@ -114,7 +114,9 @@ class Redaction:
         self._codes, self._replaced = dict[str, str](), dict[str, str]()
         self._ordered: list[int] = []
         self._events = count(1)
-        texts = (f"{each.pattern.pattern} {each.meaning} {each.cure}" for one in components() for each in one.sayings)
+        texts = (
+            f"{pattern.pattern} {meaning} {cure}" for one in components() for pattern, meaning, cure in one.sayings
+        )
         self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(texts)))
 
     def learn(self, obj: JSONObject) -> None:

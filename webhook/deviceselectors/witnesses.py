@@ -55,7 +55,7 @@ def conflict_of(selectors: Sequence[Parts]) -> tuple[Condition, ...]:
         The conditions; none if there are none, if it is unknown, or if the last selector is not in the conflict.
     """
     for path, conditions in by_value(selectors).items():
-        telling = [each for each in conditions if not is_presence(each.part)]  # any value meets the others
+        telling = _telling(conditions)
         if len(telling) <= 1 and all(_holds_for_some(each.part, selectors[each.selector]) for each in telling):
             continue  # for a value that exists
         tried, limit = _values(conditions, selectors)
@@ -128,6 +128,11 @@ def _least(
         if not any(map(all, zip(*(holding[each] for each in some), strict=True))):
             return some
     return ()
+
+
+def _telling(conditions: Sequence[Condition]) -> Sequence[Condition]:
+    """Return the conditions about a value, without those that any value meets."""
+    return [each for each in conditions if not is_presence(each.part)]
 
 
 def is_presence(node: Expression) -> bool:

@@ -20,33 +20,21 @@ API_SERVER: Final = "API server"
 _NAME: Final = r'"?([\w./-]+?)"?'
 
 
-class Saying(NamedTuple):
-    """A text of a component.
-
-    Args:
-        pattern: Finds it. A group ``answer`` is the answer of another component that it quotes; a group ``quoted`` is
-            a text that is not read any further.
-        meaning: Why the component says it, with references to groups of the pattern.
-        cure: What to do, likewise; empty if the quoted answer tells.
-    """
-
-    pattern: re.Pattern[str]
-    meaning: str
-    cure: str
-
-
 class Component(NamedTuple):
     """A component of a cluster.
 
     Args:
         head: Finds what all its texts have in common, such as the reasons of its events.
         general: The meaning and the cure of a text that is not among its sayings; empty if nothing can be said of it.
+        sayings: Its texts: the pattern that finds one, its meaning and its cure, with references to groups of the
+            pattern; the cure is empty if a quoted answer tells. A group ``answer`` is the answer of another component
+            that it quotes; a group ``quoted`` is a text that is not read any further.
     """
 
     name: str
     head: re.Pattern[str]
     general: Sequence[tuple[str, str]]
-    sayings: Sequence[Saying]
+    sayings: Sequence[tuple[re.Pattern[str], str, str]]
 
 
 @cache
@@ -59,7 +47,7 @@ def components() -> Sequence[Component]:
             each["name"],
             re.compile("|".join(each["head"])),
             [_told(each["general"])] if "general" in each else [],
-            [Saying(re.compile(one["says"].replace("NAME", _NAME)), *_told(one)) for one in each.get("sayings", ())],
+            [(re.compile(one["says"].replace("NAME", _NAME)), *_told(one)) for one in each.get("sayings", ())],
         )
         for each in read
     ]

@@ -18,16 +18,6 @@ _FUNCTIONS: Final = {
 _NUMBERS: Final = {"MOST_FINDINGS": f"{MOST_FINDINGS:,}", "MOST_IN_ALL": f"{MOST_IN_ALL:,}"}
 
 
-def _sections() -> dict[str, dict[str, str]]:
-    """Read the texts, by section and rule."""
-    with open(os.path.join(os.path.dirname(__file__), "general.txt"), encoding="utf-8") as file:
-        _, *parts = re.split(r"^\[(\w+)\]\n", file.read(), flags=re.MULTILINE)
-    return {
-        title: dict(map(_rule, re.split(r"\n(?=\w)", of.strip())))
-        for title, of in zip(parts[::2], parts[1::2], strict=True)
-    }
-
-
 def _rule(entry: str) -> tuple[str, str]:
     name, _, text = entry.partition(":")
     text = re.sub("|".join(_NUMBERS), lambda found: _NUMBERS[found[0]], text)
@@ -35,7 +25,12 @@ def _rule(entry: str) -> tuple[str, str]:
     return name, said or getdoc(_FUNCTIONS[name]) or ""
 
 
-_SECTIONS: Final = _sections()
+with open(os.path.join(os.path.dirname(__file__), "general.txt"), encoding="utf-8") as _file:
+    _, *_parts = re.split(r"^\[(\w+)\]\n", _file.read(), flags=re.MULTILINE)
+_SECTIONS: Final = {
+    title: dict(map(_rule, re.split(r"\n(?=\w)", of.strip())))
+    for title, of in zip(_parts[::2], _parts[1::2], strict=True)
+}
 EVERY_FIELD: Final = _SECTIONS["fields"]
 """Rules about single fields, which are declared as their limits."""
 OF_UPDATES: Final = _SECTIONS["updates"]

@@ -410,7 +410,7 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     firsts = [
         (found.start(), place)
         for place, each in enumerate(components())
-        for pattern in (each.head, *(saying.pattern for saying in each.sayings))
+        for pattern in (each.head, *(pattern for pattern, *_ in each.sayings))
         if (found := pattern.search(answer))
     ]
     component = components()[min(firsts)[1]] if firsts else None
@@ -432,15 +432,12 @@ def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str
     """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
     text = " ".join(answer.split())
     matches = [
-        (found.start(), place, found)
-        for place, each in enumerate(component.sayings)
-        if (found := each.pattern.search(text))
+        (found, meaning, cure) for pattern, meaning, cure in component.sayings if (found := pattern.search(text))
     ]
     end, said, quoted = 0, [], ""
-    for start, place, found in sorted(matches, key=lambda each: each[:2]):
-        if start >= end:
-            saying = component.sayings[place]
-            said.append((found.expand(saying.meaning), found.expand(saying.cure)))
+    for found, meaning, cure in sorted(matches, key=lambda each: each[0].start()):
+        if found.start() >= end:
+            said.append((found.expand(meaning), found.expand(cure)))
             quoted = found.groupdict().get("answer") or quoted
             end = found.end()
     return said or list(component.general), quoted
