@@ -417,7 +417,7 @@ class Fixing:
         """
         changed, done = applied(before.texts, plans)
         fixed = [finding for plan in done for finding in plan.findings]
-        is_ignored = _Ignored(before, fixed)
+        is_ignored = _ignored(before, fixed)
         seen = (each for each in before.findings if not is_ignored(each))
         allowed = Counter(map(_kind, seen)) - Counter(map(_kind, fixed))
         # Unless a fix gives other values other paths, its finding is to be gone from its place.
@@ -441,8 +441,8 @@ class Fixing:
         return state, wrong
 
 
-class _Ignored:
-    """Tells which findings do not count: notes, and what was there before, but hidden.
+def _ignored(before: State, fixed: Sequence[Finding]) -> Callable[[Finding], bool]:
+    """Return what tells which findings do not count: notes, and what was there before, but hidden.
 
     References are looked up in and to objects without errors, and only what can be decoded is validated.
 
@@ -450,34 +450,30 @@ class _Ignored:
         before: The files before the fixes.
         fixed: The findings that are fixed.
     """
+    errors = [each for each in before.findings if each.problem.level == ERROR]
+    had_errors = {(each.file, each.document) for each in errors}
+    undecoded = {(each.file, each.document) for each in errors if _hides(each)}
+    to_remove = set(map(_kind, fixed))
+    edited: dict[tuple[str, int], list[Finding]] = defaultdict(list)
+    for each in fixed:
+        edited[each.file, each.document].append(each)
 
-    def __init__(self, before: State, fixed: Sequence[Finding]) -> None:
-        errors = [each for each in before.findings if each.problem.level == ERROR]
-        self._had_errors = {(each.file, each.document) for each in errors}
-        self._undecoded = {(each.file, each.document) for each in errors if _hides(each)}
-        self._to_remove = set(map(_kind, fixed))
-        self._edited: dict[tuple[str, int], list[Finding]] = {}
-        for each in fixed:
-            self._edited.setdefault((each.file, each.document), []).append(each)
-
-    def __call__(self, finding: Finding) -> bool:
-        """Tell whether a finding does not count."""
+    def is_ignored(finding: Finding) -> bool:
         level, rule = finding.problem.level, finding.problem.rule
         place, whole = (finding.file, finding.document), (finding.file, 0)
+        here = edited.get(place, ())
         if level == ERROR:
-            if any(_is_further(finding.problem, each.problem) for each in self._edited.get(place, ())):
+            if any(_is_further(finding.problem, each.problem) for each in here):
                 return True
-            return not self._undecoded.isdisjoint((place, whole)) and not self._is_written(finding)
-        if rule in _UNCOVERED or not self._had_errors.isdisjoint((place, whole)):
+            return not (undecoded.isdisjoint((place, whole)) or any(_is_about(finding, each) for each in here))
+        if rule in _UNCOVERED or not had_errors.isdisjoint((place, whole)):
             return True
-        if level == NOTE and _kind(finding) not in self._to_remove:
+        if level == NOTE and _kind(finding) not in to_remove:
             return True
-        if place not in self._edited:
-            return True  # elsewhere, fixes only reveal findings
-        return rule in _OF_PROFILES and not self._is_written(finding)
+        # Elsewhere, fixes only reveal findings.
+        return not here or (rule in _OF_PROFILES and not any(_is_about(finding, each) for each in here))
 
-    def _is_written(self, finding: Finding) -> bool:
-        return any(_is_about(finding, each) for each in self._edited.get((finding.file, finding.document), ()))
+    return is_ignored
 
 
 def _halves(part: list[Plan]) -> list[list[Plan]]:

@@ -246,45 +246,46 @@ class Problem(NamedTuple):
         return f"{self.field}: {self.message}"
 
 
-def refused(reason: str, path: Path, message: str) -> Problem:
-    """Report a refusal before or beside the validation of fields, with its own reason."""
-    return _error(reason, path, message)
+def refused(reason: str, path: Path, summary: str, rule: str = "", *, detail: str = "") -> Problem:
+    """Report a refusal, such as one before or beside the validation of fields, with its own reason."""
+    made()
+    return Problem(ERROR, rule, reason, path, f"{summary}: {detail}" if detail else summary, detail=detail)
 
 
 def required(path: Path, detail: str = "") -> Problem:
     """Report a value that must be given."""
-    return _error(REQUIRED, path, "Required value", "required", detail=detail)
+    return refused(REQUIRED, path, "Required value", "required", detail=detail)
 
 
 def invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value that is malformed."""
-    problem = _error("FieldValueInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
+    problem = refused("FieldValueInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
     return problem._replace(value=value) if isinstance(value, str) else problem
 
 
 def type_invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value of the wrong type; early releases reported malformed identifiers so."""
-    return _error("FieldValueTypeInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
+    return refused("FieldValueTypeInvalid", path, f"Invalid value: {shown(value)}", detail=detail)
 
 
 def internal(path: Path, detail: str) -> Problem:
     """Report an internal error of the API server."""
-    return _error("InternalError", path, "Internal error", detail=detail)
+    return refused("InternalError", path, "Internal error", detail=detail)
 
 
 def forbidden(path: Path, detail: str) -> Problem:
     """Report a value that must not be given here."""
-    return _error("FieldValueForbidden", path, "Forbidden", detail=detail)
+    return refused("FieldValueForbidden", path, "Forbidden", detail=detail)
 
 
 def duplicate(path: Path, value: object) -> Problem:
     """Report a value that repeats an earlier one."""
-    return _error(DUPLICATE, path, f"Duplicate value: {shown(value)}", "duplicate")
+    return refused(DUPLICATE, path, f"Duplicate value: {shown(value)}", "duplicate")
 
 
 def not_found(path: Path, value: object, detail: str = "") -> Problem:
     """Report a reference to something that does not exist."""
-    return _error(NOT_FOUND, path, f"Not found: {shown(value)}", detail=detail)
+    return refused(NOT_FOUND, path, f"Not found: {shown(value)}", detail=detail)
 
 
 def not_supported(path: Path, value: str, supported: Iterable[str], release: Release) -> Problem:
@@ -292,7 +293,7 @@ def not_supported(path: Path, value: str, supported: Iterable[str], release: Rel
     supported = tuple(supported)
     names = ", ".join(map(quoted, supported))
     text = shown(of_own_type(value, release))
-    problem = _error("FieldValueNotSupported", path, f"Unsupported value: {text}: supported values: {names}", "enum")
+    problem = refused("FieldValueNotSupported", path, f"Unsupported value: {text}: supported values: {names}", "enum")
     return problem._replace(value=value, allowed=supported)
 
 
@@ -317,20 +318,20 @@ def too_long(path: Path, limit: int, release: Release, *, in_bytes: bool = False
         detail = f"may not be more than {limit} {_counted('byte', limit, release)}"
     else:
         detail = f"must have at most {limit} bytes" if in_bytes else f"may not be longer than {limit}"
-    return _error(TOO_LONG, path, f"Too long: {detail}", "max-length")
+    return refused(TOO_LONG, path, f"Too long: {detail}", "max-length")
 
 
 def too_many_characters(path: Path, limit: int) -> Problem:
     """Report a text of too many characters, as declarative validation counts them from Kubernetes 1.37 on."""
-    return _error(TOO_LONG, path, f"Too long: may not be more than {limit} characters", "max-length")
+    return refused(TOO_LONG, path, f"Too long: may not be more than {limit} characters", "max-length")
 
 
 def too_many(path: Path, count: int, limit: int, release: Release) -> Problem:
     """Report a list or map with too many items; before Kubernetes 1.32 it was called too long."""
     if release < _ONE_WORDING_SINCE:
-        return _error(TOO_LONG, path, f"Too long: may not be longer than {limit}", "max-items")
+        return refused(TOO_LONG, path, f"Too long: may not be longer than {limit}", "max-items")
     detail = f"must have at most {limit} {_counted('item', limit, release)}"
-    return _error(TOO_MANY, path, f"Too many: {count}: {detail}", "max-items")
+    return refused(TOO_MANY, path, f"Too many: {count}: {detail}", "max-items")
 
 
 def null(release: Release) -> str | None:
@@ -440,8 +441,3 @@ _SINGULAR_SINCE = 34
 
 def _counted(noun: str, number: int, release: Release) -> str:
     return noun if number == 1 and release >= _SINGULAR_SINCE else f"{noun}s"
-
-
-def _error(reason: str, path: Path, summary: str, rule: str = "", *, detail: str = "") -> Problem:
-    made()
-    return Problem(ERROR, rule, reason, path, f"{summary}: {detail}" if detail else summary, detail=detail)

@@ -18,7 +18,7 @@ from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
 from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
-from webhook.check.suppressing import check_policies, exclusions, own_files, suppress, suppressions
+from webhook.check.suppressing import check_policies, exclusions, suppress, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.documents import STDIN, Document, Selection, Unreadable, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
@@ -70,12 +70,14 @@ class Manifests:
             raise UsageError("standard input is not read: leave out the paths, or give -", "--stdin-filename")
         self.paths: list[str] = arguments.paths or [STDIN if name else "."]
         """The paths that are read."""
-        self._arguments = arguments
+        self._arguments, configuration = arguments, arguments.settings.configuration
+        files = (configuration and configuration.file, arguments.baseline, arguments.write_baseline)
+        own = [os.path.realpath(file) for file in files if file]
         self.selection = Selection(
             allow_empty=arguments.allow_empty,
             stdin_name=name or "",
             excluded=exclusions(arguments),
-            own=own_files(arguments),
+            own=own,
             blocks=True,
             suffixes=(*SUFFIXES, MARKDOWN) if arguments.markdown else SUFFIXES,
             skips=None if arguments.policies else _unneeded,
@@ -258,7 +260,7 @@ class _Waiting(NamedTuple):
 
 def judge_all(
     documents: Iterable[Document | Unreadable],
-    old: OldState,
+    old: OldState | None,
     cluster: Inventory,
     arguments: Namespace,
     *,
@@ -271,7 +273,7 @@ def judge_all(
     Returns the references that were not looked up.
 
     Args:
-        old: The earlier state of objects.
+        old: The earlier state of objects; None if none is known.
         cluster: The objects of the cluster; the manifests are added.
         stated: The Kubernetes release; None if that follows from the documents of a file.
         note: Receives each document first.
@@ -301,7 +303,7 @@ def judge_all(
             note(document)
         validation.take(document)
     validation.finish()
-    report.remarks += old.remarks()
+    report.remarks += old.remarks() if isinstance(old, Deployed) else ()
     return references.report(report)
 
 
@@ -479,7 +481,8 @@ class _Validation:
 
     def _note(self, document: Document) -> None:
         """Record a judged document for the earlier state, and for reports that list all objects."""
-        self._judge.old.note(document)
+        if isinstance(self._judge.old, Deployed):
+            self._judge.old.note(document)
         if self._is_listed:
             self._report.judged.append(Judged(document.source, document.index + 1, identity(document.data)))
 
@@ -538,7 +541,7 @@ def judged(
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Document | Unreadable]] = []
-    unlooked = Unlooked()
+    looked = list[Unlooked]()
     reports: list[Report] = []
     from copy import deepcopy  # slow to import
 
@@ -553,7 +556,7 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        unlooked.join(
+        looked.append(
             judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
         )
     report = merged(reports, versions) if versions[1:] else first
@@ -567,6 +570,9 @@ def judged(
         )
     report.paths, report.lists_files = manifests.paths, arguments.show_files
     report.left_out, report.unread = manifests.selection.left_out, manifests.selection.unread
+    unlooked, *others = looked
+    for other in others:
+        unlooked.join(other)
     report.remarks += [*unlooked.lines(), *manifests.notes]
     report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
@@ -590,15 +596,15 @@ def _found_before(
 
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, Deployed((), report), deepcopy(cluster), arguments, stated=stated, report=report)
+        judge_all(state, None, deepcopy(cluster), arguments, stated=stated, report=report)
     report = merged(reports, versions) if versions[1:] else reports[0]
     return [each for each in report.findings if each.file in report.files]
 
 
 def _old_state(
     arguments: Namespace, manifests: Manifests, stated: str | None, report: Report, tell: Callable[[str], None] | None
-) -> OldState:
-    """Read the earlier state of objects.
+) -> OldState | None:
+    """Read the earlier state of objects; None if none is given.
 
     Args:
         stated: The release for which earlier charts are rendered; None for the newest.
@@ -609,7 +615,7 @@ def _old_state(
         UsageError: The revision is unknown to git, or an earlier chart cannot be rendered.
     """
     if not (arguments.old or arguments.against):
-        return Deployed((), report)
+        return None
     if arguments.old:
         try:
             options = manifests.options(stated)

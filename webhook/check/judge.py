@@ -159,7 +159,7 @@ class Judge:
     """Judges documents, each as an API server with the given policies would.
 
     Args:
-        old: The earlier state of objects.
+        old: The earlier state of objects; None if none is known.
         arguments: The command's arguments.
         sender: Sends objects to policies; None without policies.
         gates: The feature gates that differ from a release's defaults, by name; None for none.
@@ -168,7 +168,7 @@ class Judge:
 
     def __init__(
         self,
-        old: OldState,
+        old: OldState | None,
         arguments: Namespace,
         sender: Sender | None,
         gates: Mapping[str, bool] | None,
@@ -177,6 +177,7 @@ class Judge:
         pod_locations: Locations | None,
     ) -> None:
         self.old, self.namespaces = old, namespaces
+        self._has_stored = old is not None and old.is_stored
         self._subresource, self._sender, self._gates = arguments.subresource, sender, gates
         self._runtime_config, self._pod_locations = runtime_config(arguments), pod_locations
         self._all_pods, self._tries_fixes = arguments.all_pods, tries_fixes(arguments)
@@ -202,8 +203,12 @@ class Judge:
         """Tell whether no rule or policy applies to an object: a pod without claims, without policies."""
         if self.asks_policies or self._all_pods or not is_pod_without_claims(document.data):
             return False
-        before = self.old.of(document)[0]
+        before, _ = self._before(document)
         return before is None or is_pod_without_claims(before)
+
+    def _before(self, document: Document) -> tuple[Any, list[Problem]]:
+        """Return the old state of an object, None if there is none, and its problems."""
+        return self.old.of(document) if self.old else (None, [])
 
     def note(self, obj: Any) -> None:
         """Note an object that tells something of others: a Namespace, a CustomResourceDefinition, a PriorityClass."""
@@ -259,7 +264,7 @@ class Judge:
             if problem.is_of_change:  # the API server shows the immutable field as a whole
                 from webhook.engine.changes import changed  # needed only for changes of immutable fields
 
-                changes = changed(problem, self.old.of(document)[0], obj, release)
+                changes = changed(problem, self._before(document)[0], obj, release)
                 finding = finding._replace(brief=f"field is immutable; {changes}" if changes else "")
             findings.append(finding)
         return findings
@@ -303,13 +308,13 @@ class Judge:
         return Judgement([*found_here, *findings], accepted=accepted)
 
     def _review(self, document: Document, release: str | None) -> tuple[Outcome, list[Problem]]:
-        before, problems = self.old.of(document)
+        before, problems = self._before(document)
         has_old_status = False
         if before is not None and document.data.get("kind") == "ResourceSlice":
             from webhook.references.manifests import generation_lowered  # few slices are compared
 
             problems += generation_lowered(document.data, before)
-        if before is not None and not self.old.is_stored:
+        if before is not None and not self._has_stored:
             has_old_status = document.data.get(STATUS) == before.get(STATUS)
             # What the API server would not have stored is judged as new: an update repeats few errors of an object.
             if any(each.level == ERROR for each in self._reviewed(before, None, release, None).problems):
@@ -337,7 +342,7 @@ class Judge:
             or (before is not None and not is_pod_without_claims(before)),
             beyond_decoding=True,
             pod_locations=self._pod_locations,
-            is_scheduled=before is not None and self.old.is_stored,
+            is_scheduled=before is not None and self._has_stored,
             runtime_config=self._runtime_config,
         )
 

@@ -37,7 +37,7 @@ class Deployed:
     """The objects of files.
 
     Args:
-        paths: The files, charts and kustomizations of the old state; may be empty.
+        paths: The files, charts and kustomizations of the old state.
         options: How charts are rendered.
         tell: Receives a line about files that were not read.
 
@@ -48,16 +48,10 @@ class Deployed:
     is_stored = True
 
     def __init__(
-        self,
-        paths: Sequence[str],
-        report: Report,
-        options: RenderOptions | None = None,
-        tell: Callable[[str], None] | None = None,
+        self, paths: Sequence[str], report: Report, options: RenderOptions, tell: Callable[[str], None] | None
     ) -> None:
         self._objects: dict[_Key, dict[str, Any]] = {}
-        self._is_given, self._noted, self._has_noted = bool(paths), False, False
-        if not paths:
-            return
+        self._noted = self._has_noted = False
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
         for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
             if isinstance(document, Unreadable):
@@ -69,15 +63,13 @@ class Deployed:
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
-        if not self._objects:
-            return None, []
         about = identity(document.data)
         old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
         return (None, []) if old is None else _in_version_of(about, old)
 
     def note(self, document: Document) -> None:
         """Note an object that is judged."""
-        if self._is_given and not self._has_noted:
+        if not self._has_noted:
             about = identity(document.data)
             states = self._objects.get(_key(about), {})
             self._noted, self._has_noted = True, next(_matching(states, about.namespace), None) is not None
@@ -146,13 +138,6 @@ class AtRevision:
             return _in_version_of(about, was.data)
         is_by_name = self._is_known_by_name(document) and self._rendering(document) is None
         return None, self._ambiguous(about) if is_by_name else []
-
-    def note(self, document: Document) -> None:
-        """Note nothing: a change may bring new objects only."""
-
-    def remarks(self) -> list[str]:
-        """Return no remarks."""
-        return []
 
     def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
         """Return the earlier documents: of the same files, of files that were moved, and of deleted files."""
@@ -345,7 +330,13 @@ def _rendered_at(
         problem = Problem(WARNING, NOT_COMPARED, "NotCompared", Path(), message, _HINT)
         file = bare(kustomization_of(path) or f"{path.rstrip('/')}/{CHART}")
         report.findings.append(Finding(problem, file, 1, 1, ""))
-    return list(_renamed(found, f"{normpath(join(top, inside))}/", prefix_of(path)))
+    for at, each in enumerate(found):
+        source = prefix_of(path) + each.source.removeprefix(f"{normpath(join(top, inside))}/")
+        if isinstance(each, Document):
+            each.file.name = source
+        else:
+            found[at] = each._replace(source=source)
+    return found
 
 
 def _directories(revision: Revision, inside: str) -> Iterator[str]:
@@ -366,14 +357,3 @@ def _directories(revision: Revision, inside: str) -> Iterator[str]:
                 if path not in seen and not revision.has(path):
                     seen.add(path)
                     pending.append(path)
-
-
-def _renamed(documents: Sequence[Document | Unreadable], was: str, name: str) -> Iterator[Document | Unreadable]:
-    """Name the sources of documents like those of another directory."""
-    for each in documents:
-        source = f"{name}{each.source.removeprefix(was)}"
-        if isinstance(each, Document):
-            each.file.name = source
-            yield each
-        else:
-            yield each._replace(source=source)

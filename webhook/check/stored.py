@@ -36,7 +36,14 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     install("objects")
     stated = kubernetes(arguments)
     cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
-    _read(arguments, cluster, report, tell)
+    cluster.inventory.context = context_of(arguments.cluster)
+    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
+        report.files.setdefault(document.source)
+        report.documents += 1
+        try:
+            cluster.add(document)
+        except MalformedError as error:
+            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     release = stated or release_in(cluster.all("Node"))
     try:
         return cluster, Settings.of(release, feature_gates(arguments, release))
@@ -47,14 +54,3 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
 def work_of_selectors() -> Budget:
     """Return the work that all selectors of a cluster may take."""
     return Budget(_WORK, is_offline=True)
-
-
-def _read(arguments: Namespace, cluster: Cluster, report: Report, tell: Callable[[str], None]) -> None:
-    cluster.inventory.context = context_of(arguments.cluster)
-    for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
-        report.files.setdefault(document.source)
-        report.documents += 1
-        try:
-            cluster.add(document)
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))

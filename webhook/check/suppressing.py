@@ -67,13 +67,6 @@ def exclusions(arguments: Namespace) -> list[Callable[[str], bool]]:
     return found
 
 
-def own_files(arguments: Namespace) -> list[str]:
-    """Return the real paths of the configuration file and the baseline, which are not manifests."""
-    configuration: Configuration | None = arguments.settings.configuration
-    files = (configuration and configuration.file, arguments.baseline, arguments.write_baseline)
-    return [os.path.realpath(file) for file in files if file]
-
-
 def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Levels:
     """Read the levels of rules.
 

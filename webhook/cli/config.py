@@ -36,7 +36,11 @@ def run(arguments: Namespace) -> int:
             raise UsageError(f"{path}: no such file or directory")
     configuration: Configuration | None = arguments.settings.configuration
     file, settings = configuration.file if configuration else "", list(_settings(arguments, configuration))
-    if _form(arguments) == "json":
+    is_stated = arguments.settings.sources.get("output") == COMMAND_LINE  # variables mean the form of reports
+    *others, output = arguments.output
+    if is_stated and (others or output.file or output.format not in {"text", "json"}):
+        raise UsageError("settings are printed as text, which is YAML, or as json, and not to a file", "--output")
+    if is_stated and output.format == "json":
         shown = {name: {"value": value, "source": source} for name, value, source in settings}
         show_structured({"configuration": file or None, "settings": shown}, "json")
         return 0
@@ -45,16 +49,6 @@ def run(arguments: Namespace) -> int:
         line = f"{name}: {json.dumps(value, ensure_ascii=False)}"
         print(f"# {name}: none" if value is None else f"{line}  # {source}")
     return 0
-
-
-def _form(arguments: Namespace) -> str:
-    """Return the form of the settings that the command line requests; variables mean that of reports."""
-    if arguments.settings.sources.get("output") != COMMAND_LINE:
-        return "text"
-    *others, output = arguments.output
-    if others or output.file or output.format not in {"text", "json"}:
-        raise UsageError("settings are printed as text, which is YAML, or as json, and not to a file", "--output")
-    return str(output.format)
 
 
 def _settings(arguments: Namespace, configuration: Configuration | None) -> Iterator[tuple[str, Any, str]]:

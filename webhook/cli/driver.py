@@ -12,7 +12,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
 from webhook.check.cluster import read_cluster
-from webhook.cli.console import UNREAD, code_of, print_findings, show_lines, tell
+from webhook.cli.console import UNREAD, show_lines, show_refusals, tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
@@ -127,9 +127,8 @@ def _from_cluster(sources: list[str | Server]) -> int:
         raise UsageError("no cluster is given: give files with what `draguard snapshot` collects, --live or --context")
     report = Report()
     inventory = read_cluster(sources, report, (_CLASS, _SLICE), tell=tell)
-    print_findings(report.findings)
-    if report.findings:
-        return code_of(report.findings)
+    if code := show_refusals(report):
+        return code
     slices = inventory.all(_SLICE)
     devices: dict[str, list[JSONObject]] = {}
     for each in slices:

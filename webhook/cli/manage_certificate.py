@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,18 +51,14 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
         return
     from webhook.cluster.errors import ClusterError  # needed only to manage certificates
 
-    try:
-        manager = manager_of(arguments, Path(arguments.manage_directory))
-    except UsageError as error:
-        raise _fault(error) from error
-    try:
+    with ExitStack() as stack:
         try:
+            manager = manager_of(arguments, Path(arguments.manage_directory))
+            stack.callback(manager.stop)
             manager.obtain()
-        except ClusterError as error:
-            raise _fault(error) from error
+        except (UsageError, ClusterError) as error:
+            raise UsageError(str(error), "--manage-certificate") from error
         yield manager
-    finally:
-        manager.stop()
 
 
 def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
@@ -95,10 +91,6 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
         )
     except ClusterError as error:
         raise UsageError(str(error)) from error
-
-
-def _fault(error: Exception) -> UsageError:
-    return UsageError(str(error), "--manage-certificate")
 
 
 def _own_namespace(arguments: Namespace) -> str:

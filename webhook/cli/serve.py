@@ -46,7 +46,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
         if version:
             yield version
         if named:
-            yield from (path for path in find(named) if isinstance(path, str))
+            yield from find(named)
 
     def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:
         found = options(arguments, tell, note)

@@ -7,22 +7,26 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from webhook.configuration.options import IN_FILE, Option, Settings
-from webhook.configuration.shapes import Key, Record
+from webhook.configuration.options import IN_FILE, Settings
+from webhook.configuration.shapes import Key as KeyShape
+from webhook.configuration.shapes import Record
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import repository, top_of
+from webhook.findings import Finding
+from webhook.problem import WARNING, Key, Path, Problem
 from webhook.regular import read_up_to
-from webhook.suppression.applying import LEVELS, OFF, PathIgnore, is_known, unknown
+from webhook.suppression.applying import LEVELS, OFF, PATH, Statement, is_known, unknown
 from webhook.usage import UsageError
 
-
-def _named(option: Option) -> str:
-    return f" ({max(option.names, key=len)})" if option.names else ""
-
-
 CONFIGURATION: Final = Record(
-    {each.key: Key(each.value.shape, f"{each.value.doc}{_named(each)}.") for each in IN_FILE if each.value}
+    {
+        each.key: KeyShape(
+            each.value.shape, each.value.doc + (f" ({max(each.names, key=len)})." if each.names else ".")
+        )
+        for each in IN_FILE
+        if each.value
+    }
 )
 """All keys."""
 _ADDING: Final = frozenset({"exclude", "levels", "ignores"})
@@ -172,13 +176,15 @@ class Configuration:
         """The levels of rules."""
         return {name: LEVELS[word or OFF] for name, word in self.values.get("levels", {}).items()}
 
-    def _ignores(self) -> list[PathIgnore]:
+    def _ignores(self) -> list[Statement]:
         made = []
         for index, each in enumerate(self.values.get("ignores", ())):
             line = self.line("ignores", index)
             text = self._document.file.excerpt(line) if self._document else ""
             globs = self._globs(each["paths"], ("ignores", index, "paths"))
-            made.append(PathIgnore(each["paths"], globs, each["rules"], each["reason"], self.file, line, text, set()))
+            path = Path(("ignores", Key(", ".join(each["paths"]))))
+            where = Finding(Problem(WARNING, "", "", path, ""), self.file, line, 1, text)
+            made.append(Statement(PATH, each["rules"], each["reason"], where, set(), globs=globs))
         return made
 
     def _globs(self, patterns: Sequence[str], at: tuple[str | int, ...]) -> Globs:

@@ -139,23 +139,11 @@ class Document:
 
 
 class First:
-    """What reads simple documents before others do: the same values and places, or None."""
+    """What reads simple documents before others do: the same values and places, or None if it does not know."""
 
     read: Callable[[str], dict[str, Any] | None] | None = None
     offset_of: Callable[[str, Sequence[str | int]], int | None] | None = None
-
-
-def read_first(
-    read: Callable[[str], dict[str, Any] | None] | None,
-    offset_of: Callable[[str, Sequence[str | int]], int | None] | None,
-) -> None:
-    """Let something else read documents first; None for nothing.
-
-    Args:
-        read: Returns the value of a document; None if it does not know.
-        offset_of: Returns where a field's key or a list's item begins in a document that it has read.
-    """
-    First.read, First.offset_of = read, offset_of
+    """Returns where a field's key or a list's item begins in a document that it has read."""
 
 
 class Origin:

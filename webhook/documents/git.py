@@ -41,7 +41,24 @@ class Ignored:
 
     def __init__(self, top: str) -> None:
         self._prefix = len(top.rstrip("/")) + 1
-        self._names = frozenset(_ask(top))
+        self._names: frozenset[str] = frozenset()
+        import subprocess  # only directories in repositories pay for it
+
+        try:
+            done = subprocess.run(  # noqa: S603 - the directory is one argument
+                command(top, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", "."),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment(),
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return
+        names = os.fsdecode(done.stdout).split("\0")
+        if not done.returncode and "./" not in names:
+            self._names = frozenset(names)
 
     def has(self, path: str, *, is_directory: bool) -> bool:
         """Tell whether git ignores a path below the directory."""
@@ -49,23 +66,3 @@ class Ignored:
             return False
         name = path[self._prefix :]
         return (f"{name}/" if is_directory else name) in self._names
-
-
-def _ask(top: str) -> list[str]:
-    """List the paths that git ignores."""
-    import subprocess  # only directories in repositories pay for it
-
-    try:
-        done = subprocess.run(  # noqa: S603 - the directory is one argument
-            command(top, *("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z", "--", ".")),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return []
-    names = os.fsdecode(done.stdout).split("\0") if not done.returncode else []
-    return [] if "./" in names else names

@@ -53,6 +53,8 @@ _VENDORED: Final = frozenset(
 """Directories that package managers and other programs fill."""
 KUSTOMIZATIONS: Final = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
 """File names that kustomize knows (api/konfig ``RecognizedKustomizationFileNames``)."""
+PATCH_FIELDS: Final = ("patches", "patchesStrategicMerge", "patchesJson6902")
+"""The fields of a kustomization that have patches, or name their files."""
 _MARK: Final = "apiVersion"
 _MARKS: Final = tuple(encode(_MARK)[0] for encode in (utf_8_encode, utf_16_le_encode, utf_16_be_encode))
 
@@ -218,7 +220,7 @@ def _patches(file: str) -> Iterator[str]:
 
 
 def _named(kustomization: dict[str, Any]) -> Iterator[str]:
-    for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
+    for field in PATCH_FIELDS:
         listed = kustomization.get(field)
         for patch in listed if isinstance(listed, list) else ():
             path = patch.get("path") if isinstance(patch, dict) else patch
@@ -235,17 +237,9 @@ _DIRECTORIES = 64
 """How many resolved directories are cached: files come directory by directory."""
 
 
-def find(paths: Iterable[str]) -> Iterator[str | Unreadable]:
-    """Find the files that :func:`webhook.documents.files.read` reads.
-
-    Args:
-        paths: As for :func:`webhook.documents.files.read`.
-
-    Yields:
-        Their names, and an error in the place of each missing one.
-    """
-    for found in find_files(paths):
-        yield found if isinstance(found, Unreadable) else found.path
+def find(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the names of the files that :func:`webhook.documents.files.read` reads; missing ones are left out."""
+    return (found.path for found in find_files(paths) if isinstance(found, FoundFile))
 
 
 def find_files(paths: Iterable[str], selection: Selection | None = None) -> list[FoundFile | Unreadable]:

@@ -50,7 +50,7 @@ _TAKEN_FOR: Final = {
 _DASHES: Final = Pattern("[-\u2010-\u2015\u2212]{2,}")
 """Hyphens, and the characters that editors replace them with."""
 _KEY: Final = Pattern(r"[A-Za-z]+(?=[ \t]*:)")
-_WITHOUT_COLON: Final = Pattern(r"(?:-\s++)*+([A-Za-z][\w.-]*+)(?:\s++([^:#]++))?")
+_WITHOUT_COLON: Final = Pattern(r"(?:(?=-\s)-\s++)*+([A-Za-z][\w.-]*+)(?:\s++([^:#]++))?")
 """Matches a line whose key, before its value or the lines below, lacks the colon."""
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from sys import intern
 from typing import Any, Final
 
-from webhook.documents.document import read_first
+from webhook.documents.document import First
 from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
 from webhook.patterns import Pattern
 
@@ -56,7 +56,7 @@ _BLANK: Final[_Line] = None, None
 
 def install() -> None:
     """Read simple documents first."""
-    read_first(read_blocks, offset_of)
+    First.read, First.offset_of = read_blocks, offset_of
 
 
 class _NotSimpleError(Exception):

@@ -57,7 +57,8 @@ def unified(file: str, before: str, after: str) -> list[str]:
         for line in _hunks(name, _lines(before), _lines(after))
         for text in ([line] if line.endswith("\n") else [f"{line}\n", "\\ No newline at end of file\n"])
     ]
-    if not any(map(_commands, lines)):
+    ended = [line.replace("\r", "\n") for line in lines]  # a runner ends lines at carriage returns, too
+    if all(uncommanded(line) == line for line in ended):
         return lines
     token = os.urandom(16).hex()  # no file can know it
     return [f"::stop-commands::{token}\n", *lines, f"::{token}::\n"]
@@ -154,12 +155,6 @@ def _paired(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]
         chain.append(pairs[index])
         index = previous[index]
     return chain[::-1]
-
-
-def _commands(line: str) -> bool:
-    """Tell whether a line commands a runner, which ends lines at carriage returns, too."""
-    ended = line.replace("\r", "\n")
-    return uncommanded(ended) != ended
 
 
 def _lines(text: str) -> list[str]:

@@ -41,20 +41,16 @@ class Markdown(Format):
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the document."""
-        return map(uncommanded, self._lines(report))
-
-    def _lines(self, report: Report) -> Iterator[str]:
-        yield "# draguard"
-        shown = report.findings[:MAX_FINDINGS]
+        lines, shown = ["# draguard"], report.findings[:MAX_FINDINGS]
         if not self.style.quiet:
-            yield ""
-            yield from _fenced([folded(printable(each), _WIDTH) for each in closing(report, shown)])
+            lines += ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, shown)]))
         for file, findings in groupby(shown, key=lambda each: each.file):
-            yield from ("", f"## {_code(file)}")
+            lines += ("", f"## {_code(file)}")
             for finding in findings:
-                yield from ("", *_finding(finding))
+                lines += ("", *_finding(finding))
         if len(report.findings) > MAX_FINDINGS:
-            yield from ("", f"… and {len(report.findings) - MAX_FINDINGS} more")
+            lines += ("", f"… and {len(report.findings) - MAX_FINDINGS} more")
+        return map(uncommanded, lines)
 
 
 def _finding(finding: Finding) -> Iterator[str]:

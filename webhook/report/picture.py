@@ -461,7 +461,9 @@ class Picture:
             yield '<p class="quiet">for attributes, pods and more: draguard devices --node NAME --output html</p>'
 
     def _node(self, box: _Box) -> str:
-        rows, name, brief = self._boxes[box], _text(box[-1]), _text(self._brief(box[-1]))
+        start, end = self._alike  # what the names of all nodes have in common is left out
+        rows, name = self._boxes[box], _text(box[-1])
+        brief = _text(box[-1].removeprefix(f"{start}-").removesuffix(end) or box[-1])
         tags = ["n", *(f"o{place}" for place, each in enumerate(self._opening) if box[0] in each.nodes)]
         tags += ["marked"] * (box[0] in self._marks or box[0] in self._meant)
         # What its cells have: `:has()` would look through all cells of all nodes.
@@ -471,11 +473,6 @@ class Picture:
             return f"<div{_classes(tags)}><p>{brief}</p>{cells}</div>"
         shown = f'<summary><p title="{name}"><bdi>{brief}</bdi></p>{cells}</summary>{self._found(box[0])}'
         return f"<details{_classes(tags)} id={self._anchors[box]}>{shown}{self._table(rows)}</details>"
-
-    def _brief(self, name: str) -> str:
-        """Leave out what the names of all nodes have in common."""
-        start, end = self._alike
-        return name.removeprefix(f"{start}-").removesuffix(end) or name
 
     def _found(self, place: DeviceID | str) -> str:
         """Link to the findings of a device or node."""

@@ -70,11 +70,6 @@ class RenderOptions(NamedTuple):
         return RenderOptions(values, self.sets, self.namespace, self.release, self.runtime_config, self.progress)
 
     @property
-    def kubernetes(self) -> str:
-        """The cluster's version, in Helm's form."""
-        return f"1.{self.release}.0"
-
-    @property
     def api_versions(self) -> list[str]:
         """The API versions that the cluster serves, and the kinds in each; Helm itself may not know the newest."""
         served = [

@@ -16,6 +16,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 from webhook.documents import Document, parse
+from webhook.documents.search import PATCH_FIELDS
 from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping, text
 from webhook.problem import Path, value_at
@@ -261,7 +262,7 @@ def _identity(document: Document) -> tuple[str, str, str]:
 
 def _patches(kustomization: Document, directory: str) -> Iterator[tuple[JSONObject, Iterator[Document]]]:
     """List the patches of a kustomization, each with its target."""
-    for field in ("patches", "patchesStrategicMerge", "patchesJson6902"):
+    for field in PATCH_FIELDS:
         listed = kustomization.data.get(field)
         for index, each in enumerate(listed if isinstance(listed, list) else ()):
             is_map = isinstance(each, dict)

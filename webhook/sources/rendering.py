@@ -87,10 +87,11 @@ def _unless_empty(
 
 def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
     """Return the command that renders a chart."""
+    version = f"1.{options.release}.0"
     if helm := which("helm"):
         return [
             *(helm, "template", _RELEASE, chart, "--namespace", options.namespace),
-            *("--kube-version", options.kubernetes),
+            *("--kube-version", version),
             *(f"--api-versions={version}" for version in options.api_versions),
             *(f"--values={file}" for file in options.values),
             *(f"--set={value}" for value in options.sets),
@@ -103,7 +104,7 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
         "release": {
             "name": _RELEASE,
             "namespace": options.namespace,
-            "kube_version": options.kubernetes,
+            "kube_version": version,
             "api_versions": options.api_versions,
             "is_install": True,
         },

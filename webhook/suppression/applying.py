@@ -74,17 +74,6 @@ def names(name: str, finding: Finding) -> bool:
     return any(each == name or fnmatchcase(each, name) for each in called(finding))
 
 
-def any_names(rules: Iterable[str], finding: Finding, used: set[str]) -> bool:
-    """Tell whether any of some names matches the rule of a finding.
-
-    Args:
-        used: Receives the names that do.
-    """
-    matching = [name for name in rules if names(name, finding)]
-    used.update(matching)
-    return bool(matching)
-
-
 OFF: Final = "off"
 """The level of a rule whose findings are not reported."""
 LEVELS: Final = {
@@ -166,6 +155,7 @@ ANNOTATION: Final = "draguard.github.io/ignore"
 """The annotation that suppresses findings about its object."""
 NAME: Final = "draguard"
 """A word in every file that has statements for draguard."""
+PATH: Final = "path"
 INLINE: Final = "inline"
 ANNOTATED: Final = "annotation"
 
@@ -203,25 +193,30 @@ class StatementScope(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A comment or annotation that suppresses rules.
+    """A comment, an annotation, or a setting for paths that suppresses rules.
 
     Args:
         rules: The names of the rules.
         reason: Why they are ignored here.
-        finding: The place of the statement; its problem is not used.
+        finding: The place of the statement; of its problem, only the path is used.
         used: The rules of which it has suppressed a finding.
+        place: Its scope, unless that is the files of a setting.
+        globs: These files.
     """
 
     kind: str
-    rules: tuple[str, ...]
+    rules: Sequence[str]
     reason: str
-    place: StatementScope
     finding: Finding
     used: set[str]
+    place: StatementScope = StatementScope("", 0)
+    globs: Globs | None = None
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding in its scope; None if it is about another rule."""
-        return Suppression(self.kind, self.reason) if any_names(self.rules, finding, self.used) else None
+        matching = [name for name in self.rules if names(name, finding)]
+        self.used.update(matching)
+        return Suppression(self.kind, self.reason) if matching else None
 
     def faults(self, is_known_to_matter: Callable[[str], bool]) -> Iterator[Finding]:
         """Report the rules of which it has suppressed no finding, and a missing reason for the others.
@@ -229,12 +224,16 @@ class Statement(NamedTuple):
         Args:
             is_known_to_matter: Tells whether this run checks a rule.
         """
-        unused = [name for name in self.rules if name not in self.used and is_known_to_matter(name)]
-        kept = ", ".join(name for name in self.rules if name not in unused)
+        unused = [name for name in self.rules if name not in self.used and (self.globs or is_known_to_matter(name))]
+        kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
             whole = "remove it, or put it on the line of the finding" if self.kind == INLINE else "remove it"
-            hint = f"remove {', '.join(unused)}" if kept else whole
-            yield finding_at(self.finding, UNUSED, f"suppresses no finding of {', '.join(unused)}", hint)
+            hint = f"remove {names}" if kept and not self.globs else whole
+            where, problem = self.finding, self.finding.problem
+            # Positions in a list of settings would change with other entries, and a baseline goes by the path.
+            path = problem.path / Key(names) if self.globs else problem.path
+            where = where._replace(problem=problem._replace(path=path))
+            yield finding_at(where, UNUSED, f"suppresses no finding of {names}", hint)
         if kept and not self.reason:
             hint = f"write {_EXAMPLES[self.kind].replace('unknown-field', kept)}"
             yield finding_at(self.finding, UNEXPLAINED, f"gives no reason for suppressing {kept}", hint)
@@ -282,9 +281,9 @@ class Statements:
         ignores: The settings for paths.
     """
 
-    def __init__(self, ignores: Sequence[PathIgnore] = ()) -> None:
+    def __init__(self, ignores: Sequence[Statement] = ()) -> None:
         self.ignores = ignores
-        self._ignored: dict[str, list[PathIgnore]] = {}
+        self._ignored: dict[str, list[Statement]] = {}
         """Those for a file."""
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
@@ -327,7 +326,7 @@ class Statements:
             if match is None or not names_in(match[1]):
                 self.misread.append(Misread(comment.text, place, where))
                 continue
-            self._add(Statement(INLINE, tuple(names_in(match[1])), comment.text[match.end() :], place, where, set()))
+            self._add(Statement(INLINE, names_in(match[1]), comment.text[match.end() :], where, set(), place))
 
     def _note_annotation(self, document: Document) -> None:
         stated = text(document.data, "metadata", "annotations", ANNOTATION)
@@ -341,7 +340,7 @@ class Statements:
                 self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
                 return
             rules, _, reason = part.partition(":")
-            self._add(Statement(ANNOTATED, tuple(names_in(rules)), reason.strip(), place, where, set()))
+            self._add(Statement(ANNOTATED, names_in(rules), reason.strip(), where, set(), place))
 
     def _add(self, statement: Statement) -> None:
         where = statement.finding
@@ -358,7 +357,7 @@ class Statements:
                 self._malformed(where, f"names the unknown rule {name[:_MOST_RULES]}", hint)
         if not known:
             return
-        statement = statement._replace(rules=tuple(known))
+        statement = statement._replace(rules=known)
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
@@ -382,7 +381,7 @@ class Statements:
         """Suppress a finding that a statement or setting is about."""
         return next(filter(None, (each.suppresses(finding) for each in self._about(finding))), None)
 
-    def _about(self, finding: Finding) -> Iterator[Statement | PathIgnore]:
+    def _about(self, finding: Finding) -> Iterator[Statement]:
         """Find the statements that may suppress a finding, the nearest first, and the settings for its file."""
         file, document = finding.file, finding.document
         places = (
@@ -395,47 +394,13 @@ class Statements:
             yield from self._places.get(place, ())
         if self.ignores:
             if file not in self._ignored:
-                self._ignored[file] = [each for each in self.ignores if each.globs.has(file)]
+                self._ignored[file] = [each for each in self.ignores if each.globs and each.globs.has(file)]
             yield from self._ignored[file]
 
 
 def finding_at(where: Finding, rule: str, message: str, hint: str) -> Finding:
     """Make a finding about a statement, at its place."""
     return where._replace(problem=Problem(WARNING, rule, "Suppression", where.problem.path, message, hint))
-
-
-class PathIgnore(NamedTuple):
-    """Rules to ignore in files that match patterns.
-
-    Args:
-        patterns: The patterns, as written.
-        rules: The names of the rules.
-        reason: Why they are ignored.
-        file: The file with the setting.
-        used: The rules of which it has suppressed a finding.
-    """
-
-    patterns: Sequence[str]
-    globs: Globs
-    rules: Sequence[str]
-    reason: str
-    file: str
-    line: int
-    text: str
-    used: set[str]
-
-    def suppresses(self, finding: Finding) -> Suppression | None:
-        """Suppress a finding of its rules."""
-        return Suppression("path", self.reason) if any_names(self.rules, finding, self.used) else None
-
-    def unused(self) -> Iterator[Finding]:
-        """Report the rules of which it has suppressed no finding."""
-        unused = [name for name in self.rules if name not in self.used]
-        if unused:
-            # Positions in the list would change with other entries, and a baseline goes by the path.
-            path = Path(("ignores", Key(", ".join(self.patterns)), Key(", ".join(unused))))
-            where = Finding(Problem(WARNING, "", "", path, ""), self.file, self.line, 1, self.text)
-            yield finding_at(where, UNUSED, f"suppresses no finding of {', '.join(unused)}", "remove it")
 
 
 _SHOWN: Final = 5
@@ -460,7 +425,7 @@ class Suppressions:
     def __init__(
         self,
         levels: Levels,
-        ignores: Sequence[PathIgnore],
+        ignores: Sequence[Statement],
         known: Sequence[Known],
         matters: Callable[[str], bool],
         *,
@@ -525,11 +490,8 @@ class Suppressions:
         for index, each in enumerate(statements.misread):
             around = findings if index < _HINTED else ()
             yield each.reported(sorted({called(finding)[0] for finding in around if each.has(finding)}))
-        for statement in statements.all:
+        for statement in (*statements.all, *(statements.ignores if self.is_whole and has_settings else ())):
             yield from statement.faults(self.matters)
-        if self.is_whole and has_settings:
-            for ignore in statements.ignores:
-                yield from ignore.unused()
 
     def _reported(self, finding: Finding, report: Report) -> Finding | None:
         """Give a finding the level of its rule; None if it is suppressed."""
@@ -557,12 +519,8 @@ class Suppressions:
 
     def _report_fixed(self, known: Known, report: Report) -> None:
         """List the findings of a baseline that are gone though their objects were read."""
-        if known.kind != baseline.BASELINE:
-            return
-        gone = known.gone()
-        if not gone:
-            return
-        files = {baseline.relative_file(file, known.directory) for file in report.files}
+        gone = known.gone() if known.kind == baseline.BASELINE else {}
+        files = {baseline.relative_file(file, known.directory) for file in report.files if gone}
         objects = self._objects
         fixed = {
             each: count

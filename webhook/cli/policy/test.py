@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress as passed_over
 from time import sleep
 from typing import Any, Final, NoReturn
 
@@ -58,13 +59,9 @@ def _state(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Return the modification times and sizes of the files."""
     found = {}
     for file in find(paths):
-        if isinstance(file, Unreadable):
-            continue
-        try:
+        with passed_over(OSError):  # gone meanwhile
             status = os.stat(file)
-        except OSError:  # gone meanwhile
-            continue
-        found[file] = (status.st_mtime_ns, status.st_size)
+            found[file] = (status.st_mtime_ns, status.st_size)
     return found
 
 
