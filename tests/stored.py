@@ -14,6 +14,7 @@ _VERSIONS = {
     **dict.fromkeys(("ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "ResourceSlice"), "resource.k8s.io/v1"),
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"), "apps/v1"),
     **dict.fromkeys(("Job", "CronJob"), "batch/v1"),
+    "PriorityClass": "scheduling.k8s.io/v1",
     "DeviceTaintRule": "resource.k8s.io/v1beta2",
     "PodGroup": "scheduling.k8s.io/v1beta1",
 }
@@ -43,7 +44,7 @@ def manifest(obj: JSONObject) -> JSONObject:
     fields of ``exactly`` may stand in the request. An object of an earlier version is taken as it is.
     """
     kind = obj.get("kind", "Pod")
-    if obj.get("apiVersion", _version(kind)) != _version(kind):
+    if obj.get("apiVersion", version_of(kind)) != version_of(kind):
         return obj
     name = obj["spec"].get("nodeName") if kind == "ResourceSlice" else _NAMES.get(kind)
     metadata = {"metadata": {"name": name, **obj.get("metadata", {})}} if name else {}
@@ -54,7 +55,7 @@ def completed(obj: JSONObject) -> JSONObject:
     """Add what a manifest leaves out, and what the cluster adds: versions, namespaces, UIDs, times and status."""
     obj = manifest(obj)
     kind, status = obj["kind"], obj.get("status", {})
-    usual: JSONObject = {"apiVersion": _version(kind)}
+    usual: JSONObject = {"apiVersion": version_of(kind)}
     if kind == "Event":
         about = {"namespace": "default", **_with_uid(obj["involvedObject"])}
         usual |= {"type": "Warning", "lastTimestamp": "2026-01-01T00:00:01Z", "count": 3}
@@ -64,7 +65,7 @@ def completed(obj: JSONObject) -> JSONObject:
         metadata = {"namespace": "default", **metadata}
     if owners := metadata.get("ownerReferences"):
         metadata["ownerReferences"] = [
-            {"apiVersion": _version(each["kind"]), "controller": True, **_with_uid(each)} for each in owners
+            {"apiVersion": version_of(each["kind"]), "controller": True, **_with_uid(each)} for each in owners
         ]
     if kind == "Pod":
         status = {"phase": "Running" if "nodeName" in obj["spec"] else "Pending", **status}
@@ -74,7 +75,8 @@ def completed(obj: JSONObject) -> JSONObject:
     return {**usual, **obj, "status": status, "metadata": metadata}
 
 
-def _version(kind: str) -> str:
+def version_of(kind: str) -> str:
+    """Return the usual version of a kind."""
     return _VERSIONS.get(kind, "v1")
 
 

@@ -65,9 +65,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "pod.yaml": POD,
         "cluster.yaml": f"{SNAPSHOT.read_text(encoding='utf-8')}---\n{POD.replace('nodeName', 'schedulerName')}",
         "review.json": json.dumps(review("a")),
-        "smaller.yaml": (ROOT / "examples/simulate/deployment.yaml")
-        .read_text(encoding="utf-8")
-        .replace("80Gi", "40Gi"),
+        "smaller.yaml": (ROOT / "examples/simulate/deployment.yaml").read_text().replace("80Gi", "40Gi"),
         "overlays/prod/kustomization.yaml": "resources: [claim.yaml]\n",
     }
     for name, text in files.items():

@@ -274,12 +274,10 @@ def test_requests_that_want_too_many_devices_together(devices: str, fields: str,
 
 
 def test_an_allocated_claim_is_not_allocated_again() -> None:
-    slices = SLICE.replace(
-        "  - name: gpu-0\n", "  - name: gpu-0\n    taints: [{key: maintenance, effect: NoSchedule}]\n"
-    )
+    more = SLICE.replace("  - name: gpu-0\n", "  - name: gpu-0\n    taints: [{key: maintenance, effect: NoSchedule}]\n")
     spec = TEMPLATE.partition("  spec:\n")[2].replace("\n  ", "\n")[2:]
     claim = f"apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {{name: a}}\nspec:\n{spec}"
     results = "[{request: gpu, driver: gpu.example.com, pool: worker-1, device: gpu-0}]"
     for status, warned in (("", True), (f"status: {{allocation: {{devices: {{results: {results}}}}}}}\n", False)):
-        done = draguard("validate", "-", stdin=f"{claim}{status}---\n{slices}---\n{CLASS}".encode())
+        done = draguard("validate", "-", stdin=f"{claim}{status}---\n{more}---\n{CLASS}".encode())
         assert ("never-allocated" in done.out) is warned

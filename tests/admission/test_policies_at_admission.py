@@ -118,10 +118,8 @@ class TestValidating:
         refused = review(asked(POD), "validate", ReviewOptions(policies=policies))["response"]
         assert not refused["allowed"]
         assert "without a cluster" in refused["auditAnnotations"]["assumed"]
-        allowing = authorizer_of({"rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
-        assert review(asked(POD), "validate", ReviewOptions(policies=policies, authorizer=allowing))["response"][
-            "allowed"
-        ]
+        allow = authorizer_of({"rules": [{"nonResourceURLs": ["*"], "verbs": ["get"]}]})
+        assert review(asked(POD), "validate", ReviewOptions(policies=policies, authorizer=allow))["response"]["allowed"]
 
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_what_goes_wrong_unexpectedly_is_decided_in_the_one_place(
@@ -159,19 +157,17 @@ class TestMutating:
 
     @pytest.mark.parametrize("fail_open", [False, True])
     def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(self, fail_open: bool) -> None:
-        copied = mutating(
-            "m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}"
-        )
-        claim = {
+        added = mutating("m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}")
+        long = {
             **POD,
             "spec": {"containers": []},
             "metadata": {**POD["metadata"], "annotations": {"a": "x" * 800_000}},
         }
-        response = review(asked(claim), "mutate", ReviewOptions(policies=load(copied), fail_open=fail_open))["response"]
+        response = review(asked(long), "mutate", ReviewOptions(policies=load(added), fail_open=fail_open))["response"]
         assert response["allowed"] is fail_open
         assert "the patch would be longer than an answer may be" in json.dumps(response)
-        claim["metadata"]["annotations"]["a"] = "x" * 500_000
-        assert "patch" in answered(copied, claim, "mutate")
+        long["metadata"]["annotations"]["a"] = "x" * 500_000
+        assert "patch" in answered(added, long, "mutate")
 
     def test_a_policy_that_does_the_rewrite_leaves_nothing_to_do(self) -> None:
         moved = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
@@ -221,11 +217,9 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from("ab/~"), JSON), st.dictionaries(st.sampled_from("ab/~"), JSON))
-def test_a_difference_leads_from_one_value_to_the_other(before: dict[str, Any], after: dict[str, Any]) -> None:
-    assert json.dumps(apply_patch(before, difference(before, after)), sort_keys=True) == json.dumps(
-        after, sort_keys=True
-    )
-    assert difference(before, before) == []
+def test_a_difference_leads_from_one_value_to_the_other(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert json.dumps(apply_patch(old, difference(old, new)), sort_keys=True) == json.dumps(new, sort_keys=True)
+    assert difference(old, old) == []
 
 
 NAMED = saying("object.spec.containers.all(c, has(c.name))")

@@ -215,10 +215,8 @@ def test_why_devices_are_ruled_out() -> None:
 
 def test_devices_are_distinguished_by_the_attributes_that_a_selector_reads() -> None:
     devices = [
-        device(
-            f"d{number}", attributes={"model": {"string": model}, "uuid": {"string": f"{number}"}}, capacity=capacity
-        )
-        for number, (model, capacity) in enumerate(
+        device(f"d{index}", attributes={"model": {"string": model}, "uuid": {"string": f"{index}"}}, capacity=capacity)
+        for index, (model, capacity) in enumerate(
             [("l4", {}), ("a100", {}), ("a100", {"memory": {"value": "1Gi"}}), ("a100", {"memory": {"value": "2Gi"}})]
         )
     ]
@@ -385,11 +383,9 @@ def test_tolerations_are_recorded_from_1_35_on() -> None:
 def test_a_rounded_amount_is_the_default_only_if_it_is_spelled_alike(default: str, *, fits: bool) -> None:
     # A rounded amount has no spelling, and 8Gi is kept without one; the default is allowed whatever the range.
     policy = {"default": default, "validRange": {"min": "1", "max": "4", "step": "1"}}
-    shared = device(
-        "d0", allowMultipleAllocations=True, capacity={"memory": {"value": "16Gi", "requestPolicy": policy}}
-    )
+    gpu = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "16Gi", "requestPolicy": policy}})
     asked = claim(request(capacity={"requests": {"memory": default}}))
-    assert isinstance(answer([resource_slice(shared)], asked), Result) is fits
+    assert isinstance(answer([resource_slice(gpu)], asked), Result) is fits
 
 
 PARTITION = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}

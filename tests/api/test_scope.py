@@ -371,10 +371,8 @@ class TestNeighbours:
     def test_devices_of_other_directories_are_those_of_other_clusters(
         self, tmp_path: Path, place: str, found: set[str]
     ) -> None:
-        selector = (
-            '        selectors: [{cel: {expression: \'device.attributes["gpu.example.com"].model == "H100"\'}}]\n'
-        )
-        claim = CLAIM + selector
+        wanted = '        selectors: [{cel: {expression: \'device.attributes["gpu.example.com"].model == "H100"\'}}]\n'
+        claim = CLAIM + wanted
         files = {
             "a/a.yaml": claim,
             "a/b.yaml": CLASS.replace("CLASS", "gpu.example.com"),

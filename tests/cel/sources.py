@@ -18,20 +18,18 @@ MOST_LINES = 1500
 def strangers(source: str) -> set[str]:
     """The tokens of a source that do not come from the generator."""
     found = set()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.NAME:
+    for word in tokenize.generate_tokens(io.StringIO(source).readline):
+        if word.type == tokenize.NAME:
             known = (
-                keyword.iskeyword(token.string)
-                or token.string in GIVEN | OWN | MEMBERS
-                or NAMES.fullmatch(token.string)
+                keyword.iskeyword(word.string) or word.string in GIVEN | OWN | MEMBERS or NAMES.fullmatch(word.string)
             )
             if not known:
-                found.add(token.string)
-        elif token.type == tokenize.NUMBER:
-            if not token.string.isdecimal():
-                found.add(token.string)
-        elif token.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}:
-            found.add(token.string)
+                found.add(word.string)
+        elif word.type == tokenize.NUMBER:
+            if not word.string.isdecimal():
+                found.add(word.string)
+        elif word.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}:
+            found.add(word.string)
     return found
 
 

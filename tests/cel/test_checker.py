@@ -49,8 +49,8 @@ def test_what_does_not_fit_is_named(text: str, expected: list[str]) -> None:
 
 
 def test_names_resolve_from_the_container_outwards() -> None:
-    environment = Environment(variables={"a.b.x": INT, "a.x": STRING, "x": BOOL}).extend(container="a.b")
-    assert [str(environment.check(text).type) for text in ("x", ".x", ".a.x", "b.x")] == [
+    inside = Environment(variables={"a.b.x": INT, "a.x": STRING, "x": BOOL}).extend(container="a.b")
+    assert [str(inside.check(text).type) for text in ("x", ".x", ".a.x", "b.x")] == [
         "int",
         "bool",
         "string",

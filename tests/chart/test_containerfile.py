@@ -46,11 +46,9 @@ class TestWhatItIsMadeOf:
         assert all(hashes for _, hashes in locked(file).values())
 
     def test_only_wheels_of_locked_bytes_are_installed(self) -> None:
-        installs = [
-            line for each in containerfile.instructions() for line in each.text.split("&&") if " install " in line
-        ]
-        assert installs
-        for install in installs:
+        steps = [line for each in containerfile.instructions() for line in each.text.split("&&") if " install " in line]
+        assert steps
+        for install in steps:
             is_own = "--no-deps --no-index" in install
             assert is_own or "--only-binary :all: --require-hashes" in install
 

@@ -203,11 +203,9 @@ def test_the_webhook_judges_by_the_cluster_s_release(webhook: Running) -> None:
 
 
 def test_helm_test_passes(webhook: Running) -> None:
-    (container,) = MANAGED.test["spec"]["containers"]
+    (started,) = MANAGED.test["spec"]["containers"]
     url = f"https://127.0.0.1:{webhook.ports['https']}/validate/fail"
-    done = subprocess.run(
-        [sys.executable, "-c", container["args"][0], url], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", started["args"][0], url], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert '"warnings"' in done.stdout
     assert "helm-test" in done.stdout

@@ -118,10 +118,8 @@ def test_a_diff_is_printed_and_nothing_is_written(manifests: Path) -> None:
 def test_a_check_lists_what_is_older(manifests: Path) -> None:
     done = draguard("convert", "--check", manifests)
     assert done.code == 1
-    place = f"{manifests / 'old.yaml'}:2:1: error older-version: "
-    assert done.out.startswith(
-        f"{place}apiVersion: ResourceClaim is of resource.k8s.io/v1beta1, not resource.k8s.io/v1\n"
-    )
+    at = f"{manifests / 'old.yaml'}:2:1: error older-version: "
+    assert done.out.startswith(f"{at}apiVersion: ResourceClaim is of resource.k8s.io/v1beta1, not resource.k8s.io/v1\n")
     assert draguard("convert", "--check", "--kubernetes-version", "1.32", manifests / "old.yaml").code == 0
 
 

@@ -230,11 +230,9 @@ class TestUnsafe:
         assert fixed(CLAIM + pod, UNSAFE, tmp_path=tmp_path) == f"{CLAIM}---\n{pod}"
 
     def test_references_become_the_name_that_is_near(self, tmp_path: Path) -> None:
-        template = CLAIM.replace("ResourceClaim", "ResourceClaimTemplate").replace(
-            "spec:\n  dev", "spec:\n spec:\n  dev"
-        )
-        broken = f"{POD.replace('TemplateName: gpu', 'TemplateName: gpus')}---\n{template}"
-        assert fixed(broken, UNSAFE, tmp_path=tmp_path) == f"{POD}---\n{template}"
+        inner = CLAIM.replace("ResourceClaim", "ResourceClaimTemplate").replace("spec:\n  dev", "spec:\n spec:\n  dev")
+        broken = f"{POD.replace('TemplateName: gpu', 'TemplateName: gpus')}---\n{inner}"
+        assert fixed(broken, UNSAFE, tmp_path=tmp_path) == f"{POD}---\n{inner}"
 
 
 class TestCommand:

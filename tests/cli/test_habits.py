@@ -125,7 +125,7 @@ class TestHelp:
 class TestCompletion:
     @pytest.mark.process
     def test_bash_completes_what_follows_the_last_break_of_the_line(self, tmp_path: Path) -> None:
-        completed = {
+        expected = {
             "draguard vali": ["validate"],
             "draguard validate --helm": ["--helm-values", "--helm-set"],
             "draguard validate --color ": ["auto", "always", "never"],
@@ -160,12 +160,10 @@ class TestCompletion:
         """
         file = tmp_path / "script"  # an argument may not be that long
         file.write_text(draguard("completion", "bash").out + script, encoding="utf-8")
-        command = ["bash", str(file), *completed]
+        command = ["bash", str(file), *expected]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stderr == ""
-        assert {
-            line: words.split() for line, words in zip(completed, done.stdout.split("\n"), strict=False)
-        } == completed
+        assert {line: words.split() for line, words in zip(expected, done.stdout.split("\n"), strict=False)} == expected
 
     @pytest.mark.parametrize("shell", ["zsh", "fish"])
     def test_other_shells_know_every_option(self, shell: str) -> None:

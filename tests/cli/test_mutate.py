@@ -184,15 +184,15 @@ class TestFiles:
         return tmp_path
 
     def test_they_are_changed_in_place(self, folder: Path) -> None:
-        printed = draguard("mutate", folder / "a.yaml")
+        shown = draguard("mutate", folder / "a.yaml")
         inode = (folder / "b.yaml").stat().st_ino
         done = draguard("mutate", "--write", folder)
         assert (done.code, done.out, done.err) == (
             0,
             "",
-            f"{printed.err}2 objects in 1 file changed (Kubernetes 1.37)\n",
+            f"{shown.err}2 objects in 1 file changed (Kubernetes 1.37)\n",
         )
-        assert (folder / "a.yaml").read_text(encoding="utf-16") == printed.out
+        assert (folder / "a.yaml").read_text(encoding="utf-16") == shown.out
         assert (folder / "b.yaml").stat().st_ino == inode
         assert draguard("mutate", "-w", folder) == (0, "", "nothing to change in 2 files (Kubernetes 1.37)\n")
 
@@ -206,9 +206,9 @@ class TestFiles:
 
     def test_the_changes_are_shown_on_demand(self, folder: Path) -> None:
         before = (folder / "a.yaml").read_bytes()
-        lines = draguard("mutate", "--diff", folder).out.splitlines()
-        assert lines[:2] == [f"--- {folder}/a.yaml", f"+++ {folder}/a.yaml"]
-        assert [line for line in lines[2:] if line.startswith("-")] == [
+        diff = draguard("mutate", "--diff", folder).out.splitlines()
+        assert diff[:2] == [f"--- {folder}/a.yaml", f"+++ {folder}/a.yaml"]
+        assert [line for line in diff[2:] if line.startswith("-")] == [
             "-  nodeName: node-1",
             "-      nodeName: node-1",
         ]

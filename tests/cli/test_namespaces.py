@@ -8,9 +8,7 @@ from tests.cli.manifests import CLAIM_V1, levels
 from tests.command import draguard
 from tests.rows import each_row
 
-CLAIM_OF_ADMIN = (
-    CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
-)
+ADMIN_CLAIM = CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
 LABEL = "resource.kubernetes.io/admin-access"
 LABELLED = f'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n  labels:\n    {LABEL}: "true"\n'
 UNLABELLED = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n"
@@ -41,7 +39,7 @@ spec:
 
 class TestNamespaces:
     def test_nothing_known_of_the_namespace_is_a_warning_that_says_how_to_fix_that(self) -> None:
-        done = draguard("validate", "-", stdin=CLAIM_OF_ADMIN.encode())
+        done = draguard("validate", "-", stdin=ADMIN_CLAIM.encode())
         assert (done.code, "warning admin-access: " in done.out) == (0, True)
         assert "help: its labels are not known: add the Namespace, or give --namespace-labels" in done.out
 
@@ -51,13 +49,13 @@ class TestNamespaces:
     def test_a_namespace_may_stand_anywhere_among_the_manifests(
         self, namespace: str, found: list[tuple[str, str]]
     ) -> None:
-        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+        for documents in ([namespace, ADMIN_CLAIM], [ADMIN_CLAIM, namespace]):
             assert levels(stdin="---\n".join(documents)) == found
 
     def test_a_namespace_may_stand_beside_the_policies(self, tmp_path: Path) -> None:
         (tmp_path / "policies.yaml").write_text(UNLABELLED + "---\n" + POLICY, encoding="utf-8")
-        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN) == [("error", "admin-access")]
-        assert levels("--policies", str(tmp_path), stdin=CLAIM_OF_ADMIN + "---\n" + LABELLED) == []
+        assert levels("--policies", str(tmp_path), stdin=ADMIN_CLAIM) == [("error", "admin-access")]
+        assert levels("--policies", str(tmp_path), stdin=ADMIN_CLAIM + "---\n" + LABELLED) == []
 
     @each_row(
         ("labels", "found"),
@@ -72,28 +70,26 @@ class TestNamespaces:
     )
     def test_its_labels_may_be_stated(self, labels: list[str], found: list[tuple[str, str]]) -> None:
         options = [f"--namespace-labels={each}" for each in labels]
-        assert levels(*options, stdin=CLAIM_OF_ADMIN) == found
+        assert levels(*options, stdin=ADMIN_CLAIM) == found
 
     @each_row("label", ["resource.k8s.io/admin-access: true", f"{LABEL[:-1]}: true", f"{LABEL}: yes", "team: a"])
     def test_a_label_that_was_probably_meant_is_named(self, label: str) -> None:
         namespace = LABELLED.replace(f'{LABEL}: "true"', label.replace(": ", ': "') + '"')
-        for documents in ([namespace, CLAIM_OF_ADMIN], [CLAIM_OF_ADMIN, namespace]):
+        for documents in ([namespace, ADMIN_CLAIM], [ADMIN_CLAIM, namespace]):
             out = draguard("validate", "-", stdin="---\n".join(documents).encode()).out
             said = f'help: the namespace has {label}: write {LABEL}: "true"\n'
             assert (said in out) == ("admin" in label)
 
     def test_what_is_stated_counts_more_than_objects(self) -> None:
-        assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + CLAIM_OF_ADMIN) == [
-            ("error", "admin-access")
-        ]
+        assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + ADMIN_CLAIM) == [("error", "admin-access")]
 
     def test_an_object_that_states_no_namespace_goes_to_that_of_the_command(self) -> None:
-        claim = CLAIM_OF_ADMIN.replace("  namespace: ops\n", "")
+        claim = ADMIN_CLAIM.replace("  namespace: ops\n", "")
         assert levels("--namespace-labels=default=", stdin=claim) == [("error", "admin-access")]
         assert levels("--namespace-labels=ops=", "--namespace=ops", stdin=claim) == [("error", "admin-access")]
 
     def test_each_release_has_its_own_label(self) -> None:
-        claim = CLAIM_OF_ADMIN.replace("/v1\n", "/v1beta2\n", 1)
+        claim = ADMIN_CLAIM.replace("/v1\n", "/v1beta2\n", 1)
         labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
         on = "--feature-gates=DRAAdminAccess=true", "--runtime-config=api/beta=true"
         assert levels("--kubernetes-version=1.33", *on, labels, stdin=claim) == []
@@ -102,7 +98,7 @@ class TestNamespaces:
 
     @each_row("namespace", ["metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1"])
     def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
-        manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{CLAIM_OF_ADMIN}"
+        manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{ADMIN_CLAIM}"
         assert [rule for _, rule in levels(stdin=manifests)] == ["admin-access"]
 
     @each_row(

@@ -49,13 +49,11 @@ class TestReleases:
         self, kind: str, release: str, write: Callable[..., Path]
     ) -> None:
         version = "v1alpha3" if kind == "DeviceTaintRule" else "v1"
-        manifest = write(
-            a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}"
-        )
-        (found,) = findings("validate", "--kubernetes-version", release, manifest)
+        folder = write(a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}")
+        (found,) = findings("validate", "--kubernetes-version", release, folder)
         assert found["rule"] == "not-served"
         assert "convert" not in found["hint"]
-        assert draguard("convert", "--kubernetes-version", release, manifest).code == 1
+        assert draguard("convert", "--kubernetes-version", release, folder).code == 1
 
     def test_objects_that_later_releases_refuse_are_reported(self, write: Callable[..., Path]) -> None:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"

@@ -19,8 +19,7 @@ from tests.command import ROOT, SCRIPT, draguard, reported
 from tests.kubectl import kubectl
 from tests.rows import each_row
 from tests.simulation import clusters
-from tests.simulation.clusters import device_class, node
-from tests.structured import claim
+from tests.simulation.clusters import device_class, node, written
 from webhook import simulate
 from webhook.budget import DeadlineExceededError, current
 from webhook.check import progress
@@ -101,29 +100,11 @@ class TestPods:
         assert text.count("not simulated:") == 1
 
     def test_fields_that_the_api_server_drops_do_not_count(self, tmp_path: Path) -> None:
-        pod = {
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
-            "containers": [{"name": "app", "image": "app", "resources": {"claims": [{"name": "gpu"}]}}],
-        }
-        taint = {"key": "example.com/broken", "effect": "NoSchedule"}
-        slices = {
-            "driver": "gpu.example.com",
-            "nodeName": "node-1",
-            "devices": [{"name": "gpu-0", "taints": [taint]}],
-            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
-        }
-        objects = [
-            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod},
-            {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": slices},
-            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
-            claim({"name": "gpu", "exactly": {"deviceClassName": "gpu"}}),
-        ]
-        (tmp_path / "all.yaml").write_text(yaml.safe_dump_all(objects), encoding="utf-8")
-        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}}
-        (tmp_path / "nodes.yaml").write_text(yaml.safe_dump(node), encoding="utf-8")
-        manifests, release = str(tmp_path / "all.yaml"), ("--kubernetes-version", "1.34")
+        tainted = clusters.devices("node-1", taints=[{"key": "example.com/broken", "effect": "NoSchedule"}])
+        objects = (clusters.pod(claims={"gpu": "c"}), tainted, clusters.device_class(), clusters.claim())
+        manifests, release = written(tmp_path / "all.yaml", *objects), ("--kubernetes-version", "1.34")
         gate = ("--feature-gates", "DRADeviceTaints=true")
-        command = (manifests, "--cluster", tmp_path / "nodes.yaml", *release)
+        command = (manifests, "--cluster", written(tmp_path / "nodes.yaml", clusters.node("node-1")), *release)
         assert [each["node"] for each in simulated(*command)] == ["node-1"]
         assert [each["node"] for each in simulated(*command, *gate)] == [None]
         # The same in the warnings of validate: the claim can be allocated, as the taint is dropped.
@@ -409,14 +390,12 @@ class TestObjectsGivenTwice:
         assert "ResourceClaim team-y/c is given twice, and the first is simulated" in notes
 
     def test_workloads_of_one_name_have_pods_of_their_own(self) -> None:
-        template = (
-            "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
-        )
+        pods = "template: {metadata: {labels: {a: b}}, spec: {restartPolicy: %s, containers: [{name: c, image: i}]}}"
         deployment = (
             "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, "
-            f"spec: {{selector: {{matchLabels: {{a: b}}}}, {template % 'Always'}}}}}"
+            f"spec: {{selector: {{matchLabels: {{a: b}}}}, {pods % 'Always'}}}}}"
         )
-        job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{template % 'Never'}}}}}"
+        job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: w}}, spec: {{{pods % 'Never'}}}}}"
         assert self.simulated(deployment, job)[0] == ["w-XXXXX", "w-XXXXX-2"]
 
     def test_a_pod_in_the_place_of_a_workloads_is_refused(self) -> None:
@@ -469,12 +448,10 @@ def test_a_replica_that_runs_is_not_scheduled_again(tmp_path: Path) -> None:
     cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 2), held, runs]
     spec = {"replicas": 1, "serviceName": "s", "selector": {"matchLabels": {"a": "b"}}}
     spec["template"] = {"metadata": {"labels": {"a": "b"}}, "spec": clusters.pod("x", {"d": "w-0-d"})["spec"]}
-    sets = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
-    bare = {**clusters.pod("w-0", {"d": "w-0-d"}), "apiVersion": "v1"}
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
-    for name, given in (("set", sets), ("pod", bare)):
-        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(given))
-        done = draguard("simulate", tmp_path / f"{name}.yaml", "--cluster", tmp_path / "cluster.yaml")
+    sets = {"kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}
+    written(tmp_path / "cluster.yaml", *cluster)
+    for given in (sets, clusters.pod("w-0", {"d": "w-0-d"})):
+        done = draguard("simulate", written(tmp_path / "given.yaml", given), "--cluster", tmp_path / "cluster.yaml")
         assert done.code == 0
         assert "default/w-0: already scheduled on a\n" in done.out
         assert "1 pod: 1 already scheduled\n" in done.out
@@ -484,10 +461,8 @@ def test_the_pods_of_a_released_claim_are_gone(tmp_path: Path) -> None:
     held = clusters.allocated("held", "a", "d0", "old")
     old = clusters.pod("old", {"d": "held"}, {"cpu": "6"}, nodeName="a")
     cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a"), held, old, clusters.claim()]
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
-    wanted = {**clusters.pod("new", {"d": "c"}, {"cpu": "7"}), "apiVersion": "v1"}
-    (tmp_path / "pod.yaml").write_text(yaml.safe_dump(wanted))
-    given = tmp_path / "pod.yaml", "--cluster", tmp_path / "cluster.yaml"
+    wanted = written(tmp_path / "pod.yaml", clusters.pod("new", {"d": "c"}, {"cpu": "7"}))
+    given = wanted, "--cluster", written(tmp_path / "cluster.yaml", *cluster)
     assert "pending" in draguard("simulate", *given).out
     assert "default/new: a\n" in draguard("simulate", *given, "--release", "held").out
 
@@ -497,10 +472,10 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
     rule["spec"] = {"deviceSelector": {"driver": "gpu.example.com"}, "taint": {"key": "k", "effect": "NoSchedule"}}
     claims = [clusters.claim(count=4), clusters.claim("shared")]
     cluster = [clusters.node("a"), clusters.device_class(), clusters.devices("a", 3), *claims, rule]
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all(cluster))
+    written(tmp_path / "cluster.yaml", *cluster)
     given = [clusters.pod("p", {"d": "c"}), clusters.pod("q", {"d": "shared"}), clusters.pod("r")]
-    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all({**each, "apiVersion": "v1"} for each in given))
-    paths = (tmp_path / "pods.yaml", "--cluster", tmp_path / "cluster.yaml", "--kubernetes-version", "1.36")
+    pods = written(tmp_path / "pods.yaml", *given)
+    paths = (pods, "--cluster", tmp_path / "cluster.yaml", "--kubernetes-version", "1.36")
     text = draguard("simulate", *paths).out
     assert "  a, request r: 3 devices, 3 of the class; 4 are wanted\n" in text
     assert text.count("does not apply DeviceTaintRules") == 1
@@ -511,13 +486,12 @@ def test_what_concerns_every_pod_is_said_once(tmp_path: Path) -> None:
 
 def why(folder: Path, *objects: dict[str, Any], names: tuple[str, ...] = ()) -> str:
     """Explain the pods of a cluster that do not start; return the text."""
-    (folder / "cluster.yaml").write_text(yaml.safe_dump_all(objects))
-    return draguard("simulate", *names, "--quiet", "--cluster", folder / "cluster.yaml").out
+    return draguard("simulate", *names, "--quiet", "--cluster", written(folder / "cluster.yaml", *objects)).out
 
 
 def starting(name: str, claims: dict[str, str], **spec: Any) -> dict[str, Any]:
     """Describe a pod that has not started yet."""
-    return {**clusters.pod(name, claims, **spec), "apiVersion": "v1", "status": {"phase": "Pending"}}
+    return {**clusters.pod(name, claims, **spec), "status": {"phase": "Pending"}}
 
 
 def test_pods_that_do_not_start_on_their_node_are_explained(tmp_path: Path) -> None:
@@ -573,10 +547,9 @@ def test_a_suspended_job_is_noted(
 ) -> None:
     job = {"template": {"spec": {**clusters.pod("x")["spec"], "restartPolicy": "Never"}}}
     made = job if of_job is None else {"schedule": "0 * * * *", "jobTemplate": {"spec": {**job, "suspend": of_job}}}
-    obj = {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "j"}, "spec": {**made, "suspend": suspended}}
-    (tmp_path / "cluster.yaml").write_text(yaml.safe_dump_all([clusters.node("a")]))
-    (tmp_path / "job.yaml").write_text(yaml.safe_dump(obj))
-    given = "simulate", tmp_path / "job.yaml", "--cluster", tmp_path / "cluster.yaml"
+    obj = {"kind": kind, "metadata": {"name": "j"}, "spec": {**made, "suspend": suspended}}
+    cluster = written(tmp_path / "cluster.yaml", clusters.node("a"))
+    given = "simulate", written(tmp_path / "job.yaml", obj), "--cluster", cluster
     note = f"note: {kind} default/j is suspended: its pods are simulated as if it were resumed\n"
     done = draguard(*given)
     assert (done.code, done.err) == (0, note if is_noted else "")
@@ -594,15 +567,8 @@ def test_a_suspended_job_is_noted(
 def test_kinds_of_which_there_are_no_objects_are_noted(
     tmp_path: Path, known: list[dict[str, Any]], missing: list[str]
 ) -> None:
-    versions = {"Node": "v1", "Pod": "v1"}
     objects = [clusters.node("a"), clusters.template(), *known, clusters.pod(claims={"gpu": "t"})]
-    file = tmp_path / "cluster.yaml"
-    file.write_text(
-        yaml.safe_dump_all(
-            [{"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects]
-        )
-    )
-    said = draguard("simulate", "--cluster", file).err
+    said = draguard("simulate", "--cluster", written(tmp_path / "cluster.yaml", *objects)).err
     assert [line.split()[2] for line in said.splitlines() if line.startswith("note: no ")] == missing
 
 
@@ -610,18 +576,11 @@ class TestText:
     """Reports of unusual outcomes."""
 
     def result(self, tmp_path: Path, *objects: dict[str, Any], options: tuple[str, ...] = ()) -> str:
-        file = tmp_path / "cluster.yaml"
-        versions = {"Node": "v1", "Pod": "v1", "PriorityClass": "scheduling.k8s.io/v1"}
-        for each in objects:
-            each.setdefault("apiVersion", versions.get(each["kind"], "resource.k8s.io/v1"))
-        file.write_text(yaml.safe_dump_all(objects))
-        return draguard("simulate", "--cluster", file, *options).out
+        return draguard("simulate", "--cluster", written(tmp_path / "cluster.yaml", *objects), *options).out
 
     def test_a_pod_past_the_scheduler_fails_the_run(self, tmp_path: Path) -> None:
-        pod = tmp_path / "pod.yaml"
-        pod.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.pod(claims={"gpu": "c"}, nodeName="a")}))
-        cluster = tmp_path / "cluster.yaml"
-        cluster.write_text(yaml.safe_dump({"apiVersion": "v1", **clusters.node("a")}))
+        pod = written(tmp_path / "pod.yaml", clusters.pod(claims={"gpu": "c"}, nodeName="a"))
+        cluster = written(tmp_path / "cluster.yaml", clusters.node("a"))
         assert draguard("simulate", pod, "--cluster", cluster).code == 1
 
     def test_many_kinds_of_nodes(self, tmp_path: Path) -> None:
@@ -786,33 +745,23 @@ class TestTime:
         assert f"{time!r} is not a positive number of seconds" in done.err
 
 
-Json = dict[str, Any]
-
 ADMIN = "resource.kubernetes.io/admin-access"
 OLDER = "resource.k8s.io/admin-access"
 NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on the containing namespace"
 
 
-def namespace(**labels: str) -> Json:
+def namespace(**labels: str) -> JSONObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
-
-
-def file(path: Path, *objects: Json) -> Path:
-    versions = {"Node": "v1", "Pod": "v1", "Namespace": "v1"}
-    path.write_text(
-        yaml.safe_dump_all({"apiVersion": versions.get(each["kind"], "resource.k8s.io/v1"), **each} for each in objects)
-    )
-    return path
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
-    return file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"))
+    return written(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"))
 
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
 def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path: Path) -> None:
-    manifests = file(tmp_path / "manifests.yaml", clusters.claim(cuont=2), clusters.pod(claims={"gpu": "c"}))
+    manifests = written(tmp_path / "manifests.yaml", clusters.claim(cuont=2), clusters.pod(claims={"gpu": "c"}))
     done = draguard(command, manifests, "--cluster", cluster)
     assert done.code == 1
     assert done.out == ""
@@ -822,14 +771,14 @@ def test_a_manifest_with_a_misspelt_field(command: str, cluster: Path, tmp_path:
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
 def test_errors_in_a_manifest_that_cannot_be_decoded_have_hints(command: str, cluster: Path, tmp_path: Path) -> None:
-    manifests = file(tmp_path / "manifests.yaml", clusters.claim(count="two", deviceClassName="Gpu_X"))
+    manifests = written(tmp_path / "manifests.yaml", clusters.claim(count="two", deviceClassName="Gpu_X"))
     assert 'help: did you mean "gpu-x"?' in draguard(command, manifests, "--cluster", cluster).err
 
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
 def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster: Path, tmp_path: Path) -> None:
     selectors = [{"cel": {"expression": "device.driver == 7"}}]
-    manifests = file(
+    manifests = written(
         tmp_path / "manifests.yaml", clusters.claim(selectors=selectors), clusters.pod(claims={"gpu": "c"})
     )
     done = draguard(command, manifests, "--cluster", cluster)
@@ -839,8 +788,8 @@ def test_an_error_in_a_selector_is_shown_at_its_character(command: str, cluster:
 
 @pytest.mark.parametrize("command", ["simulate", "match"])
 def test_what_is_in_the_cluster_was_taken_once(command: str, cluster: Path, tmp_path: Path) -> None:
-    stored = file(tmp_path / "stored.yaml", clusters.claim(cuont=2))
-    manifests = file(tmp_path / "manifests.yaml", clusters.template(), clusters.pod(claims={"gpu": "c"}))
+    stored = written(tmp_path / "stored.yaml", clusters.claim(cuont=2))
+    manifests = written(tmp_path / "manifests.yaml", clusters.template(), clusters.pod(claims={"gpu": "c"}))
     done = draguard(command, manifests, "--cluster", cluster, "--cluster", stored)
     assert (done.code, done.err) == (0, "")
 
@@ -852,21 +801,21 @@ def test_the_namespace_must_be_labelled_for_admin_access(
 ) -> None:
     wanted = [clusters.template(adminAccess=True), clusters.pod(claims={"gpu": "t"})]
     for labels, code in (({}, 1), ({ADMIN: "false"}, 1), ({ADMIN: "true"}, 0)):
-        around = file(tmp_path / "namespace.yaml", namespace(**labels))
-        manifests = file(tmp_path / "manifests.yaml", *wanted)
+        around = written(tmp_path / "namespace.yaml", namespace(**labels))
+        manifests = written(tmp_path / "manifests.yaml", *wanted)
         options = ("--cluster", around) if is_in_cluster else (around,)
         done = draguard(command, manifests, "--cluster", cluster, *options)
         assert (done.code, NEEDS_LABEL in done.err) == (code, code == 1)
-    assert draguard(command, file(tmp_path / "manifests.yaml", *wanted), "--cluster", cluster).code == 0
+    assert draguard(command, written(tmp_path / "manifests.yaml", *wanted), "--cluster", cluster).code == 0
 
 
 def test_validate_knows_the_namespaces_of_the_cluster(tmp_path: Path) -> None:
-    manifests = file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True))
+    manifests = written(tmp_path / "manifests.yaml", clusters.template(adminAccess=True))
     for labels, code in (({}, 1), ({ADMIN: "true"}, 0)):
-        done = draguard("validate", manifests, "--cluster", file(tmp_path / "cluster.yaml", namespace(**labels)))
+        done = draguard("validate", manifests, "--cluster", written(tmp_path / "cluster.yaml", namespace(**labels)))
         assert (done.code, NEEDS_LABEL in done.out) == (code, code == 1)
         assert "is not known" not in done.out
-    file(tmp_path / "manifests.yaml", clusters.template(adminAccess=True), namespace())
+    written(tmp_path / "manifests.yaml", clusters.template(adminAccess=True), namespace())
     assert draguard("validate", manifests, "--cluster", tmp_path / "cluster.yaml").code == 1
 
 
@@ -914,8 +863,10 @@ def test_a_claim_that_a_quota_refuses_is_not_said_to_be_missing_too(tmp_path: Pa
     hard = {"count/resourceclaims.resource.k8s.io": "0"}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
     quota |= {"spec": {"hard": hard}, "status": {"hard": hard, "used": hard}}
-    given = file(tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"), quota)
-    manifests = file(tmp_path / "manifests.yaml", clusters.claim(), clusters.pod(claims={"gpu": "c"}))
+    given = written(
+        tmp_path / "cluster.yaml", clusters.device_class(), clusters.devices("a"), clusters.node("a"), quota
+    )
+    manifests = written(tmp_path / "manifests.yaml", clusters.claim(), clusters.pod(claims={"gpu": "c"}))
     notes = [each for each in draguard("simulate", manifests, "--cluster", given).out.splitlines() if "note:" in each]
     assert len(notes) == 1
     assert "note: the API server refuses its claim default/c: exceeded quota: q" in notes[0]

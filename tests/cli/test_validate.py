@@ -100,14 +100,8 @@ class TestFindings:
         text = CLAIM.replace("name: claim", "name: A").replace("gpu.example.com", "B") + "status:\n  driverName: c\n"
         folder = write(a=f"{text}---\n{text.replace('name: A', 'name: B')}")
         found = findings("validate", folder)
-        assert [(each["document"], each["line"]) for each in found] == [
-            (1, 4),
-            (1, 7),
-            (1, 8),
-            (2, 14),
-            (2, 17),
-            (2, 18),
-        ]
+        places = [(each["document"], each["line"]) for each in found]
+        assert places == [(1, 4), (1, 7), (1, 8), (2, 14), (2, 17), (2, 18)]
 
     def test_they_name_the_object_and_the_release(self, write: Callable[..., Path]) -> None:
         folder = write(a=CLAIM.replace("gpu.example.com", "GPU"))

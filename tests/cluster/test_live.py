@@ -95,11 +95,9 @@ def test_a_context_is_that_of_kubectl(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_validate_knows_what_the_cluster_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl(tmp_path, monkeypatch, cluster(), version="v1.34.2+k3s1")
-    manifest = tmp_path / "claim.yaml"
-    manifest.write_text(
-        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x}\nspec: {devices: {}}\n"
-    )
-    done = draguard("validate", manifest, "--live")
+    given = tmp_path / "claim.yaml"
+    given.write_text("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x}\nspec: {devices: {}}\n")
+    done = draguard("validate", given, "--live")
     assert (done.code, "Kubernetes 1.34" in done.out) == (0, True), done
 
 
@@ -307,10 +305,8 @@ def test_a_login_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_namespace_is_read_where_no_more_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forbidden = {
-        f"/api/v1/{each}": {"error": "Error from server (Forbidden): no"} for each in ("pods", "resourcequotas")
-    }
-    kubectl(tmp_path, monkeypatch, cluster(), forbidden)
+    refused = {f"/api/v1/{each}": {"error": "Error from server (Forbidden): no"} for each in ("pods", "resourcequotas")}
+    kubectl(tmp_path, monkeypatch, cluster(), refused)
     done = draguard("simulate", "--live", "-n", "default")
     assert done.out.startswith(PENDING)
     assert done.err == (

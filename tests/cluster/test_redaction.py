@@ -283,12 +283,12 @@ def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
         "message": words,
         "reportingComponent": "acme-sched",
     }
-    device_class = {
+    class_ = {
         "kind": "DeviceClass",
         "metadata": {"name": "f"},
         "spec": {"extendedResourceName": "acme.corp/fpga"},
     }
-    hidden = redacted(pod, quota, event, device_class)
+    hidden = redacted(pod, quota, event, class_)
     assert "acme" not in json.dumps(hidden)
     (resource,) = hidden[0]["spec"]["containers"][0]["resources"]["requests"].keys() - {"cpu"}
     assert hidden[1]["spec"]["hard"] == {f"requests.{resource}": "2"}

@@ -33,9 +33,7 @@ NAMESPACE_LABELS = {"resource.kubernetes.io/admin-access": "true", "resource.k8s
 UNDECODABLE = 400
 CUT = " […] "
 """Stands for the middle of a recorded text of more than 320 characters."""
-_GO_DUMP = re.compile(
-    r"(?s)^(Invalid value: )[\w.*\[\]()]+\{.*\}(: [^}]*)$|^(Forbidden: pod updates may not change).*$"
-)
+_DUMP = re.compile(r"(?s)^(Invalid value: )[\w.*\[\]()]+\{.*\}(: [^}]*)$|^(Forbidden: pod updates may not change).*$")
 """A Go struct printed into a message, and the difference of two pods."""
 _ID = re.compile(rb'\{"id": ?"([^"]+)"')
 """How the line of a case begins; that of a base object does not."""
@@ -140,7 +138,7 @@ class Case:
 
 def _plain(message: str) -> str:
     """Leave Go's dumps out of a message."""
-    if match := _GO_DUMP.match(message):
+    if match := _DUMP.match(message):
         return f"{match[1]}{{…}}{match[2]}" if match[1] else str(match[3])
     return _JSON_DUMP.sub(r"\1{…}\2", message)
 

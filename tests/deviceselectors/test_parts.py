@@ -56,11 +56,9 @@ def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str
 
 
 def test_what_nested_macros_share_is_read_once() -> None:
-    selector = compile_selector(
-        f"optional.of(device.driver){'.optMap(x, x)' * 40}.hasValue()", Release(36), stored=True
-    )
-    assert isinstance(selector, Selector)
-    assert list(paths(selector.root, "device")) == [("driver",)]
+    chain = compile_selector(f"optional.of(device.driver){'.optMap(x, x)' * 40}.hasValue()", Release(36), stored=True)
+    assert isinstance(chain, Selector)
+    assert list(paths(chain.root, "device")) == [("driver",)]
 
 
 def test_drivers_are_those_that_are_insisted_on() -> None:

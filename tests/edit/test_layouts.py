@@ -143,14 +143,10 @@ def test_what_is_meant_for_a_list_may_be_unclear(wrong: str, tmp_path: Path) -> 
 
 
 def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
-    unclear = CLAIM.format(
-        version="v1", requests="requests: g\n    constraints: [{requests: g, matchAttribute: a.b/c}]"
-    )
-    valid = CLAIM.format(
-        version="v1", requests="requests: [{name: g, exactly: {}}]\n    constraints: [{requests: [g]}]"
-    )
-    after, said = corrected(tmp_path, f"{unclear}---\n{valid.replace('[g]', 'g')}")
-    assert after == f"{unclear.replace('{requests: g', '{requests: [g]')}---\n{valid}"
+    vague = CLAIM.format(version="v1", requests="requests: g\n    constraints: [{requests: g, matchAttribute: a.b/c}]")
+    good = CLAIM.format(version="v1", requests="requests: [{name: g, exactly: {}}]\n    constraints: [{requests: [g]}]")
+    after, said = corrected(tmp_path, f"{vague}---\n{good.replace('[g]', 'g')}")
+    assert after == f"{vague.replace('{requests: g', '{requests: [g]')}---\n{good}"
     assert "fixed 2 findings in 1 file" in said
     assert "fix not applied" not in said
 

@@ -134,13 +134,13 @@ def test_a_node_selector_that_says_the_same_stays_and_only_node_name_goes() -> N
 
 @each_row("other", ["node-2", "", None])
 def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
-    problem = refused(pod(nodeSelector={HOSTNAME: other}))
-    assert (problem.level, problem.rule, problem.reason) == (
+    found = refused(pod(nodeSelector={HOSTNAME: other}))
+    assert (found.level, found.rule, found.reason) == (
         "error",
         "prescheduled-contradiction",
         "FieldValueForbidden",
     )
-    assert str(problem) == (
+    assert str(found) == (
         'spec.nodeSelector[kubernetes.io/hostname]: Forbidden: rules out node "node-1", which spec.nodeName asks for, '
         "so the pod could never run; keep one of the two"
     )
@@ -473,13 +473,11 @@ def test_changes_are_noted_in_the_audit_log() -> None:
 def test_a_recorded_pod_changes_nowhere_else(options: RewriteOptions) -> None:
     before = copy.deepcopy(RECORDED)
     after = patched(RECORDED, options)
-    added = (
-        {"affinity": affinity({"matchFields": [HERE]})} if options is BY_NAME else {"nodeSelector": {HOSTNAME: NODE}}
-    )
+    more = {"affinity": affinity({"matchFields": [HERE]})} if options is BY_NAME else {"nodeSelector": {HOSTNAME: NODE}}
     assert before == RECORDED
     expected = copy.deepcopy(RECORDED)
     del expected["spec"]["nodeName"]
-    expected["spec"].update(added)
+    expected["spec"].update(more)
     assert after == expected
 
 

@@ -360,10 +360,8 @@ def test_expressions_that_fail_for_a_small_object_are_found(
 
 
 def test_the_effect_is_that_of_the_failure_policy() -> None:
-    given = policy(
-        rules=[PODS], validations=[{"expression": "object.metadata.labels.a == 'b'"}], failurePolicy="Ignore"
-    )
-    ((_, message, _),) = tried(given)
+    made = policy(rules=[PODS], validations=[{"expression": "object.metadata.labels.a == 'b'"}], failurePolicy="Ignore")
+    ((_, message, _),) = tried(made)
     assert "and the policy does not apply then" in message
 
 

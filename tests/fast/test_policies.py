@@ -116,16 +116,14 @@ def test_all_policies_cost_the_same_when_evaluated_quickly(
 
 def test_common_requests_are_evaluated_quickly() -> None:
     quick = practised(load(LIBRARY))
-    verdicts = {
-        name: [quick[kind].evaluate(each["request"], None) for kind in quick] for name, each in reviews().items()
-    }
-    assert {name: tuple(each and each[0] for each in both) for name, both in verdicts.items()} == {
+    found = {name: [quick[kind].evaluate(each["request"], None) for kind in quick] for name, each in reviews().items()}
+    assert {name: tuple(each and each[0] for each in both) for name, both in found.items()} == {
         "pods": (62, 9),
         "deployments": (57, 0),
         "resourceclaims": (326, None),  # a mutating policy without conditions may make a change
         "resourceslices": (60, 0),
     }
-    notes = {name: " ".join(validated[1]) for name, (validated, _) in verdicts.items() if validated}
+    notes = {name: " ".join(validated[1]) for name, (validated, _) in found.items() if validated}
     assert "default" in notes.pop("resourceclaims"), "its namespace was not given"
     assert set(notes.values()) == {""}
 

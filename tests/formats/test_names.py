@@ -202,7 +202,7 @@ def test_a_condition_reason_starts_with_a_letter() -> None:
 
 def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
     assert formats.extended_resource_name("example.com/gpu", Release(36)) == ()
-    for value in (
+    for text in (
         "gpu",
         "kubernetes.io/gpu",
         "x.kubernetes.io/gpu",
@@ -210,7 +210,7 @@ def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
         "example.com/gpu/0",
         "",
     ):
-        assert formats.extended_resource_name(value, Release(36)) == ("must be a valid extended resource name",)
+        assert formats.extended_resource_name(text, Release(36)) == ("must be a valid extended resource name",)
 
 
 FORMATS = {

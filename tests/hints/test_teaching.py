@@ -336,7 +336,7 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"}, "spec": spec}
 
 
-def selecting_nodes(**term: Any) -> dict[str, Any]:
+def on_nodes(**term: Any) -> dict[str, Any]:
     return pod(affinity={"nodeAffinity": {TERMS: {"nodeSelectorTerms": [term]}}})
 
 
@@ -378,18 +378,18 @@ def test_an_operator_of_something_else_is_replaced_in_tolerations(written: str, 
 @each_row(("written", "meant"), [("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt")])
 def test_an_operator_of_something_else_is_replaced_in_conditions(written: str, meant: str) -> None:
     conditions = [{"key": "a", "operator": written, "values": ["1"]}]
-    assert advice(selecting_nodes(matchExpressions=conditions)) == (f'did you mean "{meant}"?', meant)
+    assert advice(on_nodes(matchExpressions=conditions)) == (f'did you mean "{meant}"?', meant)
 
 
 def test_an_operator_that_names_of_nodes_do_not_have_is_not_suggested() -> None:
-    assert advice(selecting_nodes(matchFields=[{"key": "metadata.name", "operator": ">", "values": ["a"]}])) == (
+    assert advice(on_nodes(matchFields=[{"key": "metadata.name", "operator": ">", "values": ["a"]}])) == (
         "",
         None,
     )
 
 
 def test_a_key_with_a_value_is_written_as_a_condition() -> None:
-    assert advice(selecting_nodes(matchExpressions=[{"key": "a=b", "operator": "Exists"}]))[0] == (
+    assert advice(on_nodes(matchExpressions=[{"key": "a=b", "operator": "Exists"}]))[0] == (
         "each part is a field of its own: key: a, operator: In, values: [b]"
     )
     assert advice(pod(nodeSelector={"a=b": ""}))[0] == "write a: b"
@@ -398,7 +398,7 @@ def test_a_key_with_a_value_is_written_as_a_condition() -> None:
 
 def test_a_term_has_conditions_in_place_of_labels() -> None:
     hint = "write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]"
-    assert advice(selecting_nodes(matchLabels={"a": "b"})) == (hint, None)
+    assert advice(on_nodes(matchLabels={"a": "b"})) == (hint, None)
 
 
 @each_row(("written", "meant"), [("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure")])

@@ -297,10 +297,8 @@ def test_a_filter_that_is_to_remove_items_is_found(value: str, *, found: bool) -
 
 def test_what_has_takes_is_told() -> None:
     given = policy(validations=[{"expression": "has(oldSelf)"}])
-    hints = [each.problem.hint for each in check_policies([given, binding()]).findings]
-    assert hints == [
-        "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
-    ]
+    said = [each.problem.hint for each in check_policies([given, binding()]).findings]
+    assert said == ["has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"]
 
 
 def test_the_type_of_a_variable_without_use_does_not_matter() -> None:
@@ -319,12 +317,10 @@ parameters: Object.spec.devices.config.opaque.parameters{a: Object.spec.devices.
 
 
 def changed(*expressions: str, rules: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    mutations = [
-        {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}} for each in expressions
-    ]
+    changes = [{"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": each}} for each in expressions]
     spec = MUTATING["spec"] | {
         "matchConstraints": {"resourceRules": rules, "matchPolicy": "Exact"},
-        "mutations": mutations,
+        "mutations": changes,
     }
     spec = {name: each for name, each in spec.items() if name not in {"variables", "matchConditions"}}
     problems = [each.problem for each in check_policies([MUTATING | {"spec": spec}, MUTATING_BINDING]).findings]

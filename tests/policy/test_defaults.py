@@ -11,7 +11,7 @@ from tests.rows import each_row, each_row_beside
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
 from webhook.policy.change.defaults import stated
-from webhook.policy.evaluation.clusterobjects import decoded
+from webhook.policy.evaluation.policyset import decoded
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 
@@ -182,10 +182,8 @@ def test_changes_are_shown_stated() -> None:
 
 
 def ever_changed(obj: dict[str, Any], *patches: str) -> Any:
-    everywhere = {
-        "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]
-    }
-    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=everywhere))).object
+    anything = {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]}
+    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=anything))).object
 
 
 SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}

@@ -103,15 +103,15 @@ def test_a_policy_may_be_named_by_a_prefix() -> None:
 
 
 def test_namespaces_carry_their_name_as_a_label() -> None:
-    namespace: dict[str, Any] = {
+    space: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Namespace",
         "metadata": {"name": "a", "labels": {"b": "c"}},
     }
-    policies = load([namespace, {"apiVersion": "v1", "kind": "Namespace"}])
+    policies = load([space, {"apiVersion": "v1", "kind": "Namespace"}])
     assert policies.namespace_labels("a") == {"b": "c", "kubernetes.io/metadata.name": "a"}
     assert policies.namespace_labels("z") == {"kubernetes.io/metadata.name": "z"}
-    assert namespace["metadata"]["labels"] == {"b": "c"}
+    assert space["metadata"]["labels"] == {"b": "c"}
 
 
 def test_other_values_than_objects_are_left_alone() -> None:

@@ -30,11 +30,11 @@ def refuses(
     *,
     release: int = 36,
     match: dict[str, Any] | None = None,
-    **constraints: Any,
+    **limits: Any,
 ) -> bool:
-    constraints = {"resourceRules": [rule]} | constraints
+    limits = {"resourceRules": [rule]} | limits
     manifests = [
-        policy(matchConstraints=constraints, validations=REFUSE),
+        policy(matchConstraints=limits, validations=REFUSE),
         binding(matchResources=match or {}),
         NAMESPACE,
     ]
@@ -194,16 +194,16 @@ def test_custom_resources_are_known_by_their_definition() -> None:
     quota = Kind("example.com", "v1", "Quota")
     assert kinds.resource_of(quota) == Resource("example.com", "v1", "quotae")
     assert kinds.is_namespaced(quota) is False
-    assert kinds.equivalents(kinds.resource_of(quota)) == (Resource("example.com", "v2", "quotae"),)
+    assert kinds.equivalents[kinds.resource_of(quota)] == (Resource("example.com", "v2", "quotae"),)
     assert kinds.find(quota._replace(version="v0")) is None
     assert kinds.is_namespaced(Kind("example.com", "v1", "Other")) is None
 
 
 def test_equivalents_are_those_that_the_release_serves() -> None:
     claims = Resource("resource.k8s.io", "v1beta1", "resourceclaims")
-    assert [each.version for each in Kinds(Release(32)).equivalents(claims)] == ["v1alpha3"]
-    assert [each.version for each in Kinds(Release(33)).equivalents(claims)] == ["v1beta2", "v1alpha3"]
-    assert [each.version for each in Kinds(Release(34)).equivalents(claims)] == ["v1", "v1beta2"]
+    assert [each.version for each in Kinds(Release(32)).equivalents[claims]] == ["v1alpha3"]
+    assert [each.version for each in Kinds(Release(33)).equivalents[claims]] == ["v1beta2", "v1alpha3"]
+    assert [each.version for each in Kinds(Release(34)).equivalents[claims]] == ["v1", "v1beta2"]
 
 
 EVENT: dict[str, Any] = {
@@ -220,8 +220,8 @@ NEW_EVENTS = {"apiGroups": ["events.k8s.io"], "apiVersions": ["v1"], "operations
 
 def test_events_of_both_groups_are_versions_of_each_other() -> None:
     old, new = Resource("", "v1", "events"), Resource("events.k8s.io", "v1", "events")
-    assert Kinds().equivalents(old) == (new,)
-    assert Kinds().equivalents(new) == (old,)
+    assert Kinds().equivalents[old] == (new,)
+    assert Kinds().equivalents[new] == (old,)
     assert refuses(about(EVENT), NEW_EVENTS)
     assert not refuses(about(EVENT), NEW_EVENTS, matchPolicy="Exact")
     assert refuses(about(EVENT | {"apiVersion": "events.k8s.io/v1"}), NEW_EVENTS | {"apiGroups": [""]})
@@ -236,7 +236,7 @@ def test_kinds_are_known_in_the_releases_that_serve_them(
     serving = [release for release in range(27, 37) if Kinds(Release(release)).find(wanted)]
     assert [serving[0], serving[-1]] == releases
     assert Kinds(Release(serving[0])).kind_of(Resource(group, version, resource)) == wanted
-    assert resource in Kinds(Release(serving[0])).resources(group)
+    assert resource in {each.resource for each in Kinds(Release(serving[0])).served(group)}
 
 
 LABELS = {"app": "a", "empty": ""}

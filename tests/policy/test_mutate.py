@@ -14,8 +14,7 @@ from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
-from webhook.policy.evaluation.clusterobjects import decoded, undecodable
-from webhook.policy.evaluation.policyset import ConfigurationError
+from webhook.policy.evaluation.policyset import ConfigurationError, decoded, undecodable
 from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.session import convert
 from webhook.policy.evaluation.verdict import Verdict
@@ -257,10 +256,8 @@ def test_parameters_are_used_one_by_one() -> None:
 
 def test_what_draguard_cannot_merge_it_says() -> None:
     rules = [ANYTHING]
-    verdict = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=QUOTA)
-    assert verdict.message.endswith(
-        "draguard does not know how Quota of example.com/v1 is made, and cannot merge into it"
-    )
+    told = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=QUOTA)
+    assert told.message.endswith("draguard does not know how Quota of example.com/v1 is made, and cannot merge into it")
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': '1'}}]"
     patched = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=QUOTA)
     assert labels(patched) == {"a": "1"}
@@ -356,10 +353,8 @@ def test_validating_policies_see_what_mutating_ones_made() -> None:
 
 
 def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
-    policies = load(
-        [*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()]
-    )
-    verdict = evaluate(POD, policies=policies)
+    both = load([*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()])
+    verdict = evaluate(POD, policies=both)
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
 
@@ -470,11 +465,9 @@ def test_no_policy_is_reinvoked_after_a_webhooks_refusal() -> None:
 
 
 def test_no_policy_is_reinvoked_after_an_error() -> None:
-    verdict = made(
-        mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope"))
-    )
-    assert not verdict.allowed
-    assert labels(verdict)["a"] == "1"
+    found = made(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope")))
+    assert not found.allowed
+    assert labels(found)["a"] == "1"
 
 
 CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
@@ -618,12 +611,10 @@ def test_templates_and_slices_are_converted() -> None:
 
 def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
     with_capacity = SLICE | {"spec": {"devices": [{"name": "a", "capacity": {"memory": {"value": "1Gi"}}}]}}
-    alpha = to(with_capacity, "v1alpha3")
-    assert alpha["spec"]["devices"] == [{"name": "a", "basic": {"capacity": {"memory": "1Gi"}}}]
-    assert to(alpha, "v1beta1")["spec"]["devices"] == [
-        {"name": "a", "basic": {"capacity": {"memory": {"value": "1Gi"}}}}
-    ]
-    assert to(alpha, "v1") == with_capacity
+    old = to(with_capacity, "v1alpha3")
+    assert old["spec"]["devices"] == [{"name": "a", "basic": {"capacity": {"memory": "1Gi"}}}]
+    assert to(old, "v1beta1")["spec"]["devices"] == [{"name": "a", "basic": {"capacity": {"memory": {"value": "1Gi"}}}}]
+    assert to(old, "v1") == with_capacity
 
 
 def test_other_kinds_are_alike() -> None:

@@ -294,11 +294,11 @@ def test_an_object_without_such_a_subresource_is_an_error(obj: dict[str, Any], c
 def test_a_request_that_no_policy_matches_is_named() -> None:
     (failure,) = of_subresource(EXEC, "pods/attach", expect={"allowed": False})
     assert failure == "was allowed: no policy matches the CONNECT of pods/exec"
-    manifests = [
+    given = [
         policy(rules=[{**RULE, "resources": ["pods/attach"]}], validations=[{"expression": "false"}]),
         binding(),
     ]
-    (case,) = run({"object": EXEC, "expect": {"allowed": True}}, manifests=manifests).cases
+    (case,) = run({"object": EXEC, "expect": {"allowed": True}}, manifests=given).cases
     assert (case.passed, case.unmatched) == (True, "CONNECT of pods/exec")
 
 

@@ -95,11 +95,9 @@ def test_audit_annotations_are_few_and_their_policy_has_a_name() -> None:
     text = said(spec(POLICY, auditAnnotations=many))[0]
     assert text.startswith('spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},')
     assert text.endswith("must not have more than 20 auditAnnotations")
-    nameless = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {}}
-    assert said(nameless)[-1] == (
-        'spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty'
-    )
-    assert said(nameless | {"metadata": {"generateName": "p-"}}) == []
+    bare = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {}}
+    assert said(bare)[-1] == ('spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty')
+    assert said(bare | {"metadata": {"generateName": "p-"}}) == []
 
 
 def test_the_key_of_an_audit_annotation_is_judged_with_the_policys_name() -> None:

@@ -513,9 +513,7 @@ def test_the_values_of_devices_are_shown(condition: str, message: str, hint: str
 def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
     values: tuple[str, ...], *, is_found: bool
 ) -> None:
-    devices = [
-        f"{{name: d{index}, attributes: {{model: {{string: '{value}'}}}}}}" for index, value in enumerate(values)
-    ]
+    devices = [f"{{name: d{at}, attributes: {{model: {{string: '{value}'}}}}}}" for at, value in enumerate(values)]
     found = found_in(device_class('device.attributes["g.example.com"].model == "C"') + resource_slice(*devices))
     assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
 

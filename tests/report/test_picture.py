@@ -120,10 +120,10 @@ VARIED = (
 """A cluster with each state of a device."""
 
 
-@pytest.mark.parametrize("objects", [VARIED, (*HEALTHY, claim("one", "gpu-0"))])
-def test_its_counts_are_those_of_the_json(objects: tuple[Any, ...]) -> None:
-    text, page = of(*objects)
-    done = draguard("devices", "--cluster", "-", "-o", "json", stdin=listed(*objects))
+@pytest.mark.parametrize("given", [VARIED, (*HEALTHY, claim("one", "gpu-0"))])
+def test_its_counts_are_those_of_the_json(given: tuple[Any, ...]) -> None:
+    text, page = of(*given)
+    done = draguard("devices", "--cluster", "-", "-o", "json", stdin=listed(*given))
     found: Any = json.loads(done.out)
     states, sums = Counter(each["state"] for each in found["devices"]), found["sums"]
     assert f"all {sums['total']}" in page.looks
@@ -131,18 +131,16 @@ def test_its_counts_are_those_of_the_json(objects: tuple[Any, ...]) -> None:
         assert page.shown(f"{sums[state]} {state}") == sums[state]
     if sums["stranded"]:
         assert page.shown(f"{sums['stranded']} of the free stranded: no claim can get them") == states["stranded"]
-    held = Counter(
-        space for each in found["devices"] for space in {claim.partition("/")[0] for claim in each["claims"]}
-    )
+    held = Counter(space for each in found["devices"] for space in {one.partition("/")[0] for one in each["claims"]})
     assert held
     for space, number in held.items():
         assert page.shown(f"{number} {space}") == number
     tainted = sum(bool(each["taints"]) for each in found["devices"])
     assert not tainted or page.shown(f"{tainted} tainted") == tainted
-    groups: Any = json.loads(
-        draguard("devices", "--cluster", "-", "--by=class", "-o", "json", stdin=listed(*objects)).out
+    counted: Any = json.loads(
+        draguard("devices", "--cluster", "-", "--by=class", "-o", "json", stdin=listed(*given)).out
     )
-    for each in groups["groups"]:
+    for each in counted["groups"]:
         numbers = "".join(f"<td>{each[key]}" for key in ("total", "held", "free", "stranded"))
         assert f"<tr><td>{each['class'] or '&lt;none&gt;'}{numbers}" in text
 

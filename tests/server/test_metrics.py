@@ -119,9 +119,7 @@ class TestReviews:
         exported = Exported(metrics)
         name = "draguard_review_duration_seconds"
         assert exported[f'{name}_count{{endpoint="validate"}}'] == 5
-        counted = {
-            bound: exported[f'{name}_bucket{{endpoint="validate",le="{bound}"}}'] for bound in ("0.0001", "10.0")
-        }
+        counted = {most: exported[f'{name}_bucket{{endpoint="validate",le="{most}"}}'] for most in ("0.0001", "10.0")}
         assert counted == {"0.0001": 1, "10.0": 4}
 
     def test_tell_their_findings_errors_costs_and_changes(self, metrics: Metrics) -> None:

@@ -1,10 +1,20 @@
 """Small clusters to schedule pods into."""
 
+from pathlib import Path
 from typing import Any
 
+import yaml
+
+from tests.stored import version_of
 from webhook.objects import JSONObject
 
 DRIVER = "gpu.example.com"
+
+
+def written(file: Path, *objects: JSONObject) -> Path:
+    """Write objects to a file, each in its version."""
+    file.write_text(yaml.safe_dump_all({"apiVersion": version_of(each["kind"]), **each} for each in objects))
+    return file
 
 
 def device_class(name: str = "gpu", **spec: Any) -> JSONObject:

@@ -196,12 +196,10 @@ def test_claims_of_the_manifests_are_created_in_their_order(tmp_path: Path) -> N
     pods = [pod(f"p-{name_of(each)}", claims={"g": name_of(each)}) for each in made]
     for path, items in ((known, objects), (given, [*made, *pods])):
         path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*map(versioned, items)]}))
-    refused = {
-        each["name"]: each["why"]["notes"][0] for each in simulated(given, "--cluster", known) if not each["node"]
-    }
+    notes = {each["name"]: each["why"]["notes"][0] for each in simulated(given, "--cluster", known) if not each["node"]}
     amounts = f"requested: {DEVICES}=%d, used: {DEVICES}=3, limited: {DEVICES}=3"
     note = "the API server refuses its claim default/{}: exceeded quota: q, " + amounts
-    assert refused == {"p-c2": note.format("c2") % 32, "p-c3": note.format("c3") % 1}
+    assert notes == {"p-c2": note.format("c2") % 32, "p-c3": note.format("c3") % 1}
 
 
 def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:

@@ -434,10 +434,8 @@ def test_an_inference_service_of_several_nodes_has_workers() -> None:
 @pytest.mark.parametrize("kind", ["Workflow", "CronWorkflow"])
 def test_a_workflow_has_the_pods_of_its_template(kind: str) -> None:
     spec = {"workflowTemplateRef": {"name": "main", "clusterScope": True}}
-    (workload,) = made(user("argoproj.io", kind, {"workflowSpec": spec} if kind == "CronWorkflow" else spec))
-    assert workload["spec"]["template"]["spec"]["resourceClaims"] == [
-        {"name": "gpu", "resourceClaimTemplateName": "gpu"}
-    ]
+    (owner,) = made(user("argoproj.io", kind, {"workflowSpec": spec} if kind == "CronWorkflow" else spec))
+    assert owner["spec"]["template"]["spec"]["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
 
 
 def test_an_llm_service_has_the_pods_of_its_configurations() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from webhook.budget import MAX_REPORT, Budget, current
+from webhook.budget import MAX_REPORT, current
 from webhook.cel.checker.checker import Checker
 from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library, Scope
 from webhook.cel.errors import CompileError, EvaluationError, Issues
@@ -69,10 +69,6 @@ class Program:
         return evaluate
 
 
-def _issues(text: str) -> Issues:
-    return Issues(text, None if current().is_offline else MAX_REPORT)
-
-
 def _too_deep(text: str) -> CompileError:
     """The error of a text that overflows Python's stack, of which the caller has used most."""
     return CompileError(text, [Issue("expression is nested too deeply")])
@@ -101,7 +97,7 @@ class Environment(Scope):
             CompileError: The text is not an expression.
         """
         try:
-            root = self._parse(_issues(text), current())
+            root, _ = self._parse(text)
         except RecursionError:
             raise _too_deep(text) from None
         return Checked(text, root, types.DYN, is_checked=False)
@@ -112,9 +108,8 @@ class Environment(Scope):
         Raises:
             CompileError: The text is not a well-typed expression; every error is listed.
         """
-        issues = _issues(text)
         try:
-            root = self._parse(issues, current())
+            root, issues = self._parse(text)
             watched = Checker(self, issues, current()).check(root)
         except RecursionError:
             raise _too_deep(text) from None
@@ -125,8 +120,10 @@ class Environment(Scope):
         issues.raise_if_any()
         return Checked(text, root, root.type, is_checked=True)
 
-    def _parse(self, issues: Issues, budget: Budget) -> Expression:
-        return parse(issues, self.macros, budget, optional_syntax=self.optional_syntax, quoting=self.options.quoting)
+    def _parse(self, text: str) -> tuple[Expression, Issues]:
+        issues = Issues(text, None if current().is_offline else MAX_REPORT)
+        root = parse(issues, self.macros, current(), optional_syntax=self.optional_syntax, quoting=self.options.quoting)
+        return root, issues
 
     def program(self, checked: Checked) -> Program:
         """Prepares an expression for evaluation.

@@ -13,8 +13,7 @@ from webhook.objects import JSONObject, is_definition, mapping, metadata_of, tex
 from webhook.policy.change.defaults import completed, defaulted, stated
 from webhook.policy.change.plugins import READ, RefusedError, admitted, expect_admissible
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.clusterobjects import undecodable
-from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.policyset import PolicySet, undecodable
 from webhook.policy.evaluation.request import Request, as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden

@@ -17,7 +17,7 @@ from typing import Any, Final
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
 from webhook.api.versions import type_of
 from webhook.objects import JSONObject, items, mapping, metadata_of, text
-from webhook.policy.evaluation.clusterobjects import decoded
+from webhook.policy.evaluation.policyset import decoded
 from webhook.policy.evaluation.request import CREATE, UPDATE, Request
 from webhook.policy.manifest.kinds import Kinds
 from webhook.schema import STATUS

@@ -40,8 +40,7 @@ from webhook.objects import JSONObject, text
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.change.patch import PatchError, apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, AuthorizerError, authorizer_of
-from webhook.policy.evaluation.clusterobjects import undecodable
-from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match
+from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match, undecodable
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load

@@ -7,8 +7,7 @@ from typing import Any
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
-from webhook.policy.evaluation.clusterobjects import stored_in, undecodable
-from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet
+from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, stored_in, undecodable
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
 from webhook.policy.manifest.model import (
     DENY,

@@ -201,17 +201,17 @@ class TestStatus:
 
 
 def test_rules_of_transitions_compare_with_the_stored_object(write: Callable[..., Path]) -> None:
-    folder = write(
+    place = write(
         policies=[*validating("has(object.spec)"), DEFINITION], new=[gadget("{size: 4}")], old=[gadget("{owner: jane}")]
     )
     paths: list[str | Path] = [
         "--policies",
-        folder / "policies.yaml",
+        place / "policies.yaml",
         "--old",
-        folder / "old.yaml",
-        folder / "new.yaml",
+        place / "old.yaml",
+        place / "new.yaml",
     ]
-    assert [each["message"] for each in findings("validate", *paths, folder / "new.yaml")] == [
+    assert [each["message"] for each in findings("validate", *paths, place / "new.yaml")] == [
         "Invalid value: owner is immutable"
     ]
 

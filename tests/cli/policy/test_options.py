@@ -123,10 +123,8 @@ class TestValidate:
         assert [each["rule"] for each in findings(*command)] == ["policy"]
 
     def test_objects_go_into_their_namespace_before_policies_see_them(self, write: Callable[..., Path]) -> None:
-        placed = policy(
-            validations=[{"expression": "object.metadata.namespace == 'team' && request.namespace == 'team'"}]
-        )
-        folder = write(p=[placed, binding()], pod=[{**NODELESS, "metadata": {"name": "p"}}])
+        put = policy(validations=[{"expression": "object.metadata.namespace == 'team' && request.namespace == 'team'"}])
+        folder = write(p=[put, binding()], pod=[{**NODELESS, "metadata": {"name": "p"}}])
         command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
         assert findings(*command, "-n", "team") == []
         assert len(findings(*command)) == 1

@@ -220,12 +220,11 @@ class Scope:
         key = (function, arity, member)
         found = self._signatures.get(key)
         if found is None:
-            overloads = [each for each in self.functions[function] if each.member is member]
+            known = [each for each in self.functions[function] if each.member is member]
+            overloads = [each for each in known if len(each.parameters) == arity]
             if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
                 overloads = [each for each in overloads if len({*each.parameters}) == 1]
-            found = tuple(
-                (each, type_parameters(each.parameters)) for each in overloads if len(each.parameters) == arity
-            )
+            found = tuple((each, type_parameters(each.parameters)) for each in overloads)
             if found:  # the number of invalid calls is unlimited
                 self._signatures[key] = found
         return found

@@ -37,7 +37,8 @@ def _bind(at: int, operands: Sequence[Expression]) -> Expression | None:
 BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))
 
 _INSERT: Final = "cel.@mapInsert"
-_MAP: Final = map_of(parameter("K"), parameter("V"))
+_K, _V = parameter("K"), parameter("V")
+_MAP: Final = map_of(_K, _V)
 
 
 def _transform_list(at: int, operands: Sequence[Expression]) -> Expression:
@@ -85,9 +86,7 @@ TWO_VARIABLE_COMPREHENSIONS: Final = Library(
     functions=(
         Function(
             _INSERT,
-            Overload(
-                "@mapInsert_map_key_value", (_MAP, parameter("K"), parameter("V")), _MAP, _inserting(insert_entry)
-            ),
+            Overload("@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserting(insert_entry)),
             Overload("@mapInsert_map_map", (_MAP, _MAP), _MAP, _inserting(insert_map)),
         ),
     ),

@@ -30,12 +30,11 @@ def _value_of(optional: Optional) -> Value:
     return optional.value
 
 
-def _is_zero(value: Value) -> bool:
-    if type(value) is Duration:
-        return value.nanos == 0
-    if type(value) is Timestamp:
-        return value.nanos == _YEAR_ONE
-    return value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
+def _of_non_zero(value: Value) -> Optional:
+    is_zero = value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
+    if isinstance(value, Duration | Timestamp):
+        is_zero = value.nanos == (0 if type(value) is Duration else _YEAR_ONE)
+    return NONE if is_zero else Optional(value)
 
 
 def _unwrap(values: list[Value]) -> list[Value]:
@@ -68,12 +67,7 @@ OPTIONALS: Final = Library(
     ),
     functions=(
         Function("optional.of", Overload("optional_of", (_V,), _OPTIONAL, Optional)),
-        Function(
-            "optional.ofNonZeroValue",
-            Overload(
-                "optional_ofNonZeroValue", (_V,), _OPTIONAL, lambda value: NONE if _is_zero(value) else Optional(value)
-            ),
-        ),
+        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero)),
         Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),
         member("value", "optional_value", (_OPTIONAL,), _V, _value_of),
         member("hasValue", "optional_hasValue", (_OPTIONAL,), types.BOOL, lambda optional: optional.present),

@@ -98,9 +98,8 @@ def _float(value: float) -> float:
 
 
 def _any(fields: _Fields) -> Value:
-    raise EvaluationError(
-        f"conversion error: got Any with {'an unknown' if fields.get('type_url') else 'empty'} type-url"
-    )
+    which = "an unknown" if fields.get("type_url") else "empty"
+    raise EvaluationError(f"conversion error: got Any with {which} type-url")
 
 
 def _value(fields: _Fields) -> Value:
@@ -111,9 +110,7 @@ def _message(name: str, type_: Type, fields: Mapping[str, Type], make: Callable[
     return StructType(type_, fields, make, name=f"google.protobuf.{name}")
 
 
-def _wrapper(
-    name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = lambda value: value
-) -> StructType:
+def _wrapper(name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = operators.identity) -> StructType:
     def make(fields: _Fields) -> Value:
         return convert(fields.get("value", zero))
 
@@ -222,9 +219,7 @@ _CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
     BOOL: {BOOL: operators.identity, STRING: conversions.string_to_bool},
     BYTES: {BYTES: operators.identity, STRING: conversions.string_to_bytes},
     DOUBLE: {DOUBLE: operators.identity, INT: float, STRING: conversions.string_to_double, UINT: float},
-    DURATION: {
-        DURATION: operators.identity, INT: conversions.int_to_duration, STRING: conversions.string_to_duration,
-    },
+    DURATION: {DURATION: operators.identity, INT: conversions.int_to_duration, STRING: conversions.string_to_duration},
     INT: {
         INT: operators.identity, DOUBLE: conversions.double_to_int, DURATION: lambda duration: duration.nanos,
         STRING: conversions.string_to_int, TIMESTAMP: conversions.timestamp_to_int, UINT: conversions.uint_to_int,

@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import INVALID_ARGUMENT, MISMATCHED_TYPE, EvaluationError, Issues
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime import conversions
+from webhook.cel.runtime.conversions import int_to_duration, int_to_timestamp, string_to_duration, string_to_timestamp
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
@@ -84,12 +84,8 @@ homogeneous_aggregates: Final = Validator(_check_aggregates)
 EXTENDED_VALIDATIONS: Final = Library(
     "extended validations",
     validators=(
-        _literals(
-            "duration", {str: conversions.string_to_duration, int: conversions.int_to_duration, type(None): _nothing}
-        ),
-        _literals(
-            "timestamp", {str: conversions.string_to_timestamp, int: conversions.int_to_timestamp, type(None): _nothing}
-        ),
+        _literals("duration", {str: string_to_duration, int: int_to_duration, type(None): _nothing}),
+        _literals("timestamp", {str: string_to_timestamp, int: int_to_timestamp, type(None): _nothing}),
         _literals("matches", {str: regex.check_pattern}),
         homogeneous_aggregates,
     ),

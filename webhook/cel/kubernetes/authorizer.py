@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
@@ -12,14 +13,6 @@ from webhook.cel.types.values import only_receiver
 from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
-
-
-class Authorize(Protocol):
-    """Decides checks, which include the user and the verb."""
-
-    def __call__(self, question: PathCheck | ResourceCheck) -> Decision:
-        """Decides one check."""
-
 
 _PREFIX: Final = "kubernetes.authorization."
 AUTHORIZER: Final = struct(f"{_PREFIX}Authorizer")
@@ -75,10 +68,14 @@ class ResourceCheck(NamedTuple):
 
 @only_receiver
 class AuthorizerValue(NamedTuple):
-    """The value of `authorizer`, which checks what a user may do."""
+    """The value of `authorizer`, which checks what a user may do.
+
+    Args:
+        authorize: Decides checks, which include the user and the verb.
+    """
 
     user: User
-    authorize: Authorize
+    authorize: Callable[[PathCheck | ResourceCheck], Decision]
     cel_type: Type = AUTHORIZER
 
 
@@ -95,7 +92,7 @@ def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:
     return PathCheck(authorizer, path)
 
 
-def _service_account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
+def _account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
     # All releases agree on well-formed names, only the messages differ.
     if dns_subdomain(name, 0):
         raise EvaluationError("Invalid service account name")
@@ -127,9 +124,7 @@ LIBRARY: Final = Library(
     functions=(
         member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
         member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
-        member(
-            "serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _service_account
-        ),
+        member("serviceAccount", "authorizer_serviceaccount", (AUTHORIZER, STRING, STRING), AUTHORIZER, _account),
         member("resource", "groupcheck_resource", (GROUP_CHECK, STRING), RESOURCE_CHECK, _resource),
         _narrowing("subresource", "resourcecheck_subresource", "subresource"),
         _narrowing("namespace", "resourcecheck_namespace", "namespace"),

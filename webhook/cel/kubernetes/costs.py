@@ -41,7 +41,7 @@ _CHECK_COST: Final = 350_000
 """The cost of an authorizer check; two fit into the limit of an expression."""
 _REQUIREMENT_COST: Final = float(LIST_COST + STRUCT_COST)
 _REQUIREMENTS_PER_CHARACTER: Final = 0.5
-_MAX_FORMAT_REGEX: Final = 128
+_FORMAT_FACTOR: Final = 128 * REGEX_FACTOR
 _MAX_FORMAT_NAME: Final = 64
 _ADDRESS_SIZE: Final = Bounds(4, 16)
 _ITEMS: Final = "@items"
@@ -91,10 +91,6 @@ def _validate(arguments: Sequence[Value], _: Value) -> int:
     if not isinstance(arguments[0], Format):
         return 1
     return traversal(1 + size_of(arguments[1])) * traversal(arguments[0].regex_size, REGEX_FACTOR)
-
-
-def _estimate_validate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-    return CallEstimate(size_of(arguments[1]).traversed.scaled(_MAX_FORMAT_REGEX * REGEX_FACTOR))
 
 
 def _element(node: EstimatedNode) -> EstimatedNode | None:
@@ -163,7 +159,10 @@ _CHARGES: Final[dict[str, _Charge]] = {
     "cidr_contains_ip_string": _by_address(_and_of_text(_contains_ip)),
     "containsCIDR": _by_address(_contains_cidr),
     "cidr_contains_cidr_string": _by_address(_and_of_text(_contains_cidr)),
-    "validate": (_validate, _estimate_validate),
+    "validate": (
+        _validate,
+        lambda size_of, arguments: CallEstimate(size_of(arguments[1]).traversed.scaled(_FORMAT_FACTOR)),
+    ),
 }
 
 _UNIT_EQUALITY: Final = frozenset(

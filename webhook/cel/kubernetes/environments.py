@@ -180,39 +180,19 @@ _NAMESPACE_VARIABLE: Final = Library(
     variables={"namespaceObject": _NAMESPACE.type},
     structs=(_NAMESPACE, _METADATA, _SPEC, _STATUS, _CONDITION),
 )
-_AUTHORIZER: Final = Library("authorizer", variables=authorizing.VARIABLES)
-_PARAMS: Final = Library("params", variables={"params": DYN})
 _AUTHORIZER_SINCE: Final = 27
 _NAMESPACE_SINCE: Final = 28
 """The first release with `namespaceObject`; unlike a library, it may be used at once."""
 
 
-class _AnyField(Mapping[str, Type]):
-    """All possible field names, each of any type."""
+class _OpenFields(Mapping[str, Type]):
+    """The known fields of a struct type; all other names are fields, too, of one type."""
 
-    def __getitem__(self, _: str) -> Type:
-        return DYN
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-def any_object(name: str) -> StructType:
-    """Declare a type that can be constructed with any fields, as can all types below its name."""
-    return StructType(struct(name), _AnyField(), family=True)
-
-
-class _PatchFields(_AnyField):
-    """The fields of a JSONPatch; others exist, too, but have no type (apiserver/pkg/cel/mutation/jsonpatch.go)."""
-
-    _known: Final[Mapping[str, Type]] = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
-    _untyped: Final = Type(Kind.BOOL, "")
+    def __init__(self, known: Mapping[str, Type], others: Type) -> None:
+        self._known, self._others = known, others
 
     def __getitem__(self, name: str) -> Type:
-        return self._known.get(name, self._untyped)
+        return self._known.get(name, self._others)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)
@@ -221,9 +201,16 @@ class _PatchFields(_AnyField):
         return len(self._known)
 
 
-_OBJECT: Final = any_object("Object")
-_JSON_PATCH: Final = StructType(struct("JSONPatch"), _PatchFields())
-_PATCH_TYPES: Final = Library("patch types", structs=(_OBJECT, _JSON_PATCH))
+def any_object(name: str) -> StructType:
+    """Declare a type that can be constructed with any fields, as can all types below its name."""
+    return StructType(struct(name), _OpenFields({}, DYN), family=True)
+
+
+# Other fields of a JSONPatch have no type (apiserver/pkg/cel/mutation/jsonpatch.go).
+_PATCH_FIELDS: Final = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, Type(Kind.BOOL, ""))
+_PATCH_TYPES: Final = Library(
+    "patch types", structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS))
+)
 
 
 @lru_cache(maxsize=64)
@@ -242,13 +229,12 @@ def admission_environment(
     added = [_REQUEST_VARIABLES]
     if release >= _NAMESPACE_SINCE:
         added.append(_NAMESPACE_VARIABLE)
-    if params:
-        added.append(_PARAMS)
+    variables = {"params": DYN} if params else {}
     if authorizer and release >= _AUTHORIZER_SINCE:
-        added.append(_AUTHORIZER)
+        variables |= authorizing.VARIABLES
     if patch_types:
         added += [_PATCH_TYPES, _JSON_PATCH_KEYS]
-    return environment(release, stored=stored).extend(*added)
+    return environment(release, stored=stored).extend(*added, variables=variables)
 
 
 def with_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:

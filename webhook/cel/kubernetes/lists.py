@@ -57,9 +57,7 @@ def _index_of(values: list[Value], sought: Value) -> int:
 
 
 def _last_index_of(values: list[Value], sought: Value) -> int:
-    return next(
-        (position for position in range(len(_counted(values)) - 1, -1, -1) if equal(values[position], sought)), -1
-    )
+    return next((index for index in range(len(_counted(values)) - 1, -1, -1) if equal(values[index], sought)), -1)
 
 
 def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:

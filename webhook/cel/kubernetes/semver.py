@@ -110,19 +110,13 @@ def _uint64(text: str) -> int:
 
 
 def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - an argument of the expression
-    return parse(_normalized(text) if normalize else text)
-
-
-def _normalized(text: str) -> str:
-    """Leaves out `v` and leading zeros, and adds missing numbers up to three.
-
-    Raises:
-        EvaluationError: A short version has a pre-release or a build.
-    """
+    """Leaves out `v` and leading zeros, and adds missing numbers up to three, if wanted."""
+    if not normalize:
+        return parse(text)
     parts = [_without_zeros(part) for part in text.removeprefix("v").split(".", _PARTS - 1)]
     if len(parts) < _PARTS and not _SUFFIXES.isdisjoint(parts[-1]):
         raise EvaluationError("short version cannot contain PreRelease/Build meta data")
-    return ".".join(parts + ["0"] * (_PARTS - len(parts)))
+    return parse(".".join(parts + ["0"] * (_PARTS - len(parts))))
 
 
 def _part(name: str, position: int) -> Function:

@@ -7,39 +7,14 @@ pattern that Go accepts and RE2 cannot compile within it is valid, and an error 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from re import Match
 from sys import getsizeof
-from typing import Final, Protocol
+from typing import Any, Final
 
 from webhook.budget import work
 from webhook.cel.cache import Cache
 from webhook.cel.errors import EvaluationError
 from webhook.cel.regex.pattern import ParsedPattern, PatternError, read_pattern
-
-
-class Match(Protocol):
-    """The used methods of RE2's matches."""
-
-    def group(self) -> str:
-        """The matched text."""
-
-    def start(self) -> int:
-        """The start of the match."""
-
-    def end(self) -> int:
-        """The end of the match."""
-
-
-class _Compiled(Protocol):
-    """The used methods of RE2's patterns."""
-
-    programsize: int
-
-    def search(self, text: str | bytes) -> Match | None:
-        """Finds the pattern anywhere in a text, or in its bytes."""
-
-    def finditer(self, text: str) -> Iterator[Match]:
-        """Finds all matches in a text."""
-
 
 MAX_MEMORY: Final = 256 << 10
 """The bytes that RE2 may use for a pattern and its automata."""
@@ -60,18 +35,19 @@ class CompiledPattern:
 
     __slots__ = ("_compiled", "_found", "_size")
 
-    def __init__(self, compiled: _Compiled) -> None:
+    def __init__(self, compiled: Any) -> None:  # one of RE2's, whose methods are those of `re`
         self._compiled = compiled
         self._size = compiled.programsize
         self._found: dict[str, bool] = {}
 
-    def search(self, text: str) -> Match | None:
+    def search(self, text: str) -> Match[str] | None:
         """Finds the pattern anywhere in a text.
 
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        return self._compiled.search(self._readable(text))
+        found: Match[str] | None = self._compiled.search(self._readable(text))
+        return found
 
     def is_in(self, text: str) -> bool:
         """Whether the pattern is found anywhere in a text; searching bytes avoids counting characters.
@@ -89,13 +65,14 @@ class CompiledPattern:
                 self._found[text] = found
         return found
 
-    def find_all(self, text: str) -> Iterator[Match]:
+    def find_all(self, text: str) -> Iterator[Match[str]]:
         """Finds all matches in a text.
 
         Raises:
             BudgetExceededError: The work exceeds the budget in force.
         """
-        return self._compiled.finditer(self._readable(text))
+        found: Iterator[Match[str]] = self._compiled.finditer(self._readable(text))
+        return found
 
     def _readable(self, text: str) -> str:
         work(len(text) * self._size // _STEPS)

@@ -143,14 +143,9 @@ class Analysis:
                 return False
             return NOT_CONSTANT
         if isinstance(node, ast.ListExpression):
-            return self._list(node)
+            values = [NOT_CONSTANT] if node.optional else [self.value(element) for element in node.elements]
+            return NOT_CONSTANT if any(value is NOT_CONSTANT for value in values) else values
         return self._map(node) if isinstance(node, ast.MapExpression) else NOT_CONSTANT
-
-    def _list(self, node: ast.ListExpression) -> Value:
-        if node.optional:
-            return NOT_CONSTANT
-        values = [self.value(element) for element in node.elements]
-        return NOT_CONSTANT if any(value is NOT_CONSTANT for value in values) else values
 
     def _map(self, node: ast.MapExpression) -> Value:
         builder = MapBuilder(self.scope.options.strict_map_keys)

@@ -244,9 +244,7 @@ class Lazy:
         return left, mark, self.value
 
 
-def elements(
-    left: int, value: Value, end_cost: int, has_two: bool
-) -> tuple[int, Iterator[Value], EvaluationError | None]:
+def elements(left: int, value: Value, end: int, has_two: bool) -> tuple[int, Iterator[Value], EvaluationError | None]:
     """The elements of a loop with one variable, or the entries of one with two.
 
     If the value has none, the cost of the end is refunded.
@@ -261,7 +259,7 @@ def elements(
             error = EvaluationError(text.format(go_type(value)))
         except EvaluationError:
             error = caught()
-    return left + end_cost, iter(()), error
+    return left + end, iter(()), error
 
 
 def insert_entry(made: dict[Value, Value], key: Value, value: Value) -> None:

@@ -145,7 +145,16 @@ class Generator(Writer):
             steps.append(node)
             node = node.operand if isinstance(node, ast.Select) else node.arguments[0]
             start = self._start(node)
-        links = [Link(step.field) if isinstance(step, ast.Select) else self._link(step) for step in reversed(steps)]
+        links = []
+        for step in reversed(steps):
+            if isinstance(step, ast.Select):
+                links.append(Link(step.field))
+                continue
+            key, is_optional = step.arguments[1], step.function != "_[_]"
+            constant = self._analysis.value(key)
+            links.append(
+                Link(None, key, is_optional) if constant is NOT_CONSTANT else Link(constant, None, is_optional)
+            )
         return start._replace(links=(*start.links, *links)) if links else start
 
     def _start(self, node: Expression) -> Chain | None:
@@ -159,12 +168,6 @@ class Generator(Writer):
         elif isinstance(node, ast.Call) and self._is_attribute(node):
             return Chain(partial(self._conditional, node), own_cost=0) if node.function == "_?_:_" else None
         return Chain(partial(self.emit, node))
-
-    def _link(self, node: ast.Call) -> Link:
-        key = node.arguments[1]
-        is_optional = node.function != "_[_]"
-        constant = self._analysis.value(key)
-        return Link(None, key, is_optional) if constant is NOT_CONSTANT else Link(constant, None, is_optional)
 
     def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
         if not self._is_checked:
@@ -294,13 +297,14 @@ class Generator(Writer):
         cost = self.set("left")
         value = result._replace(text=self.call(name, taken))
         self.line(f"{cost} -= left")
-        self._shared[node] = partial(self._again, cost, value)
-        return value
 
-    def _again(self, cost: str, value: Operand) -> Operand:
-        self.settle()
-        self.line(f"left = left - {cost} if left >= {cost} else -1")
-        self.look()
+        def again() -> Operand:
+            self.settle()
+            self.line(f"left = left - {cost} if left >= {cost} else -1")
+            self.look()
+            return value
+
+        self._shared[node] = again
         return value
 
     def _comprehension(self, node: ast.Comprehension, *, caught: bool) -> Operand:  # noqa: ARG002 - errors are values
@@ -309,7 +313,13 @@ class Generator(Writer):
             if node.shape == "bind":
                 self._bind(node)
                 return self.emit(node.result)
-            return self._loop(node)
+            range_ = self.emit(node.range)
+            variables = {name: self.name() for name in (node.variable, node.variable2) if name}
+            bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
+            emit, about = folds.LOOPS[node.shape]
+            loop = folds.Loop(self, range_, tuple(variables.values()), *about)
+            self._locals = {**outer, **bound}
+            return emit(self, loop, node)
         finally:
             self._locals = outer
 
@@ -319,15 +329,6 @@ class Generator(Writer):
         self._lazy.add(cell.text)
         self._locals = {**self._locals, node.accumulator: partial(folds.emit_read, self, cell)}
         return cell
-
-    def _loop(self, node: ast.Comprehension) -> Operand:
-        range_ = self.emit(node.range)
-        variables = {name: self.name() for name in (node.variable, node.variable2) if name}
-        bound = {name: partial(Operand, each, fails=False) for name, each in variables.items()}
-        emit, about = folds.LOOPS[node.shape]
-        loop = folds.Loop(self, range_, tuple(variables.values()), *about)
-        self._locals = {**self._locals, **bound}
-        return emit(self, loop, node)
 
 
 _SPECIAL: Final[dict[str, Callable[[Generator, ast.Call], Operand]]] = {

@@ -34,6 +34,7 @@ from webhook.cel.types.values import (
 MAX_ELEMENTS: Final = 1 << 22
 """The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
 _NUMBERS: Final = frozenset({int, UInt, float})
+COMPARABLE: Final = frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
 _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),
     "_-_": frozenset({int, UInt, float, Duration, Timestamp}),
@@ -42,15 +43,12 @@ _OPERANDS: Final[dict[str, frozenset[type]]] = {
     "_%_": frozenset({int, UInt}),
     "-_": frozenset({bool}),
     "size": frozenset({str, bytes, list, dict}),
-    **dict.fromkeys(
-        ("_<_", "_<=_", "_>_", "_>=_"), frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
-    ),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), COMPARABLE),
 }
 RECEIVERS: Final = frozenset({str, Duration, Timestamp})
 """The types to which cel-go delegates calls without an overload (traits.ReceiverType in common/types/types.go)."""
 CONTAINERS: Final = frozenset({list, dict})
 _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Timestamp, Duration})
-COMPARABLE: Final = _OPERANDS["_<_"]
 
 
 def no_such_overload(name: str = "") -> EvaluationError:
@@ -130,7 +128,7 @@ class Comparison:
         self._meter = meter
         self._left = left
         self._parts = 0
-        self._known: set[tuple[int, int]] = set()
+        self._known: set[tuple[int, int]] | None = None
         """Parts that are equal, by their identities."""
         self.mark = mark
 
@@ -148,7 +146,8 @@ class Comparison:
             return equal(first, second)
         if not isinstance(second, dict) or len(first) != len(second):
             return False
-        if getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
+        are_plain = type(first) is dict and type(second) is dict
+        if not are_plain and getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
             return False
         others = map(second.get, first, repeat(ABSENT))
         return self._are_equal(zip(first.values(), others, strict=True), len(first))
@@ -159,27 +158,26 @@ class Comparison:
                 return False
             count -= _STRIDE
         work(1 + count // _PER_UNIT)
-        self._check_sooner(1 + count // _PER_UNIT)
+        if self._meter is not None:
+            self._check_sooner(1 + count // _PER_UNIT)
         for one, other in pairs:
             if type(one) in CONTAINERS:
-                if not self._are_parts_equal(one, other):
+                self._parts += self._meter is not None  # else the work alone limits it
+                if not (self.equal(one, other) if self._parts <= _FEW else self._are_shared_equal(one, other)):
                     return False
             elif other is ABSENT or not equal(one, other, otherwise=True):
                 return False
         return True
 
-    def _are_parts_equal(self, one: Value, other: Value) -> bool:
-        """Compare parts of values; of very many, those that are shared are compared only once."""
-        self._parts += 1
-        if self._parts <= _FEW:
-            return self.equal(one, other)
+    def _are_shared_equal(self, one: Value, other: Value) -> bool:
+        """Compare parts of values, of which there are very many: those that are shared are compared only once."""
         pair = id(one), id(other)  # both live as long as the values that they are parts of
+        if self._known is None or len(self._known) == _KEPT:
+            self._known = set()
         if pair in self._known:
             return True
         if not self.equal(one, other):
             return False
-        if len(self._known) == _KEPT:
-            self._known.clear()
         self._known.add(pair)
         return True
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, compress
 from typing import Final
 
@@ -185,35 +185,28 @@ def value_of(kind: str, text: str) -> object:
     return value
 
 
-def parse_int(text: str) -> int | None:
-    """The value of a signed decimal or hexadecimal literal, None when it does not fit 64 bits."""
-    value = _integer(text)
-    return value if value is not None and INT_MIN <= value <= INT_MAX else None
-
-
-def parse_uint(text: str) -> UInt | None:
-    """The value of an unsigned literal, its `u` included, None when it does not fit 64 bits."""
-    value = _integer(text[:-1])
-    return UInt(value) if value is not None and value <= UINT_MAX else None
-
-
-def _integer(text: str) -> int | None:
+def _integer(text: str, least: int, most: int) -> int | None:
+    """The value of a decimal or hexadecimal literal, None when it is out of range."""
     digits = text.lstrip("-")
     base = 16 if digits.startswith("0x") else 10
     significant = (digits[2:] if base > 10 else digits).lstrip("0")  # noqa: PLR2004 - ten is ten
     if len(significant) > 20:  # noqa: PLR2004 - more digits than 64 bits can have
         return None
-    value = int(significant or "0", base)
-    return -value if text.startswith("-") else value
+    value = int(significant or "0", base) * (-1 if text.startswith("-") else 1)
+    return value if least <= value <= most else None
 
 
-def parse_double(text: str) -> float | None:
-    """The value of a floating-point literal, None when it is out of range."""
+def _unsigned(text: str) -> UInt | None:
+    value = _integer(text[:-1], 0, UINT_MAX)
+    return None if value is None else UInt(value)
+
+
+def _double(text: str) -> float | None:
     value = float(text)
     return None if math.isinf(value) else value
 
 
-def parse_string(text: str) -> str:
+def _string(text: str) -> str:
     """The value of a string literal, quotes and prefix included.
 
     Raises:
@@ -228,7 +221,7 @@ def parse_string(text: str) -> str:
     return found
 
 
-def parse_bytes(text: str) -> bytes:
+def _bytes(text: str) -> bytes:
     r"""The value of a bytes literal, `b` included; `\x` and octal escapes are bytes there, not code points.
 
     Raises:
@@ -267,9 +260,9 @@ def _character(found: re.Match[str]) -> str:
 
 
 _PARSERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
-    "NUM_INT": (parse_int, "int"),
-    "NUM_UINT": (parse_uint, "uint"),
-    "NUM_FLOAT": (parse_double, "double"),
-    "STRING": (parse_string, "string"),
-    "BYTES": (parse_bytes, "bytes"),
+    "NUM_INT": (partial(_integer, least=INT_MIN, most=INT_MAX), "int"),
+    "NUM_UINT": (_unsigned, "uint"),
+    "NUM_FLOAT": (_double, "double"),
+    "STRING": (_string, "string"),
+    "BYTES": (_bytes, "bytes"),
 }

@@ -31,9 +31,7 @@ from webhook.cel.syntax.macros import ANY_ARITY, Macro, MacroError
 # -- The grammar: tokens by what they can begin, follow or end
 
 NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
-OPERAND: Final = frozenset(
-    {"[", "{", "(", ".", "-", "!", *CONSTANTS, *NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"}
-)
+OPERAND: Final = frozenset({*"[{(.-!", *CONSTANTS, *NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"})
 NEGATED: Final = OPERAND - {"!"}
 """What can follow a minus before an operand."""
 OPENING: Final = frozenset({"(", "[", "{"})
@@ -697,17 +695,15 @@ class _Parser(TokenStream):
             self._report(offset, "unsupported syntax: '`'")
         return name[1:-1]
 
-    def _call(
-        self, offset: int, function: str, arguments: list[Expression], target: Expression | None = None
-    ) -> Expression:
+    def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
         member = target is not None
-        macro = self._macros.get((function, len(arguments), member)) or self._macros.get((function, ANY_ARITY, member))
+        macro = self._macros.get((name, len(arguments), member)) or self._macros.get((name, ANY_ARITY, member))
         if macro is not None:
             self._budget.spend(_COST_OF_MACRO)
             try:
-                expanded = macro.expand(offset, arguments if target is None else (target, *arguments))
+                expanded = macro.expand(at, arguments if target is None else (target, *arguments))
             except MacroError as error:
                 return self._report(error.offset, error.message)
             if expanded is not None:
                 return self._raised(expanded, *arguments, by=0)
-        return self._raised(ast.Call(offset, function, arguments, target), *arguments, by=0)
+        return self._raised(ast.Call(at, name, arguments, target), *arguments, by=0)

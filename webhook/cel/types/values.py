@@ -8,7 +8,7 @@ costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.types import base as types
@@ -16,18 +16,10 @@ from webhook.cel.types.base import Type
 from webhook.records import Record
 
 Value: TypeAlias = Any
-
 """A value of CEL."""
 
 
-class _Typed(Protocol):
-    cel_type: ClassVar[Type]
-
-
-OwnClass = TypeVar("OwnClass", bound=type[_Typed])
-
-ReceiverClass = TypeVar("ReceiverClass", bound=type)
-
+_Class = TypeVar("_Class", bound=type[Any])
 
 ABSENT: Final = object()
 """The value of a field that an object does not have."""
@@ -49,7 +41,23 @@ class UInt(int):
         return f"{int(self)}u"
 
 
-class Timestamp:
+class _Nanos:
+    """A number of nanoseconds."""
+
+    __slots__ = ("nanos",)
+
+    nanos: int
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether both are of one class, and equal."""
+        return type(other) is type(self) and self.nanos == other.nanos
+
+    def __hash__(self) -> int:
+        """Equal times hash alike, and so do equal spans."""
+        return hash((type(self), self.nanos))
+
+
+class Timestamp(_Nanos):
     """A point in time, in nanoseconds since 1970-01-01T00:00:00Z, from year 1 to year 9999.
 
     Args:
@@ -59,7 +67,7 @@ class Timestamp:
         EvaluationError: The time is outside of these years.
     """
 
-    __slots__ = ("nanos", "offset")
+    __slots__ = ("offset",)
 
     def __init__(self, nanos: int, offset: int = 0) -> None:
         if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
@@ -67,36 +75,20 @@ class Timestamp:
         self.nanos = nanos
         self.offset = offset
 
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same point in time."""
-        return isinstance(other, Timestamp) and self.nanos == other.nanos
 
-    def __hash__(self) -> int:
-        """Equal times hash alike."""
-        return hash(("timestamp", self.nanos))
-
-
-class Duration:
+class Duration(_Nanos):
     """A span of time in nanoseconds, within 64 bits: about 292 years.
 
     Raises:
         EvaluationError: The span is longer.
     """
 
-    __slots__ = ("nanos",)
+    __slots__ = ()
 
     def __init__(self, nanos: int) -> None:
         if not INT_MIN <= nanos <= INT_MAX:
             raise EvaluationError("duration overflow")
         self.nanos = nanos
-
-    def __eq__(self, other: object) -> bool:
-        """Tell whether both spans are equal."""
-        return isinstance(other, Duration) and self.nanos == other.nanos
-
-    def __hash__(self) -> int:
-        """Equal spans hash alike."""
-        return hash(("duration", self.nanos))
 
 
 class Optional(Record):
@@ -215,7 +207,7 @@ def python_type(type_: Type) -> type | None:
     return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
 
 
-def only_class(cls: OwnClass) -> OwnClass:
+def only_class(cls: _Class) -> _Class:
     """Declares that all values of a library's type are of this very class, which makes calls with them faster.
 
     `==` between them and other values is an error, unless their `cel_takes` accepts the other value.
@@ -224,7 +216,7 @@ def only_class(cls: OwnClass) -> OwnClass:
     return cls
 
 
-def only_receiver(cls: ReceiverClass) -> ReceiverClass:
+def only_receiver(cls: _Class) -> _Class:
     """Declares that values of a class can only be called on: `==` between them and any value is an error.
 
     Follows receiverOnlyObjectVal in the apiserver's pkg/cel/library/authz.go.

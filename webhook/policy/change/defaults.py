@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from webhook.objects import text
-from webhook.policy.evaluation.clusterobjects import decoded
+from webhook.policy.evaluation.policyset import decoded
 from webhook.policy.manifest.kinds import Kinds
 
 if TYPE_CHECKING:

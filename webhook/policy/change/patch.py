@@ -61,40 +61,12 @@ class _Patcher:
         self._own: dict[int, Any] = {}
         self.document = self._copy_of(document)
         self._copied = 0
-        self._operations: dict[str, Callable[[JSONObject], None]] = {
-            "add": self._add,
-            "remove": self._remove,
-            "replace": self._replace,
-            "move": self._move,
-            "copy": self._copy,
-            "test": self._test,
-        }
 
     def apply(self, operation: JSONObject) -> None:
-        run = self._operations.get(operation.get("op", ""))
-        if run is None:
-            raise PatchError(f"Unexpected kind: {operation.get('op', '')}")
-        run(operation)
-
-    def _container(self, path: str) -> tuple[Any, str] | None:
-        """Return the list or map that holds the value at a path, and its key there."""
-        parts = path.split("/")
-        if len(parts) == 1:
-            return None
-        container = self.document
-        for part in parts[1:-1]:
-            key = _decoded(part)
-            try:
-                inner = _get(container, key)
-            except PatchError:
-                return None
-            if not isinstance(inner, dict | list):
-                return None
-            if id(inner) not in self._own:
-                inner = self._copy_of(inner)
-                _set(container, key, inner)
-            container = inner
-        return container, _decoded(parts[-1])
+        name = operation.get("op", "")
+        if name not in OPERATIONS:
+            raise PatchError(f"Unexpected kind: {name}")
+        getattr(self, f"_{name}")(operation)
 
     def _copy_of(self, container: Any) -> Any:
         """Return a shallow copy of a list or map, which operations may change."""
@@ -103,10 +75,24 @@ class _Patcher:
         return own
 
     def _found(self, path: str, complaint: str, operation: str = "") -> tuple[Any, str]:
-        found = self._container(path)
-        if found is None:
-            raise PatchError(f"{complaint}: {_MISSING}", (operation, path) if operation else ())
-        return found
+        """Return the list or map that holds the value at a path, and its key there."""
+        missing = PatchError(f"{complaint}: {_MISSING}", (operation, path) if operation else ())
+        _, *steps = map(_decoded, path.split("/"))
+        container = self.document
+        for key in steps[:-1]:
+            try:
+                inner = _get(container, key)
+            except PatchError:
+                inner = None
+            if not isinstance(inner, dict | list):
+                raise missing
+            if id(inner) not in self._own:
+                inner = self._copy_of(inner)
+                _set(container, key, inner)
+            container = inner
+        if not steps:
+            raise missing
+        return container, steps[-1]
 
     def _add(self, operation: JSONObject) -> None:
         path = operation["path"]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.core.meta import generated_name
@@ -22,7 +23,7 @@ from webhook.policy.manifest.kinds import Kind
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.evaluation.policyset import PolicySet
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
@@ -99,7 +100,7 @@ class _Asked(NamedTuple):
     namespace: str
     stored: JSONObject | None
     is_new: bool
-    cluster: ClusterObjects
+    cluster: PolicySet
 
     def find(self, kind: Kind, name: str) -> JSONObject | None:
         """Return an object by its name; None if it was not given."""
@@ -110,7 +111,7 @@ class _Asked(NamedTuple):
 Plugin = Callable[["JSONObject", _Asked], "JSONObject"]
 
 
-def admitted(request: Request, cluster: ClusterObjects) -> Request:
+def admitted(request: Request, cluster: PolicySet) -> Request:
     """Return a request as the plugins complete it; what an update does not state stays as it was.
 
     Args:
@@ -195,9 +196,8 @@ def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
         mounts = any(_has_token(each) for each in items(stored, "volumes"))
     if mounts:
         spec = _with_token(spec)
-    secrets = stored.get("imagePullSecrets") or [
-        {"name": text(each, "name")} for each in items(account, "imagePullSecrets")
-    ]
+    of_account = [{"name": text(each, "name")} for each in items(account, "imagePullSecrets")]
+    secrets = stored.get("imagePullSecrets") or of_account
     if secrets and not spec.get("imagePullSecrets"):
         spec = spec | {"imagePullSecrets": secrets}
     return pod | {"spec": spec}
@@ -254,7 +254,7 @@ def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
     return pod | {"spec": {"priority": priority, "preemptionPolicy": preempts} | spec | named}
 
 
-def _priority_class(name: str, cluster: ClusterObjects) -> tuple[str, int, str] | None:
+def _priority_class(name: str, cluster: PolicySet) -> tuple[str, int, str] | None:
     """Return the name, priority and preemption policy of a pod's class; None if the class was not given.
 
     Args:
@@ -272,12 +272,10 @@ def _priority_class(name: str, cluster: ClusterObjects) -> tuple[str, int, str] 
         if found is None and given:
             raise RefusedError(f"no PriorityClass with name {name} was found")
     else:
-        found = min((each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=_value)
+        found = min(
+            (each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=itemgetter(0)
+        )
     return found and (found[1], found[0], text(found[2], "preemptionPolicy") or _PREEMPTS)
-
-
-def _value(found: tuple[int, str, JSONObject]) -> int:
-    return found[0]
 
 
 def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
@@ -411,11 +409,7 @@ _PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
 """The plugins that complete objects of a kind, in the order of AllOrderedPlugins."""
 
 
-COMPLETED: Final = _PLUGINS.keys()
-"""The kinds that plugins complete."""
-
-
-def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
+def expect_admissible(request: Request, cluster: PolicySet) -> None:
     """Make sure that plugins admit a new object as mutating policies have left it: its limits, and its overhead.
 
     Args:
@@ -437,7 +431,7 @@ def expect_admissible(request: Request, cluster: ClusterObjects) -> None:
         _expect_overhead(mapping(request.object, "spec"), cluster)
 
 
-def _expect_overhead(spec: JSONObject, cluster: ClusterObjects) -> None:
+def _expect_overhead(spec: JSONObject, cluster: PolicySet) -> None:
     """Make sure that a pod has the overhead of its RuntimeClass, if that was given."""
     name = text(spec, "runtimeClassName")
     runtime = next((each for named, each in cluster.find(_RUNTIME_CLASS, "") if named == name), None)

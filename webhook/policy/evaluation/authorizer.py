@@ -7,7 +7,7 @@ is for. An action that no rule allows is denied, except to members of ``system:m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
 
 _FIELDS: Final = (
-    "users",
-    "groups",
-    "namespaces",
-    "apiGroups",
-    "resources",
-    "resourceNames",
-    "nonResourceURLs",
-    "verbs",
+    *("users", "groups", "namespaces"),
+    *("apiGroups", "resources", "resourceNames", "nonResourceURLs", "verbs"),
 )
 SUPERUSERS: Final = "system:masters"
 """The group whose members may do everything (apiserver ``options/authorization.go``)."""
@@ -129,13 +123,7 @@ def _rule_of(rule: object, where: str) -> Permission:
         raise AuthorizerError(f"{where}.{unknown[0]}: unknown field; a rule has {', '.join(_FIELDS)}")
     if not rule.get("verbs"):
         raise AuthorizerError(f"{where}.verbs: a rule names the verbs that it allows, or *")
-    return Permission(*(_texts(rule, name, where) for name in _FIELDS))
-
-
-def _texts(rule: Mapping[Any, Any], name: str, where: str) -> frozenset[str]:
-    values = rule.get(name)
-    if values is None:
-        return frozenset()
-    if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
-        raise AuthorizerError(f"{where}.{name}: must be a list of texts")
-    return frozenset(values)
+    for name, values in ((name, rule.get(name)) for name in _FIELDS):
+        if values is not None and not (isinstance(values, list) and all(isinstance(each, str) for each in values)):
+            raise AuthorizerError(f"{where}.{name}: must be a list of texts")
+    return Permission(*(frozenset(rule.get(name) or ()) for name in _FIELDS))

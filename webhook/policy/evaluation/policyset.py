@@ -6,6 +6,9 @@ and each request is matched against them.
 
 Follows apiserver ``pkg/admission/plugin/policy/matching/matching.go``, ``plugin/webhook/predicates`` and, for
 parameters, ``pkg/admission/plugin/policy/generic/policy_dispatcher.go`` (CollectParams).
+
+Objects are decoded as the API server does: known kinds and those of CustomResourceDefinitions with all their fields; of
+Kubernetes' remaining kinds, only the metadata is.
 """
 
 from __future__ import annotations
@@ -14,28 +17,97 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, plain, text
-from webhook.policy.evaluation.clusterobjects import ClusterObjects, stored_in
+from webhook.api import conversion, judgement
+from webhook.api.versions import type_of
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
 from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
 from webhook.policy.evaluation.verdict import Decision
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
 from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has
 from webhook.policy.manifest.policies import GROUP
-from webhook.problem import ERROR, Problem, quoted
+from webhook.problem import ERROR, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.schema.decoding import UNKNOWN_FIELD
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.clusterobjects import ClusterObjects
+    from webhook.policy.manifest.model import MatchResources, ParamRef, Rule
 
+    NamespaceLabels = Callable[[str], Mapping[str, Any]]
     RequestPlace = tuple[Resource, Kind, str, str, bool]
     Plan = tuple["Invocation | Candidate", ...]
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
-    from webhook.policy.manifest.kinds import Kind
-    from webhook.policy.manifest.model import Binding, MatchResources, ParamRef, Policy, Rule
 
-    NamespaceLabels = Callable[[str], Mapping[str, Any]]
+
+def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
+    """List why the API server cannot decode an object; no policy is asked about such an object.
+
+    Args:
+        obj: The object as submitted.
+    """
+    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
+    if not api_version or not kind:
+        return []
+    if type_of(api_version, kind):
+        return judgement.undecodable(obj, kinds.release)
+    if served := kinds.unserved(kind_of(api_version, kind)):
+        message = f'no matches for kind "{kind}" in version "{api_version}"'
+        hint = f"its CustomResourceDefinition serves {', '.join(served)}"
+        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+    if custom := kinds.custom(kind_of(api_version, kind)):
+        found = judgement.undecodable(obj, kinds.release)
+        of_metadata = [each for each in found if each.rule != UNKNOWN_FIELD or each.path[:1] == ("metadata",)]
+        return [*of_metadata, *custom.unknown_fields(obj)]
+    if not kinds.has_group(kind_of(api_version, kind).group):
+        return []
+    found = judgement.undecodable(obj, kinds.release)
+    return [problem for problem in found if problem.rule != UNKNOWN_FIELD]
+
+
+def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
+    """Return an object as the API server decodes it: with defaults, without null; the object itself is not changed.
+
+    Args:
+        obj: The object as submitted, which can be decoded.
+    """
+    if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+        return custom.completed(obj, kinds.release)
+    return conversion.with_defaults(obj, kinds.release)
+
+
+def stored(obj: JSONObject, kinds: Kinds) -> JSONObject | None:
+    """Return an object as it is stored once a client creates it; None if the API server refuses it.
+
+    Args:
+        obj: The object as submitted.
+    """
+    if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+        return custom.stored(obj, kinds.release)
+    return None if undecodable(obj, kinds) else decoded(obj, kinds)
+
+
+_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_ACTIVE: Final = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "spec": {"finalizers": ["kubernetes"]},
+    "status": {"phase": "Active"},
+}
+"""The fields that the API server adds to every namespace."""
+_NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
+    """Return an object with its namespace, as kubectl would have created it.
+
+    Args:
+        namespace: The namespace of an object that states none.
+    """
+    metadata = metadata_of(obj)
+    if not metadata or metadata.get("namespace") or not kinds.is_namespaced(kind):
+        return obj
+    return obj | {"metadata": {**metadata, "namespace": namespace}}
 
 
 _NEVER_JUDGED: Final = {
@@ -61,18 +133,11 @@ class Matched(NamedTuple):
     kind: Kind
 
 
-def is_exempt(request: Request) -> bool:
-    """Tell whether no policy applies to the request's resource: policies never judge policies."""
-    return request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ())
-
-
-def match(
-    criteria: MatchResources, request: Request, kinds: Kinds, namespace_labels: NamespaceLabels
-) -> Matched | None:
+def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: NamespaceLabels) -> Matched | None:
     """Return the version in which a policy or binding matches a request; None if it does not match."""
     if criteria.named is not None and (request.resource.group, request.resource.resource) not in criteria.named:
         return None
-    if not _namespace_matches(criteria, request, namespace_labels):
+    if not _namespace_matches(criteria, request, labels):
         return None
     objects = (each for each in (request.object, request.old_object) if each is not None)
     if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
@@ -84,7 +149,7 @@ def match(
     return Matched(request.resource, request.kind)
 
 
-def _namespace_matches(criteria: MatchResources, request: Request, namespace_labels: NamespaceLabels) -> bool:
+def _namespace_matches(criteria: MatchResources, request: Request, labels: NamespaceLabels) -> bool:
     if criteria.namespaces.is_empty:
         return True
     is_namespace = request.resource.resource == "namespaces"
@@ -92,14 +157,14 @@ def _namespace_matches(criteria: MatchResources, request: Request, namespace_lab
         return True  # cluster-scoped objects are never exempt by a namespace's labels
     if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
         return criteria.namespaces.matches(labels_of(request.object))
-    return criteria.namespaces.matches(namespace_labels(request.namespace))
+    return criteria.namespaces.matches(labels(request.namespace))
 
 
 def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
     for rule in rules:
         if _rule_matches(rule, request, request.resource):
             return Matched(request.resource, request.kind)
-    equivalents = () if is_exact else kinds.equivalents(request.resource)
+    equivalents = () if is_exact else kinds.equivalents.get(request.resource, ())
     for rule in rules if equivalents else ():
         for resource in equivalents:
             if _rule_matches(rule, request, resource) and (kind := kinds.kind_of(resource)):
@@ -142,7 +207,7 @@ class ConfigurationError(Exception):
         self.fault = PolicyFault(text, missing)
 
 
-def no_param_kind(policy: Policy, objects: ClusterObjects) -> PolicyFault | None:
+def no_param_kind(policy: Policy, objects: PolicySet) -> PolicyFault | None:
     """Return the fault of a policy whose paramKind does not exist."""
     kind = policy.param_kind
     if kind is None or objects.is_namespaced(kind) is not None:
@@ -151,9 +216,7 @@ def no_param_kind(policy: Policy, objects: ClusterObjects) -> PolicyFault | None
     return PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
 
 
-def collect_params(
-    policy: Policy, binding: Binding, namespace: str, objects: ClusterObjects
-) -> list[JSONObject | None]:
+def collect_params(policy: Policy, binding: Binding, namespace: str, objects: PolicySet) -> list[JSONObject | None]:
     """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
 
     Raises:
@@ -178,13 +241,13 @@ def collect_params(
     return found[:1] if ref.selector is None else found
 
 
-def _found(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> Iterator[JSONObject]:
+def _found(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
     for name, each in objects.find(kind, namespace):
         if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
             yield each
 
 
-def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: ClusterObjects) -> str:
+def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> str:
     """Name the object that a binding refers to, and the namespaces that have one of this name."""
     wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
     if ref.selector is not None:
@@ -261,7 +324,7 @@ class Candidate(NamedTuple):
         matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
         return all(match is None or match.is_about_namespaces for match in matches)
 
-    def invocations(self, request: Request, objects: ClusterObjects, labels: NamespaceLabels) -> Iterator[Invocation]:
+    def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterator[Invocation]:
         """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
         hook = self.hook
         matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
@@ -283,7 +346,7 @@ class Candidate(NamedTuple):
 class Plans:
     """Plans which policies are evaluated."""
 
-    def __init__(self, hooks: tuple[Hook, ...], objects: ClusterObjects) -> None:
+    def __init__(self, hooks: tuple[Hook, ...], objects: PolicySet) -> None:
         self._hooks = hooks
         self._objects = objects
         self._known: dict[RequestPlace, Plan] = {}
@@ -320,7 +383,7 @@ class Plans:
                 yield candidate
 
 
-def _is_about_places(policy: Policy, binding: Binding, objects: ClusterObjects) -> bool:
+def _is_about_places(policy: Policy, binding: Binding, objects: PolicySet) -> bool:
     """Tell whether a binding matches all requests in one place or none, with the same parameters."""
     if binding.match and not binding.match.is_about_places:
         return False
@@ -344,10 +407,11 @@ class PolicyFinding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class PolicySet(ClusterObjects):
+class PolicySet:
     """Policies with their bindings, in the order in which they were given, and the objects that they read.
 
     Args:
+        objects: The objects, by kind.
         validating: Validating policies that have bindings.
         mutating: Mutating policies that have bindings.
         policies: All policies, including those without a binding.
@@ -355,16 +419,24 @@ class PolicySet(ClusterObjects):
         plans: The plans of which policies to evaluate, by the kind of policy.
     """
 
+    kinds: Kinds
+    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
     release: Release
     validating: tuple[Hook, ...]
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
     findings: tuple[PolicyFinding, ...]
     plans: Mapping[str, Plans] = field(init=False)
+    _namespaces: Mapping[str, JSONObject] = field(init=False)
+    _stored: dict[Kind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make the empty plans."""
-        ClusterObjects.__post_init__(self)  # slots make a new class, which `super` does not know
+        """Make empty plans, and index the namespaces: each request looks for one, and a cluster may have thousands."""
+        found: dict[str, JSONObject] = {}
+        for each in self.objects.get(_NAMESPACE_KIND, ()):
+            if name := name_of(each):
+                found.setdefault(name, each)
+        object.__setattr__(self, "_namespaces", found)
         plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
         object.__setattr__(self, "plans", plans)
 
@@ -389,3 +461,46 @@ class PolicySet(ClusterObjects):
             kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
             known[kind] = (*known.get(kind, ()), stored_in(plain(namespace), plain(each), kind, kinds))
         return replace(self, objects=known, kinds=kinds)
+
+    def namespace(self, name: str) -> JSONObject:
+        """Return a namespace; a namespace that was not given has no label but its name."""
+        given = self._namespaces.get(name)
+        given = given and stored(given, self.kinds)
+        if given is None:
+            return _ACTIVE | {"metadata": {"name": name, "labels": {_NAME_LABEL: name}}}
+        labels = {_NAME_LABEL: name} | labels_of(given)
+        return _ACTIVE | given | {"metadata": {**metadata_of(given), "labels": labels}}
+
+    def knows_namespace(self, name: str) -> bool:
+        """Tell whether a namespace was given."""
+        return name in self._namespaces
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """Return a namespace's labels."""
+        return labels_of(self.namespace(name))
+
+    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
+        """List the objects of a kind, with their names.
+
+        Args:
+            namespace: Their namespace; empty for cluster-scoped objects.
+        """
+        for each in self._all(kind):
+            metadata = metadata_of(each)
+            if not namespace or (text(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
+                yield text(metadata, "name"), each
+
+    def _all(self, kind: Kind) -> tuple[JSONObject, ...]:
+        """Return the objects of a kind as they are stored, without those that are refused."""
+        if kind not in self._stored:
+            found = (stored(each, self.kinds) for each in self.objects.get(kind, ()))
+            self._stored[kind] = tuple(each for each in found if each is not None)
+        return self._stored[kind]
+
+    def is_namespaced(self, kind: Kind) -> bool | None:
+        """Tell whether a kind is namespaced; None if the kind does not exist."""
+        known = self.kinds.find(kind)
+        if known is not None:
+            return known.namespaced
+        objects = self.objects.get(kind)
+        return any(text(metadata_of(each), "namespace") for each in objects) if objects else None

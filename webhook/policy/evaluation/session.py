@@ -177,12 +177,6 @@ hold; here a message that is not shown costs nothing.
 """
 
 
-def request_value(request: Request, matched: Matched) -> JSONObject:
-    """Return the request as expressions see it: an AdmissionRequest without the objects."""
-    own = request.user, request.options, request.name, request.namespace
-    return own_value(place_value(request, matched), *own, dry_run=request.dry_run)
-
-
 def place_value(request: Request, matched: Matched) -> JSONObject:
     """Return what expressions see of all requests in one place: an operation on a resource."""
     value: JSONObject = {
@@ -360,9 +354,11 @@ class Session:
                 yield from step.invocations(self.request, self.policies, self.namespace_labels)
 
     def request_value(self, matched: Matched) -> JSONObject:
-        """Return the request as the expressions of a policy see it."""
+        """Return the request as the expressions of a policy see it: an AdmissionRequest without the objects."""
         if matched not in self._requests:
-            self._requests[matched] = request_value(self.request, matched)
+            sent, place = self.request, place_value(self.request, matched)
+            own = sent.user, sent.options, sent.name, sent.namespace
+            self._requests[matched] = own_value(place, *own, dry_run=sent.dry_run)
         return self._requests[matched]
 
     @cached_property

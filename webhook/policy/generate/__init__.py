@@ -104,9 +104,7 @@ def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSO
         spec["matchConditions"] = list(conditions)
     if variables := _variables(check):
         spec["variables"] = variables
-    spec["validations"] = [
-        {"expression": expression, "message": message} for message, expression in check.validations.items()
-    ]
+    spec["validations"] = [{"expression": each, "message": message} for message, each in check.validations.items()]
     full = f"{name}.{_DOMAIN}"
     yield _object("ValidatingAdmissionPolicy", full, spec, doc=check.doc)
     binding = {"policyName": full, "validationActions": list(actions)}

@@ -94,9 +94,8 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpres
         try:
             found = _compile(text, scope, wanted)
         except BudgetExceededError:
-            return Failure(
-                "the expressions of this policy take more work than draguard allows; this one was not compiled"
-            )
+            why = "the expressions of this policy take more work than draguard allows; this one was not compiled"
+            return Failure(why)
         _kept.put(key, found, _ENTRY + len(text) + (before - budget.left) * _BYTES_PER_UNIT)
     return found
 
@@ -205,8 +204,6 @@ def complaints(result: CompiledExpression | Failure, path: Path, text: str, stat
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")
     else:
-        before = len(stated) - len(stated.lstrip(GO_SPACE))
-        issues = tuple(
-            each._replace(offset=each.offset + before) if each.offset >= 0 else each for each in result.issues
-        )
+        cut = len(stated) - len(stated.lstrip(GO_SPACE))
+        issues = tuple(each._replace(offset=each.offset + cut) if each.offset >= 0 else each for each in result.issues)
         yield invalid(path, text, result.text)._replace(hint=result.hint, issues=issues)

@@ -291,25 +291,14 @@ class Kinds:
         """Tell whether all kinds of a group are known."""
         return any(group == own for own, _ in _kubernetes_own())
 
-    def equivalents(self, resource: Resource) -> tuple[Resource, ...]:
-        """List the other versions in which the release serves a resource, the preferred one first.
-
-        Those of another group are among them if both are stored as one.
-        """
-        return self._equivalents.get(resource, ())
-
     @property
     def groups(self) -> list[str]:
         """The groups of the known kinds."""
         return list(dict.fromkeys(group for group, _ in self._known))
 
-    def names(self, group: str) -> list[str]:
+    def served(self, group: str) -> list[Known]:
         """List the kinds of a group that the release serves."""
-        return [each.kind for each in self._known.values() if each.group == group and self._served(each)]
-
-    def resources(self, group: str) -> list[str]:
-        """List the resources of a group that the release serves."""
-        return [each.resource for each in self._known.values() if each.group == group and self._served(each)]
+        return [each for each in self._known.values() if each.group == group and self._served(each)]
 
     def of_group(self, group: str) -> list[Known]:
         """List the known kinds of a group, in any release."""
@@ -326,7 +315,11 @@ class Kinds:
         return self._served(known) if known else []
 
     @cached_property
-    def _equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
+    def equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
+        """The other versions in which the release serves each resource, the preferred one first.
+
+        Those of another group are among them if both are stored as one.
+        """
         found = {}
         for known in self._known.values():
             # All resources that the release serves for the kind's stored objects, the core group first.

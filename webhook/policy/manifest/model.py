@@ -224,10 +224,8 @@ class Policy:
 
 
 def _variables(expressions: Iterable[Stated]) -> frozenset[str]:
-    compiled = (each.compiled for each in expressions)
-    return frozenset(
-        name for each in compiled if isinstance(each, CompiledExpression) for name in each.program.variables
-    )
+    found = (each.compiled for each in expressions)
+    return frozenset(name for each in found if isinstance(each, CompiledExpression) for name in each.program.variables)
 
 
 class ParamRef(NamedTuple):

@@ -335,8 +335,9 @@ def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem
         found = [kind for group in rule.groups if (kind := kinds.kind_of(Resource(group, "", name)))]
         if not found:
             message = f"resource {quoted(name)} does not exist in {groups}: the rule matches nothing"
-            known = [each for group in rule.groups for each in kinds.resources(group)]
-            elsewhere = " and ".join(quoted(group) for group in kinds.groups if name in kinds.resources(group))
+            known = [each.resource for group in rule.groups for each in kinds.served(group)]
+            others = (each.group for group in kinds.groups for each in kinds.served(group) if each.resource == name)
+            elsewhere = " and ".join(map(quoted, others))
             there = f"{name} are in the API group {elsewhere}" if elsewhere else ""
             if is_closed or nearest(name, known):
                 hint = did_you_mean(name, known, quotes='"') or there
@@ -359,7 +360,7 @@ def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unknown-resource", path, message, hint)
             continue
         near = "" if group.endswith(_EXPERIMENTAL) else nearest(group, kinds.groups)
-        if near and {name for name, _ in rule.resources}.intersection(kinds.resources(near)):
+        if near and {name for name, _ in rule.resources}.intersection(each.resource for each in kinds.served(near)):
             message = f"Kubernetes has no API group {quoted(group)}: the rule matches only custom resources in it"
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
 
@@ -399,7 +400,8 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     if kind is None or policies.is_namespaced(kind) is not None:
         return
     path, is_defined = Path(("spec", "paramKind")), kinds.defines(kind.group)
-    if not kinds.has_group(kind.group) and not (is_defined and nearest(kind.kind, kinds.names(kind.group))):
+    names = [each.kind for each in kinds.served(kind.group)]
+    if not kinds.has_group(kind.group) and not (is_defined and nearest(kind.kind, names)):
         return
     if versions := kinds.versions(kind):
         server = "its CustomResourceDefinition" if is_defined else f"Kubernetes 1.{kinds.release}"
@@ -407,7 +409,7 @@ def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
         yield warning("unserved-version", path / "apiVersion", message, f"it serves {', '.join(versions)}")
     else:
         message = f"kind {quoted(kind.kind)} does not exist in {kind.api_version}: the policy always fails"
-        hint = did_you_mean(kind.kind, kinds.names(kind.group), quotes='"')
+        hint = did_you_mean(kind.kind, names, quotes='"')
         yield warning("unknown-resource", path / "kind", message, hint)
 
 
@@ -460,11 +462,13 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
             *comparison_warnings(policy, policies.kinds),
         ]
         checked.add(id(policy.given))
-        for cost in () if wrong else _costs(policy):
-            costs.append(cost)
-            if cost.least > CALL_LIMIT:
-                message = f"costs at least {cost.least}, beyond the limit of {CALL_LIMIT}: it always fails"
-                problems.append(warning("over-cost", cost.path, message))
+        for _, path, _, compiled in () if wrong else policy.without_messages:
+            if isinstance(compiled, CompiledExpression):
+                least, most = estimate_cost(compiled.checked, compiled.environment)
+                costs.append(Cost(policy, path, least, most))
+                if least > CALL_LIMIT:
+                    message = f"costs at least {least}, beyond the limit of {CALL_LIMIT}: it always fails"
+                    problems.append(warning("over-cost", path, message))
         findings += [PolicyFinding(policy.given, problem) for problem in problems if problem.path not in wrong]
     unchecked = {id(each.given) for each in policies.findings if each.problem.level == ERROR} - checked
     return CheckResult(policies, tuple(findings), tuple(costs), len(unchecked))
@@ -539,10 +543,3 @@ def _unused(policy: Policy) -> Iterator[Problem]:
         if variable.name not in used:
             message = f"variables.{variable.name} is not used by any expression"
             yield warning("unused-variable", variable.path, message)
-
-
-def _costs(policy: Policy) -> Iterator[Cost]:
-    for _, path, _, compiled in policy.without_messages:
-        if isinstance(compiled, CompiledExpression):
-            estimate = estimate_cost(compiled.checked, compiled.environment)
-            yield Cost(policy, path, estimate.low, estimate.high)
