@@ -57,6 +57,11 @@ def either(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def some_of(texts: Sequence[str], most: int, more: str = "{} more") -> list[str]:
+    """Return the first of some texts; if there are others, then a text with their number."""
+    return [*texts[:most], *([more.format(len(texts) - most)] if len(texts) > most else [])]
+
+
 def near(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that are nearest to a written one, in their order; empty if none is near.
 

@@ -359,7 +359,7 @@ def user(group: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def made(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    return stand_ins(obj, RUNTIMES).workloads
+    return stand_ins(obj, RUNTIMES)[0]
 
 
 def container(workload: dict[str, Any]) -> dict[str, Any]:
@@ -411,7 +411,7 @@ def test_a_launcher_of_mpi_that_is_a_node_counts_as_one() -> None:
         """
     )
     spec = {"runtimeRef": {"name": "mpi", "kind": "TrainingRuntime"}, "trainer": {"numNodes": 4}}
-    workloads = stand_ins(user("trainer.kubeflow.org", "TrainJob", spec), Templates([runtime])).workloads
+    workloads = stand_ins(user("trainer.kubeflow.org", "TrainJob", spec), Templates([runtime]))[0]
     assert [each["spec"]["replicas"] for each in workloads] == [1, 3]
 
 
@@ -474,7 +474,7 @@ def test_wrong_types_make_no_pods(value: Any) -> None:
     fields = ("runtimeRef", "trainer", "predictor", "workflowTemplateRef", "baseRefs", "template", "mlPolicy")
     for group, kind in (*TEMPLATES, ("trainer.kubeflow.org", "TrainJob"), ("serving.kserve.io", "InferenceService")):
         obj = user(group, kind, dict.fromkeys(fields, value))
-        assert not stand_ins(obj, Templates([obj])).workloads
+        assert not stand_ins(obj, Templates([obj]))[0]
 
 
 POD = {"containers": [{"name": "main", "image": "a"}]}
@@ -655,5 +655,5 @@ def test_pods_are_counted_as_their_controllers_do(
 )
 def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
     group, kind = of.split()
-    (note,) = stand_ins(sized(group, kind, spec), Templates()).notes
+    (note,) = stand_ins(sized(group, kind, spec), Templates())[1]
     assert expected in note

@@ -9,7 +9,7 @@ import msgspec
 
 from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
 from webhook.allocation.devices import Catalog
-from webhook.allocation.explain import Funnel
+from webhook.allocation.explain import Funnel, Why
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.pools import (
     Aside,
@@ -167,7 +167,7 @@ class Attempt:
     ) -> None:
         self.allocator, self.names, self.demand, self._outcomes = allocator, names, demand, outcomes
         self._counters: dict[str, Available] = {}
-        self._whys: dict[Hashable, list[str]] = {}
+        self._whys: dict[Hashable, list[Why]] = {}
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""
@@ -335,13 +335,8 @@ def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_de
             return unusable > 1 or any(isinstance(choice, SelectorFault) for choice in choices)
     if view.broken and len({(pool.driver, pool.name) for pool in view.pools}) > 1:
         return True
-    return _depends_on_slices(demand, view, has_devices=has_devices)
-
-
-def _depends_on_slices(demand: Demand, view: NodeView, *, has_devices: bool) -> bool:
-    """Tell whether the order of slices could matter; the devices of each are tried in their order."""
     may_fail = several = False
-    for ask in demand.asks:
+    for ask in demand.asks:  # the devices of each slice are tried in their order
         slices = set()
         for device in view.devices:
             if choice := ask.chooser.choose(device.content):
@@ -529,14 +524,17 @@ def allocator_of(scenario: Mapping[str, Any]) -> Allocator:
     """Return the allocator of a scenario.
 
     Raises:
-        ValueError: No implementation supports the features.
+        ValueError: A feature is unknown, or no implementation supports the features.
     """
+    given = scenario.get("features") or {}
+    if unknown := sorted(given.keys() - Features.__dataclass_fields__.keys()):
+        raise ValueError(f"unknown feature {unknown[0]}: known are {', '.join(Features.__dataclass_fields__)}")
     return Allocator(
         scenario.get("classes") or (),
         scenario.get("slices") or (),
         scenario.get("allocated") or (),
         scenario.get("taintRules") or (),
-        features=_features(scenario.get("features") or {}),
+        features=Features(**{name: bool(is_on) for name, is_on in given.items()}),
         release=scenario.get("release", RECORDED),
         patch=scenario.get("patch", 0),
         implementations=scenario.get("enable") or (),
@@ -574,10 +572,3 @@ def _check(scenario: Mapping[str, Any]) -> None:
     names = scenario.get("enable") or ()
     if not isinstance(names, (list, tuple)) or not all(isinstance(each, str) for each in names):
         raise ValueError(f"enable must be a list of implementations, not {names!r}")
-
-
-def _features(given: Mapping[str, bool]) -> Features:
-    unknown = sorted(set(given) - set(Features.__dataclass_fields__))
-    if unknown:
-        raise ValueError(f"unknown feature {unknown[0]}: known are {', '.join(Features.__dataclass_fields__)}")
-    return Features(**{name: bool(is_on) for name, is_on in given.items()})

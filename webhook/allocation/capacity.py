@@ -13,6 +13,7 @@ from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_qua
 from webhook.formats.quantities import BINARY_SI
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
+from webhook.spelling import some_of
 
 Amounts = dict[str, int]
 """An amount by capacity, in nanos."""
@@ -101,12 +102,6 @@ def as_published(requests: Mapping[str, Any], capacity: Mapping[str, JSONObject]
     return found
 
 
-def most_allowed(policy: JSONObject) -> str:
-    """Return the largest share that a policy allows, as it states it; empty without a limit."""
-    bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
-    return str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
-
-
 def most_within(policy: JSONObject | None, free: int) -> str:
     """Return the largest share of the free capacity that a policy allows, as a quantity; empty if it allows no share.
 
@@ -182,10 +177,6 @@ def _violates(taken: Quantity, policy: JSONObject | None, *, fractions: bool) ->
     return bool(step) and (taken.value() - least) % step != 0
 
 
-_NAMED: Final = 3
-"""How many of a device's capacities are named."""
-
-
 class Lack(NamedTuple):
     """A capacity or counter of which too little is left.
 
@@ -218,8 +209,7 @@ def lack_of_capacity(
     """
     if take is None:
         missing = next(name for name in requests or () if name not in capacity)
-        known = sorted(capacity)
-        has = f": a device has {', '.join(known[:_NAMED])}{', …' if len(known) > _NAMED else ''}" if known else ""
+        has = f": a device has {', '.join(some_of(sorted(capacity), 3, '…'))}" if capacity else ""
         return Lack(f"capacity {missing} is not published{has}")
     for name, needed in take.amounts.items():
         taken = (used or {}).get(name, 0)
@@ -227,17 +217,17 @@ def lack_of_capacity(
         if needed > free:
             left, wanted = quantity_text(free), quantity_text(needed)
             has = f"{left} is left" if taken else f"a device has {left}"
-            text = f"capacity {name}: {has}, {wanted} is {_why(needed, (requests or {}).get(name))}"
+            why, requested = "wanted", (requests or {}).get(name)
+            if requested is None:
+                why = "taken where none is requested"
+            elif needed != amount(decode_quantity(requested)):
+                why = f"wanted: {requested}, rounded up"
+            text = f"capacity {name}: {has}, {wanted} is {why}"
             return Lack(text, name, most_within(capacity[name].get("requestPolicy"), free), wanted)
     for name in take.refused:
-        most, wanted = most_allowed(capacity[name]["requestPolicy"]), quantity_text(take.amounts[name])
+        policy, wanted = capacity[name]["requestPolicy"], quantity_text(take.amounts[name])
+        bounds, values = policy.get("validRange") or {}, policy.get("validValues") or ()
+        most = str(bounds.get("max") or max(values, key=lambda each: amount(decode_quantity(each)), default=""))
         allows = f"allows at most {most}" if most else "does not allow such a share"
         return Lack(f"capacity {name}: the device's policy {allows}, {wanted} is wanted", name, most, wanted)
     return None
-
-
-def _why(needed: int, requested: Any) -> str:
-    """Say why so much is needed of a capacity: it is requested, or more than that after rounding, or the default."""
-    if requested is None:
-        return "taken where none is requested"
-    return "wanted" if needed == amount(decode_quantity(requested)) else f"wanted: {requested}, rounded up"

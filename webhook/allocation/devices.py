@@ -21,7 +21,7 @@ from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Record, unset
 
 Result = TypeVar("Result")
 
@@ -37,9 +37,7 @@ _NOTHING: Final[Counters] = {}
 _OWN: Final = frozenset({"name", "attributes", "capacity"})
 """The fields of a device that are not among the others of its content."""
 _NONE: Final[JSONObject] = {}
-_NO_CAPACITY: Final = -1, _NONE
 _NANO: Final = -9
-_KIBI: Final = 1024
 _SUFFIXES: Final = "kKMGTPEi"
 _DIGITS: Final = 400
 _MOST: Final = int("1" + "0" * (_DIGITS - _NANO))
@@ -69,7 +67,7 @@ def quantity_text(nanos: int) -> str:
         return str(parse_quantity(f"{nanos}n"))
     decimal = str(whole_quantity(whole).noted(DECIMAL_SI))
     binary = str(whole_quantity(whole).noted(BINARY_SI))
-    is_binary = whole % _KIBI == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
+    is_binary = whole % 1024 == 0 and len(binary.rstrip(_SUFFIXES)) <= len(decimal.rstrip(_SUFFIXES))
     return binary if is_binary else decimal
 
 
@@ -80,46 +78,28 @@ def _is_plain(attribute: JSONObject) -> bool:
     return kind in _PLAIN or (kind == "version" and _is_plain_version(value) is not None)
 
 
-class Content:
+class Content(Record):
     """The content that equal devices share.
 
     Args:
         attributes: Their attributes, as in the API.
-        capacity: The number of their capacity, which equal capacities share, and the capacity, as in the API.
+        capacity_index: The number of their capacity, which equal capacities share.
+        capacity: The capacity, as in the API.
         others: Their other fields, as in the API, without the name.
-        taints: Their taints, those of DeviceTaintRules among them.
+        taints: Their taints that keep pods away, those of DeviceTaintRules among them.
+        consumes: The amounts of counters that they consume, in nanos.
     """
 
-    __slots__ = (
-        "_is_plain",
-        "attributes",
-        "capacity",
-        "capacity_index",
-        "consumes",
-        "driver",
-        "index",
-        "is_shared",
-        "others",
-        "taints",
-    )
-
-    def __init__(
-        self,
-        index: int,
-        driver: str,
-        attributes: Mapping[str, JSONObject],
-        capacity: tuple[int, Mapping[str, JSONObject]],
-        *,
-        others: JSONObject,
-        taints: Sequence[JSONObject],
-    ) -> None:
-        self.index, self.driver, self.attributes = index, driver, attributes
-        self.capacity_index, self.capacity = capacity
-        self.others = others
-        self.taints = tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"})
-        self.is_shared = others.get("allowMultipleAllocations") is True
-        self.consumes: Counters = consumption(others) if others.get("consumesCounters") else _NOTHING
-        self._is_plain: bool | None = None
+    index: int
+    driver: str
+    attributes: Mapping[str, JSONObject]
+    capacity_index: int
+    capacity: Mapping[str, JSONObject]
+    others: JSONObject
+    taints: tuple[JSONObject, ...]
+    is_shared: bool
+    consumes: Counters
+    _is_plain: bool | None = unset(None)
 
     @property
     def is_plain(self) -> bool:
@@ -130,13 +110,10 @@ class Content:
 
     def attribute(self, name: str) -> JSONObject | None:
         """Return the attribute of a name, which may be one of the driver's domain (``lookupAttribute``)."""
-        attributes = self.attributes
-        if name in attributes:
-            return attributes[name]
-        domain, found, rest = name.partition("/")
-        if found and domain == self.driver and rest in attributes:
-            return attributes[rest]
-        return None
+        if name in self.attributes:
+            return self.attributes[name]
+        domain, _, rest = name.partition("/")
+        return self.attributes.get(rest) if domain == self.driver else None
 
 
 def consumption(device: JSONObject) -> Counters:
@@ -162,15 +139,12 @@ def keep(results: list[Result | None], content: Content, result: Result) -> Resu
     return result
 
 
-class Device:
+class Device(Record):
     """A device of a slice."""
 
-    __slots__ = ("content", "name", "slice")
-
-    def __init__(self, name: str, slice_: Slice, content: Content) -> None:
-        self.name = name
-        self.slice = slice_
-        self.content = content
+    name: str
+    slice: Slice
+    content: Content
 
     @property
     def id(self) -> DeviceID:
@@ -262,6 +236,8 @@ class Catalog:
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
         self._rules = [TaintRule.of(each) for each in taint_rules]
+        self.has_rules = bool(self._rules)
+        """Whether devices may have taints that their slices do not state."""
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
@@ -292,11 +268,6 @@ class Catalog:
             if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self._contents.clear()
-
-    @property
-    def has_rules(self) -> bool:
-        """Whether devices may have taints that their slices do not state."""
-        return bool(self._rules)
 
     @property
     def is_local(self) -> bool:
@@ -337,9 +308,18 @@ class Catalog:
             key = blake2b(_encode(parts), digest_size=16).digest()
             content = contents.get(key)
             if content is None:
-                shared = _NO_CAPACITY
+                place = -1
                 if capacity:
-                    shared = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
-                content = Content(next(self._numbers), driver, attributes, shared, others=others, taints=taints)
-                contents[key] = content
+                    place, capacity = self._capacities.setdefault(_encode(capacity), (len(self._capacities), capacity))
+                content = contents[key] = Content(
+                    next(self._numbers),
+                    driver,
+                    attributes,
+                    place,
+                    capacity,
+                    others=others,
+                    taints=tuple(taint for taint in taints if taint.get("effect") in {"NoSchedule", "NoExecute"}),
+                    is_shared=others.get("allowMultipleAllocations") is True,
+                    consumes=consumption(others) if others.get("consumesCounters") else _NOTHING,
+                )
             yield Device(name, slice_, content)

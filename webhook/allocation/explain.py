@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
-from typing import Final
+from typing import Final, Literal
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
@@ -26,9 +26,7 @@ from webhook.allocation.search import Common, Key, connected
 from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
-
-_COUNTERS_MAX: Final = 3
-"""The number of counters that are named."""
+from webhook.spelling import some_of
 
 
 class _Together(NamedTuple):
@@ -43,54 +41,37 @@ class _Together(NamedTuple):
     text: str
 
 
-class _Drawers:
-    """Devices of which each shares a counter with another one, directly or through others.
+def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
+    """Return how many devices their counters suffice for, and what they lack; None if each counter suffices.
 
     Args:
+        devices: The amounts that each consumes, by counter.
         free: Returns the amount that is left of a counter; None if it is not known.
     """
-
-    def __init__(self, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> None:
-        self.number = len(devices)
+    groups: list[tuple[int, int, dict[Key, list[int]], dict[Key, int]]] = []
+    for several in connected({index: each.keys() for index, each in enumerate(devices) if each}):
         amounts: defaultdict[Key, list[int]] = defaultdict(list)
-        for each in devices:
-            for counter, amount in each.items():
-                amounts[counter].append(amount)
-        self._least = {counter: [*accumulate(sorted(several))] for counter, several in amounts.items()}
-        """For each counter, the least that one device, two devices and so on consume together."""
-        self._left = {
-            counter: least[-1] if (left := free(counter)) is None else left for counter, least in self._least.items()
-        }
-
-    @property
-    def fits(self) -> int:
-        """The number of devices that the counters suffice for, each counter alone."""
-        return min(
-            self.number - len(least) + sum(total <= self._left[counter] for total in least)
-            for counter, least in self._least.items()
-        )
-
-    def lacks(self, wanted: int) -> Iterable[str]:
-        """Describe the counters that do not suffice for some of the devices."""
-        wanted = min(wanted, self.number)
-        for counter, least in self._least.items():
-            drawing = wanted - (self.number - len(least))  # the others do without the counter
-            if drawing > 0 and (needed := least[drawing - 1]) > (left := self._left[counter]):
+        for counter, amount in (each for index in several for each in devices[index].items()):
+            amounts[counter].append(amount)
+        # For each counter, the least that one device, two devices and so on consume together.
+        least = {counter: [*accumulate(sorted(each))] for counter, each in amounts.items()}
+        left = {counter: each[-1] if (known := free(counter)) is None else known for counter, each in least.items()}
+        number = len(several)
+        enough = min(number - len(each) + sum(n <= left[counter] for n in each) for counter, each in least.items())
+        groups.append((number, enough, least, left))
+    fits = sum(not each for each in devices) + sum(enough for _, enough, *_ in groups)
+    lacks = []
+    for number, enough, least, left in groups:
+        of_group = min(wanted - fits + enough, number)
+        for counter, each in least.items():
+            drawing = of_group - (number - len(each))  # the others do without the counter
+            if drawing > 0 and (needed := each[drawing - 1]) > left[counter]:
                 _, counter_set, name = counter
-                amounts = f"{quantity_text(left)} is left, {wanted} devices consume {quantity_text(needed)} at least"
-                yield f"counter {name} of {counter_set}: {amounts}"
-
-
-def together(wanted: int, devices: Sequence[Mapping[Key, int]], free: Callable[[Key], int | None]) -> _Together | None:
-    """Return how many devices their counters suffice for, and what they lack; None if each counter suffices."""
-    groups = connected({index: each.keys() for index, each in enumerate(devices) if each})
-    drawers = [_Drawers([devices[index] for index in several], free) for several in groups]
-    fits = sum(not each for each in devices) + sum(each.fits for each in drawers)
-    lacks = [text for each in drawers for text in each.lacks(wanted - fits + each.fits)]
+                consumed = f"{of_group} devices consume {quantity_text(needed)} at least"
+                lacks.append(f"counter {name} of {counter_set}: {quantity_text(left[counter])} is left, {consumed}")
     if not lacks:
         return None
-    more = [f"and {len(lacks) - _COUNTERS_MAX} more counters"] if len(lacks) > _COUNTERS_MAX else []
-    return _Together(fits, "; ".join([*lacks[:_COUNTERS_MAX], *more]))
+    return _Together(fits, "; ".join(some_of(lacks, 3, "and {} more counters")))
 
 
 STEPS: Final = ("seen", "ofClass", "selected", "free", "tolerated", "enough", "constrained", "together")
@@ -101,26 +82,19 @@ are not in use; whose taints, if any, it tolerates; and that have enough capacit
 those that the claim's constraints allow together, and those that the counters suffice for together.
 """
 
-ELSEWHERE: Final = "elsewhere"
-CLASS: Final = "class"
-SELECTOR: Final = "selector"
-NODE: Final = "node"
-IN_USE: Final = "in use"
-TAINT: Final = "taint"
-CAPACITY: Final = "capacity"
-COUNTERS: Final = "counters"
-CONSTRAINT: Final = "constraint"
+Why = Literal["elsewhere", "class", "selector", "node", "in use", "taint", "capacity", "counters", "constraint", ""]
+"""What rules a device out for a request; ``elsewhere`` for a device of other nodes, and empty if nothing does."""
 
-_STEP_OF: Final = {
-    ELSEWHERE: "seen",
-    CLASS: "ofClass",
-    SELECTOR: "selected",
-    NODE: "selected",
-    IN_USE: "free",
-    TAINT: "tolerated",
-    CAPACITY: "enough",
-    COUNTERS: "enough",
-    CONSTRAINT: "constrained",
+_STEP_OF: Final[Mapping[Why, str]] = {
+    "elsewhere": "seen",
+    "class": "ofClass",
+    "selector": "selected",
+    "node": "selected",
+    "in use": "free",
+    "taint": "tolerated",
+    "capacity": "enough",
+    "counters": "enough",
+    "constraint": "constrained",
     "": "constrained",
 }
 """The step that a device does not pass for a reason; for all devices wanted, they are those with enough capacity."""
@@ -133,8 +107,6 @@ class Reason(NamedTuple):
     """Why a request cannot have a device.
 
     Args:
-        why: What rules it out: ``class``, ``selector``, ``node``, ``in use``, ``taint``, ``capacity``, ``counters`` or
-            ``constraint``; ``elsewhere`` for a device of other nodes, and empty if nothing does.
         step: The step that it does not pass.
         text: More of it, in words.
         holders: The claims that use it, its capacity, or the counters that it draws on, as namespace/name, if they are
@@ -144,7 +116,7 @@ class Reason(NamedTuple):
     """
 
     device: Device
-    why: str
+    why: Why
     step: str
     text: str = ""
     holders: tuple[str, ...] = ()
@@ -171,7 +143,7 @@ class Funnel:
         *,
         left: Callable[[int], Available],
         unused: Sequence[Unused],
-        known: dict[Hashable, list[str]],
+        known: dict[Hashable, list[Why]],
         key: Hashable,
     ) -> None:
         self.ask, self.view, self.left = ask, view, left
@@ -181,12 +153,13 @@ class Funnel:
         """The number of devices that it wants; None for all."""
         self.constraints = demand.claims[ask.claim].constraints
         """The constraints of the claim."""
-        self._unused = unused
+        self.every_unused = unused
+        """The pools that have devices for the node but cannot be used there."""
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             known[ask, key] = self._find_whys()
         self._whys = known[ask, key]
-        depths = Counter(map(self._depth, self._whys))
+        depths = Counter([self._depth(each) for each in self._whys])
         self.counts = {name: sum(depths[each] for each in depths if each > step) for step, name in enumerate(STEPS[:6])}
         """The number of devices left after each step, those aside that look at several devices."""
         self.places = [index for index, why in enumerate(self._whys) if not why]
@@ -194,29 +167,29 @@ class Funnel:
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _find_whys(self) -> list[str]:
+    def _find_whys(self) -> list[Why]:
         """Return what rules out each device by itself, the constraints of the claim aside; empty for nothing."""
         ask, view, chooser = self.ask, self.view, self.ask.chooser
-        tests: dict[str, Callable[[int], object]] = {
-            ELSEWHERE: lambda index: view.matches is not None and view.matches[index] is not True,
-            CLASS: lambda index: chooser.is_of_class(self.content(index)) is not True,
-            SELECTOR: lambda index: chooser.first_false(self.content(index)),
-            NODE: lambda index: chooser.choose(self.content(index)) is not True,
+        tests: dict[Why, Callable[[int], object]] = {
+            "elsewhere": lambda index: view.matches is not None and view.matches[index] is not True,
+            "class": lambda index: chooser.is_of_class(self.content(index)) is not True,
+            "selector": lambda index: chooser.first_false(self.content(index)),
+            "node": lambda index: chooser.choose(self.content(index)) is not True,
             # A request for all devices does not want those with too little capacity.
-            **({CAPACITY: self._lacks_capacity} if ask.is_all else {}),
-            IN_USE: lambda index: not ask.is_admin and view.taken >> index & 1,
-            TAINT: lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
-            CAPACITY: self._lacks_capacity,
-            COUNTERS: self._lacks_counters,
+            **({"capacity": self._lacks_capacity} if ask.is_all else {}),
+            "in use": lambda index: not ask.is_admin and view.taken >> index & 1,
+            "taint": lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
+            "capacity": self._lacks_capacity,
+            "counters": self._lacks_counters,
         }
         return [next((why for why, test in tests.items() if test(index)), "") for index in range(len(view.devices))]
 
-    def _depth(self, why: str) -> int:
+    def _depth(self, why: Why) -> int:
         """Return the number of steps that devices pass which something rules out."""
         return STEPS.index(self._step(why))
 
-    def _step(self, why: str) -> str:
-        return "selected" if why == CAPACITY and self.ask.is_all else _STEP_OF[why]
+    def _step(self, why: Why) -> str:
+        return "selected" if why == "capacity" and self.ask.is_all else _STEP_OF[why]
 
     def depths(self) -> Iterator[tuple[Device, int]]:
         """Yield each device of the node, with the number of steps that it passes."""
@@ -263,12 +236,7 @@ class Funnel:
     def unused(self) -> list[Unused]:
         """The pools that have devices of the class but cannot be used."""
         chooser = self.ask.chooser
-        return [each for each in self._unused if any(chooser.is_of_class(one) is True for one in each.contents)]
-
-    @property
-    def of_others(self) -> list[Unused]:
-        """The pools that have devices for the node, none of them of the class, and cannot be used."""
-        return [each for each in self._unused if each not in self.unused]
+        return [each for each in self.every_unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
     def key(self) -> Hashable:
@@ -282,34 +250,34 @@ class Funnel:
 
     def _reason(self, index: int) -> Reason:
         device, why, text, lacks = self.view.devices[index], self._whys[index], "", tuple[Lack, ...]()
-        if why in {CLASS, SELECTOR} and (first := self.ask.chooser.first_false(device.content)):
+        if why in {"class", "selector"} and (first := self.ask.chooser.first_false(device.content)):
             whose = f"class {self.ask.class_['metadata']['name']}" if first.of_class else "the request"
             text = f"selector #{first.place} of {whose}{f': {first.detail}' if first.detail else ' is false'}"
-        elif why == NODE:
+        elif why == "node":
             text = _UNBOUND
-        elif why in {CAPACITY, COUNTERS}:
-            lacks = (self._lacks_capacity if why == CAPACITY else self._lacks_counters)(index)
+        elif why in {"capacity", "counters"}:
+            lacks = (self._lacks_capacity if why == "capacity" else self._lacks_counters)(index)
             text = "; ".join(each.text for each in lacks)
         elif not why:
             compared = (self.constraints[number][1] for number in self.ask.constraints)
             if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
-                why, text = CONSTRAINT, f"attribute {lacking}, which a constraint compares, is not published"
-        taints = tuple(self.ask.untolerated(device.content)) if why == TAINT else ()
+                why, text = "constraint", f"attribute {lacking}, which a constraint compares, is not published"
+        taints = tuple(self.ask.untolerated(device.content)) if why == "taint" else ()
         return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
 
     def rivals(self) -> Iterator[Reason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
         for index in self.places:
-            holders = dict.fromkeys((*self._holders(index, CAPACITY), *self._holders(index, COUNTERS)))
-            yield Reason(self.view.devices[index], COUNTERS, self._step(COUNTERS), holders=tuple(holders))
+            holders = dict.fromkeys((*self._holders(index, "capacity"), *self._holders(index, "counters")))
+            yield Reason(self.view.devices[index], "counters", self._step("counters"), holders=tuple(holders))
 
-    def _holders(self, index: int, why: str) -> tuple[str, ...]:
+    def _holders(self, index: int, why: Why) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         pool_index = self.view.pool_of[index]
         device, holders = self.view.devices[index], self.view.usages[pool_index].holders
-        if why == IN_USE or (why == CAPACITY and not self._lacks_capacity(index, is_unused=True)):
+        if why == "in use" or (why == "capacity" and not self._lacks_capacity(index, is_unused=True)):
             return tuple(holders.get(device.name, ()))
-        if why != COUNTERS or not holders or not self.view.variant.features.PartitionableDevices:
+        if why != "counters" or not holders or not self.view.variant.features.PartitionableDevices:
             return ()
         pool, sets = self.view.pools[pool_index], _counter_sets(device)
         alike = [
@@ -415,7 +383,8 @@ def conflict(funnels: Sequence[Funnel], title: Title) -> Conflict:
         title: Returns the name of a request, such as ``request gpu``.
     """
     requests = [each for each in funnels if each.ask.parent is None]
-    return next((found for look in _LOOKS for found in look(requests, title)), Conflict())
+    looks = (_of_devices, _of_constraints, _of_counters, _of_capacity)
+    return next((found for look in looks for found in look(requests, title)), Conflict())
 
 
 def spread(funnel: Funnel) -> str:
@@ -571,6 +540,3 @@ def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:
     *first, last = map(title, funnels)
     return f"{', '.join(first)} and {last}"
-
-
-_LOOKS: Final = (_of_devices, _of_constraints, _of_counters, _of_capacity)

@@ -19,8 +19,6 @@ from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
-_NO_LABELS: Final[Mapping[str, str]] = {}
-
 
 @dataclass(eq=False)
 class Pool:
@@ -55,14 +53,14 @@ class Pool:
         self.is_usable = not self.reason and (is_slice or not self.is_incomplete)
         """Whether devices are allocated from it."""
 
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether any of its devices must be bound before it is used; such pools come last."""
-        return any(map(_has_binding_conditions, self.slices))
-
     def __str__(self) -> str:
         """Write driver and name, as upstream's ``PoolID``."""
         return f"{self.driver}/{self.name}"
+
+
+def _binds(pool: Pool) -> bool:
+    """Tell whether any device of a pool must be bound before it is used; such pools come last."""
+    return any(map(_has_binding_conditions, pool.slices))
 
 
 def _has_binding_conditions(each: Slice) -> bool:
@@ -113,9 +111,9 @@ def gather(
     if catalog.with_counters:
         pools += [pool for pool in elsewhere if (pool.driver, pool.name) not in found]
     if variant.is_sorted:
-        pools.sort(key=lambda pool: (pool.has_binding_conditions, pool.driver, pool.name))
+        pools.sort(key=lambda pool: (_binds(pool), pool.driver, pool.name))
     elif variant.knows_capacity:
-        pools.sort(key=lambda pool: pool.has_binding_conditions)
+        pools.sort(key=_binds)
     return pools
 
 
@@ -170,7 +168,7 @@ def _with_devices(
         if not variant.features.PartitionableDevices and ignored(each, variant):
             continue
         try:
-            if is_relevant(each, node, labels or _NO_LABELS):
+            if is_relevant(each, node, labels or {}):
                 seen.append(each)
         except GatherError as error:
             errors.append(error)
@@ -213,25 +211,18 @@ def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     """
     if each.node_name:
         return each.node_name == node
-    try:
-        if each.serves_all_nodes or each.node_selector is not None:
-            spec = {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector}
-            return node_matches(node, labels, spec)
-    except SelectorError as error:
-        raise GatherError(
-            f"gather pool information: failed to perform node selection for slice {each.name}: {error}"
-        ) from None
-    if not each.is_per_device:
-        return False
-    for device in each.devices:
+    places: list[tuple[str, Mapping[str, Any]]] = []
+    if each.serves_all_nodes or each.node_selector is not None:
+        places = [("", {"allNodes": each.serves_all_nodes, "nodeSelector": each.node_selector})]
+    elif each.is_per_device:
+        places = [(f"device {device.name} in ", device.content.others) for device in each.devices]
+    for of, spec in places:
         try:
-            if node_matches(node, labels, device.content.others):
+            if node_matches(node, labels, spec):
                 return True
         except SelectorError as error:
-            raise GatherError(
-                f"gather pool information: failed to perform node selection for device {device.name} in slice "
-                f"{each.name}: {error}"
-            ) from None
+            why = f"failed to perform node selection for {of}slice {each.name}: {error}"
+            raise GatherError(f"gather pool information: {why}") from None
     return False
 
 
@@ -455,14 +446,11 @@ class Usage:
 
     def __init__(self, *, with_shares: bool) -> None:
         self._with_shares = with_shares
-        self._pools: dict[PoolId, PoolUsage] = {}
+        self._pools: defaultdict[PoolId, PoolUsage] = defaultdict(PoolUsage)
 
     def pool(self, driver: str, name: str) -> PoolUsage:
         """Return the usage of a pool."""
-        found = self._pools.get((driver, name))
-        if found is None:
-            found = self._pools[driver, name] = PoolUsage()
-        return found
+        return self._pools[driver, name]
 
     def add(self, claim: JSONObject) -> None:
         """Count the devices of an allocated claim as in use.
@@ -525,16 +513,11 @@ def full_name(claim: Mapping[str, Any]) -> str:
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
 
 
-class Available:
-    """The remaining counters of a pool, in nanos.
+class Available(NamedTuple):
+    """The remaining counters of a pool, in nanos, by counter set and counter."""
 
-    Args:
-        counters: The remaining amounts, by counter set and counter.
-    """
-
-    def __init__(self, counters: Counters) -> None:
-        self.counters = counters
-        self.is_overdrawn = any(left < 0 for left in counters.values())
+    counters: Counters
+    is_overdrawn: bool
 
 
 def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
@@ -551,7 +534,7 @@ def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
                 for key, amount in device.content.consumes.items():
                     if key in left:
                         left[key] -= amount
-    return Available(left)
+    return Available(left, any(each < 0 for each in left.values()))
 
 
 class NodeView:

@@ -831,7 +831,12 @@ class Search:
             # Too many devices for a later claim: fewer devices for this one may leave enough.
             return DONE if (yield at.next) == DONE else FAILED
         if request.has_alternatives and at.alternative is None:
-            return (yield from self._allocate_any(at, len(request.asks)))
+            # The first alternative that leaves enough for the requests after it; EXCEEDED only if all are.
+            codes: list[int] = []
+            while DONE not in codes and len(codes) < len(request.asks):
+                self._chosen[at.position] = len(codes)
+                codes.append((yield at._replace(alternative=len(codes))))
+            return min(codes)
         ask = request.asks[at.alternative or 0]
         wanted = self._wanted(ask)
         if at.number >= wanted:
@@ -841,16 +846,6 @@ class Search:
             return EXCEEDED
         is_remembered = self._steps > _REMEMBERED_AFTER and self._memories.is_worthwhile
         return (yield from (self._recall if is_remembered else self._allocate_device)(ask, at))
-
-    def _allocate_any(self, at: SearchPosition, alternatives: int) -> _Steps:
-        """Allocate the first alternative of a request that leaves enough for the requests after it."""
-        codes: list[int] = []
-        for alternative in range(alternatives):
-            self._chosen[at.position] = alternative
-            codes.append((yield at._replace(alternative=alternative)))
-            if codes[-1] == DONE:
-                return DONE
-        return min(codes)  # EXCEEDED only if all are
 
     def _recall(self, ask: Ask, at: SearchPosition) -> _Steps:
         """Return the end of the search from an equal state before; else search, and remember the end."""
@@ -896,12 +891,14 @@ class Search:
         blocked = self._state.blocked(ask)
         for index in range(begin, end):
             if not blocked >> index & 1 and self._is_selectable(ask, ask.chooser, index):
-                self._count(index + 1 - begin)
+                self._visits += index + 1 - begin
+                self._work(index + 1 - begin)
                 begin = index + 1
                 yield index
         if self._view.broken:
             raise Stop(Complaint(None, self._view.broken))
-        self._count(end - begin)
+        self._visits += end - begin
+        self._work(end - begin)
 
     def _is_selectable(self, ask: Ask, chooser: Chooser, index: int) -> bool:
         """Tell whether selectors select a device, and it is for the node (``isSelectable``).
@@ -911,18 +908,22 @@ class Search:
         """
         view = self._view
         choice = chooser.choose(view.devices[index].content)
+        if choice is False:
+            return False
         if choice is not True:
-            if choice is False:
-                return False
-            raise Stop(_fault(ask, choice, view, index))
+            name = (ask.class_.get("metadata") or {}).get("name", "") if choice.of_class else ""
+            before = f"{f'class {name}' if choice.of_class else ''}: selector #{choice.place}"
+            fault = choice.detail
+            complaint = Complaint(ask.claim, f"{before}: {fault}", missing=fault.missing, of_class=name)
+            if view.variant.names_devices and fault.is_runtime:
+                complaint = complaint._replace(
+                    before=f"{before} on device ", kind="device", item=index, after=f": {fault}"
+                )
+            raise Stop(complaint)
         match = True if view.matches is None else view.matches[index]
         if isinstance(match, str):
             raise Stop(Complaint(None, match))
         return match
-
-    def _count(self, visits: int) -> None:
-        self._visits += visits
-        self._work(visits)
 
     def _work(self, visits: int) -> None:
         """Count devices that are looked at.
@@ -936,17 +937,3 @@ class Search:
             raise GivenUpError
         if before // _STRIDE != self._own_visits // _STRIDE:
             check_deadline()
-
-
-def _fault(ask: Ask, found: SelectorFault, view: NodeView, index: int) -> Complaint:
-    """Return upstream's error for a selector that fails.
-
-    Args:
-        index: The place of the device that the selector was evaluated for.
-    """
-    name = (ask.class_.get("metadata") or {}).get("name", "") if found.of_class else ""
-    before = f"{f'class {name}' if found.of_class else ''}: selector #{found.place}"
-    missing, after = found.detail.missing, f": {found.detail}"
-    if not view.variant.names_devices or not found.detail.is_runtime:
-        return Complaint(ask.claim, f"{before}{after}", missing=missing, of_class=name)
-    return Complaint(ask.claim, f"{before} on device ", "device", index, after, missing=missing, of_class=name)

@@ -29,8 +29,6 @@ from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.release import Release
 
-_ALWAYS: Final = {("driver",), ("allowMultipleAllocations",)}
-"""The reads that count in any case."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
 _LISTS: Final = {"ints": "int", "bools": "bool", "strings": "string", "versions": "version"}
@@ -92,11 +90,6 @@ class Fault(str):
         return fault
 
 
-def missing_in(error: str) -> str:
-    """Return the key that an expression did not find in a device; empty for other errors."""
-    return error.missing if isinstance(error, Fault) else ""
-
-
 NO_FAULT: Final = Fault("")
 """Stands for no error: also that of a selector that is just false."""
 
@@ -135,7 +128,7 @@ class Reads(NamedTuple):
         """Return the reads of a selector, None if their names are not known."""
         found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
         for path in set(reads(selector.root, "device")):
-            if path in _ALWAYS:
+            if path in {("driver",), ("allowMultipleAllocations",)}:
                 continue
             if len(path) < _NAMED or path[0] not in found:
                 return None

@@ -149,7 +149,7 @@ def served_by(inventory: Inventory) -> list[str]:
         inventory: The objects of the cluster; its APIServices are named ``VERSION.GROUP``.
     """
     names = {name for _, name in inventory.names("APIService")}
-    if "v1." not in names:
+    if "v1." not in names:  # that of the core group, which every cluster has
         return []
     from webhook.policy.manifest.kinds import Kinds, versions_of  # few snapshots have APIServices
 

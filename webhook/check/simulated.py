@@ -184,33 +184,30 @@ class _Given:
                 return
             which = "with the second" if obj != old else "once"
             self.notes.append(f"{who} is given twice: it is simulated {which}, as kubectl apply updates an object")
-        self._made[key] = made = self._makers(obj, who)
-        if made or text(obj, "kind") in KINDS:
-            self._objects[key] = obj
-        for each in made:
-            if (pod := sample(each)) is not None:
-                Inventory().take(pod)  # so that findings are located in its template
-
-    def _makers(self, obj: JSONObject, who: str) -> list[JSONObject]:
-        """Return the pods and workloads of an object, or add it to the cluster."""
         if is_workload(obj):
             # A pod does not replace one of the cluster here: that may run already.
             made = [Inventory().take(obj) or obj]
         else:
             made, notes = stand_ins(obj, self.templates)
             self.notes += (f"{who}: {each}" for each in notes)
-            names = name_of(obj), namespace_of(obj)
-            is_new = text(obj, "kind") == CLAIMS[0] and self._inventory.find(CLAIMS[0], *names) is None
-            kind, known = text(obj, "kind"), self._inventory
-            if kind in KINDS and "status" not in obj:  # an update does not change it
-                old = known.find(kind, *names) or known.find(kind, names[0]) or {}
-                obj = {**obj, "status": old["status"]} if "status" in old else obj
-            known.take(obj)
-            if is_new and not text(obj, "metadata", "uid"):
-                self._created[names[::-1]] = None
+            self._put(obj)
         if made and is_suspended(obj):
             self.notes.append(f"{who} is suspended: its pods are simulated as if it were resumed")
-        return made
+        self._made[key] = made
+        if made or text(obj, "kind") in KINDS:
+            self._objects[key] = obj
+        for each in made:
+            if (pod := sample(each)) is not None:
+                Inventory().take(pod)  # so that findings are located in its template
+
+    def _put(self, obj: JSONObject) -> None:
+        """Add an object to the cluster."""
+        kind, name, namespace, known = text(obj, "kind"), name_of(obj), namespace_of(obj), self._inventory
+        if kind == CLAIMS[0] and known.find(kind, name, namespace) is None and not text(obj, "metadata", "uid"):
+            self._created[namespace, name] = None
+        old = known.find(kind, name, namespace) or known.find(kind, name) or {}
+        keeps_status = kind in KINDS and "status" not in obj and "status" in old  # an update does not change it
+        known.take({**obj, "status": old["status"]} if keeps_status else obj)
 
 
 _PODS_MAX: Final = 150_000

@@ -47,15 +47,17 @@ from webhook.report.text import as_text
 from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 
-_READS: Final = "device."
-"""What every selector reads."""
 _WORK: Final = 2 * DOCUMENT
 """The work that all selectors together may take: some twenty seconds."""
 
 
 def run(arguments: Namespace) -> int:
     """Print the matching devices of each request; return 1 if none match, or if a selector fails."""
-    _take_expressions(arguments)
+    # A path that is evidently a selector is taken for one, as -e is easily forgotten.
+    is_selector = {path: "device." in path and not os.path.lexists(path) for path in arguments.paths}
+    selectors = (path for path in arguments.paths if is_selector[path])
+    arguments.expression = [*arguments.expression, *selectors]  # the default is shared
+    arguments.paths = [path for path in arguments.paths if not is_selector[path]]
     if not arguments.paths and not arguments.expression:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
@@ -108,14 +110,6 @@ def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
         "the scheduler takes either, and match the last"
         for (driver, name), device in found.items()
     ]
-
-
-def _take_expressions(arguments: Namespace) -> None:
-    """Take a path for a selector if it is evidently one, as -e is easily forgotten."""
-    is_selector = {path: _READS in path and not os.path.lexists(path) for path in arguments.paths}
-    given = (path for path, is_one in is_selector.items() if is_one)
-    arguments.expression = [*arguments.expression, *given]  # the default is shared
-    arguments.paths = [path for path in arguments.paths if not is_selector[path]]
 
 
 def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:

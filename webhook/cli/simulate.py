@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from time import monotonic
 
 from webhook.budget import Budget, DeadlineExceededError, limited
@@ -23,7 +23,6 @@ from webhook.cli.console import (
 )
 from webhook.findings import FAILED
 from webhook.hints.names import listed
-from webhook.inventory import Inventory
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, gets_devices
@@ -62,7 +61,11 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     if (code := show_refusals(report, texts)) or ready is None:
         return code
     scheduler, pods, notes = ready
-    _show_notes(notes, pods.every, inventory, arguments)
+    if not arguments.quiet:  # nor of which kinds the cluster has no objects, without which no pod gets devices
+        wants = any(items(each, "spec", "resourceClaims") for each in pods.every)
+        kinds = (("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")) if wants else ()
+        lacks = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
+        show_lines((f"note: {each}" for each in (*notes, *lacks)), sys.stderr)
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
@@ -79,9 +82,9 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
     page = Page(scheduler.cluster.inventory, scheduler.cluster.settings) if arguments.output == "html" else None
     found = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
     left = [pods.every[index] for index in pods.reported if index not in found]
+    answers = [found[index] for index in sorted(found)]
+    told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
     if page is not None:
-        answers = [found[index] for index in sorted(found)]
-        told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
         show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
     elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
@@ -89,12 +92,11 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
         every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
         show_structured([{"kubernetes": str(scheduler.cluster.settings), **each} for each in every], arguments.output)
     else:
-        answers = [found[index] for index in sorted(found)]
         show_lines(result.answers(answers))
         if not arguments.quiet:
             if answers or not left:
                 show_lines([result.summary(answers, arguments.namespace)])
-            show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
+            show_lines([told])
     if left:
         names = listed([full_name_of(pod) for pod in left])
         asked = len(pods.reported)
@@ -118,14 +120,3 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
     if found.is_cut:
         show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
     return 1 if found.is_cut or not found.pods else 0
-
-
-def _show_notes(notes: Sequence[str], pods: Iterable[JSONObject], inventory: Inventory, arguments: Namespace) -> None:
-    """Print notes, and the kinds of which the cluster has no objects, without which no pod gets devices."""
-    if arguments.quiet:
-        return
-    missing: list[str] = []
-    if any(items(each, "spec", "resourceClaims") for each in pods):
-        kinds = ("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")
-        missing = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
-    show_lines((f"note: {each}" for each in (*notes, *missing)), sys.stderr)

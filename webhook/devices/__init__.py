@@ -111,8 +111,10 @@ _LISTED: Final = 3
 
 def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list[str]]]:
     """Return the header and the cells; columns that are empty everywhere are left out."""
-    header = list(HEADER)
-    apart = _apart(rows) if is_wide else []
+    header, apart = list(HEADER), list[str]()
+    if is_wide:  # the attributes of which some devices have other values than others
+        names = dict.fromkeys(name for row in rows for name in row.attributes)
+        apart = [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
     lines = [
         [
             "<several>" if row.node == EVERYWHERE else row.node,
@@ -133,12 +135,6 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
     used = [place for place in range(len(header) + len(apart)) if place == 0 or any(line[place] for line in lines)]
     titles = [*header, *apart]
     return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
-
-
-def _apart(rows: Sequence[Row]) -> list[str]:
-    """Return the attributes of which some devices have other values than others."""
-    names = dict.fromkeys(name for row in rows for name in row.attributes)
-    return [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
 
 
 def what(row: Row) -> str:
@@ -184,14 +180,31 @@ class Table:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._unused = unused(cluster.catalog, cluster.variant)
-        self._classes = self._selected()
-        self._sick = self._reported()
+        self._classes: defaultdict[int, list[str]] = defaultdict(list)
+        """The classes that select each content."""
+        fleet = cluster.context.fleet
+        for each in sorted(cluster.all("DeviceClass"), key=name_of) if fleet else ():
+            for content in fleet.of_class(items(each, "spec", "selectors")) if fleet else ():
+                self._classes[content.index].append(name_of(each))
+        self._sick = {
+            text(one, "resourceID"): text(one, "health")
+            for pod in cluster.inventory.running()
+            for each in items(pod, "status", "containerStatuses")
+            for resource in items(each, "allocatedResourcesStatus")
+            for one in items(resource, "resources")
+        }
+        """The health of devices as kubelet reports it in the status of pods."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
         pools = self._cluster.catalog.current.items()
         for pool, slices in sorted(pools, key=lambda each: (each[1][0].node_name or EVERYWHERE, each[0])):
-            counters = self._counters(pool)
+            counters: Counters = {}
+            of_pool, variant = self._cluster.catalog.by_pool[pool], self._cluster.variant
+            if any(each.counter_sets for each in of_pool):
+                seen = whole(of_pool, self._cluster.catalog, variant)
+                if seen is not None and seen.is_usable:
+                    counters = available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
             for each in sorted(slices, key=lambda one: one.name):
                 for device in each.devices:
                     yield self._row(device, pool, counters)
@@ -222,7 +235,13 @@ class Table:
                 {f"{namespace_of(one)}/{name_of(one)}" for each in claims for one in self._cluster.running(each)}
             ),
             shares=used.shares.get(device.name, 0),
-            capacity={name: _left(each, taken.get(name, 0)) for name, each in content.capacity.items()},
+            capacity={
+                name: (
+                    quantity_text((total := decode_amount(each.get("value"))) - taken.get(name, 0)),
+                    quantity_text(total),
+                )
+                for name, each in content.capacity.items()
+            },
             counters=dict(sets),
             taints=[f"{text(each, 'key')}:{text(each, 'effect')}" for each in taints],
             health=self._sick.get("/".join((*pool, device.name))) or published_health(device),
@@ -246,37 +265,3 @@ class Table:
         heeded = device.content.taints if self._cluster.settings.taint_rules_ignored else taints
         keeping = [each for each in heeded if text(each, "effect") in {"NoSchedule", "NoExecute"}]
         return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
-
-    def _counters(self, pool: PoolId) -> Counters:
-        """Return what is left of a pool's counters."""
-        slices = self._cluster.catalog.by_pool[pool]
-        if not any(each.counter_sets for each in slices):
-            return {}
-        seen = whole(slices, self._cluster.catalog, self._cluster.variant)
-        if seen is None or not seen.is_usable:
-            return {}
-        return available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
-
-    def _selected(self) -> Mapping[int, Sequence[str]]:
-        """Return the classes that select each content."""
-        fleet, found = self._cluster.context.fleet, defaultdict[int, list[str]](list)
-        for each in sorted(self._cluster.all("DeviceClass"), key=name_of) if fleet else ():
-            for content in fleet.of_class(items(each, "spec", "selectors")) if fleet else ():
-                found[content.index].append(name_of(each))
-        return found
-
-    def _reported(self) -> Mapping[str, str]:
-        """Return the health of devices as kubelet reports it in the status of pods."""
-        return {
-            text(one, "resourceID"): text(one, "health")
-            for pod in self._cluster.inventory.running()
-            for each in items(pod, "status", "containerStatuses")
-            for resource in items(each, "allocatedResourcesStatus")
-            for one in items(resource, "resources")
-        }
-
-
-def _left(capacity: JSONObject, taken: int) -> tuple[str, str]:
-    """Return what is left of a capacity, and the whole."""
-    total = decode_amount(capacity.get("value"))
-    return quantity_text(total - taken), quantity_text(total)

@@ -73,9 +73,8 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
     of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _value(line, column))):
         key, value = match.groups()
-        is_flow = "{" in line[: match.start(1)]
-        if meaning := _meaning(value, is_flow=is_flow):
-            return f"{meaning}: {_instead(key, value, is_flow=is_flow)}"
+        if misread := _misread(key, value, is_flow="{" in line[: match.start(1)]):
+            return misread
     if problem == _COLON and (match := _WITHOUT_COLON.fullmatch(before.partition(" #")[0].strip())):
         key, value = match.groups()
         return f'did you mean "{cut(f"{key}: {value}" if value else f"{key}:", _LONGEST)}" above?'
@@ -114,17 +113,17 @@ def boolean_keys(text: str, *offsets: int) -> str:
     return f'YAML reads the key{several} as "{read}": to mean the text, write "{words[0]}" in quotes'
 
 
-def _meaning(value: str, *, is_flow: bool) -> str:
-    """Describe how YAML misreads a value; empty if it reads a text."""
+def _misread(key: str, value: str, *, is_flow: bool) -> str:
+    """Explain how YAML misreads a value, and how to write it; empty if it reads a text."""
     if taken := _TAKEN_FOR.get(value[0]):
-        return f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
-    if is_flow and any(each in value for each in ',[]{}"'):
-        return "inside { }, quotes, brackets and commas end a plain value"
-    return 'YAML takes ": " for the end of a key' if ": " in value else ""
-
-
-def _instead(key: str, value: str, *, is_flow: bool) -> str:
+        meaning = f"YAML takes what begins with {value[0]} for {taken.format(value[0])}"
+    elif is_flow and any(each in value for each in ',[]{}"'):
+        meaning = "inside { }, quotes, brackets and commas end a plain value"
+    elif ": " in value:
+        meaning = 'YAML takes ": " for the end of a key'
+    else:
+        return ""
     if key.lower().endswith("expression") and not is_flow:
-        return f"write it on the line below `{key}: |`, indented"
+        return f"{meaning}: write it on the line below `{key}: |`, indented"
     mark = '"' if "'" in value else "'"
-    return f"put all of it between {mark} and {mark}"
+    return f"{meaning}: put all of it between {mark} and {mark}"

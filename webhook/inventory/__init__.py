@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 from webhook.api import conversion
 from webhook.api.core.meta import Metadata, Object
 from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
-from webhook.budget import REVIEW, Budget, current, limited
+from webhook.budget import REVIEW, Budget, current, enter, leave
 from webhook.objects import (
     DEFAULT_NAMESPACE,
     JSONObject,
@@ -135,12 +135,10 @@ ASKED: Final[Mapping[str, str]] = {
 
 _NEWEST: Final = frozenset({f"{DRA}/v1", "v1", "rbac.authorization.k8s.io/v1"})
 
-_TERMINATED: Final = frozenset({"Succeeded", "Failed"})
-
 
 def has_ended(pod: JSONObject) -> bool:
     """Tell whether all containers of a pod have ended for good."""
-    return text(pod, "status", "phase") in _TERMINATED
+    return text(pod, "status", "phase") in {"Succeeded", "Failed"}
 
 
 def controller_of(obj: JSONObject) -> JSONObject:
@@ -435,7 +433,18 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
         if kind == "Node" and (problem := refused(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         return obj
-    obj = _vouched({**obj, "apiVersion": version or _version_of(kind)})
+    obj = {**obj, "apiVersion": version or _version_of(kind)}
+    token = enter(Budget(REVIEW, current().deadline, is_offline=True))
+    try:
+        parts, spec = [obj], obj.get("spec")
+        if kind == "ResourceSlice" and isinstance(spec, dict) and {"devices", "sharedCounters"} <= spec.keys():
+            halves = ("devices", "sharedCounters")  # up to 1.34, one slice had both
+            parts = [{**obj, "spec": {key: value for key, value in spec.items() if key != half}} for half in halves]
+        for each in parts:  # fields of later releases are accepted
+            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
+                raise MalformedError(f"{kind} {name_of(obj)}: {problem.path}: {problem.message}")
+    finally:
+        leave(token)
     try:
         known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
     except conversion.ConversionError as error:
@@ -450,29 +459,6 @@ def _version_of(kind: str) -> str:
     group = KINDS[kind]
     known = (name for name, version in VERSIONS.items() if kind in version.kinds)
     return next(known, f"{group}/v1" if group else "v1")
-
-
-def _vouched(obj: JSONObject) -> JSONObject:
-    """Return an object without null values.
-
-    Raises:
-        MalformedError: No API server would have stored it; fields of later releases are accepted.
-    """
-    with limited(Budget(REVIEW, current().deadline, is_offline=True)):
-        for each in _parts(obj):
-            if (problem := _refused(each, None)) and _refused(each, _STORED_BY):
-                raise MalformedError(f"{obj['kind']} {name_of(obj)}: {problem.path}: {problem.message}")
-    return obj
-
-
-def _parts(obj: JSONObject) -> Iterator[JSONObject]:
-    """Return the devices and the counters of a slice as two slices: up to 1.34, one slice had both."""
-    spec: Any = obj.get("spec")
-    if obj["kind"] != "ResourceSlice" or not isinstance(spec, dict) or not {"devices", "sharedCounters"} <= spec.keys():
-        yield obj
-        return
-    for name in ("devices", "sharedCounters"):
-        yield {**obj, "spec": {key: value for key, value in spec.items() if key != name}}
 
 
 _STORED_BY: Final = "1.36"

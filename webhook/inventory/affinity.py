@@ -17,6 +17,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, text, texts
 from webhook.problem import aggregate, cut, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.spelling import some_of
 
 _INT: Final = re.compile(r"[-+]?[0-9]{1,80}").fullmatch
 _LARGEST: Final = (1 << 63) - 1
@@ -112,9 +113,8 @@ def _read(requirement: JSONObject, path: tuple[str | int, ...]) -> _Requirement 
     takes_values = operator not in _PRESENCE
     if operator not in _OPERATORS or takes_values != bool(values) or (operator in _NUMBERS and len(values) > 1):
         return None
-    more = ", …" if len(values) > _SHOWN else ""
-    named = ", ".join(_cut(each) for each in values[:_SHOWN])
-    shown = f"{_cut(text(requirement, 'key'))} {operator} {named}{more}".rstrip()
+    named = ", ".join(map(_cut, some_of(values, _SHOWN, "…")))
+    shown = f"{_cut(text(requirement, 'key'))} {operator} {named}".rstrip()
     return _Requirement(path, operator, frozenset(values), shown)
 
 
@@ -223,8 +223,6 @@ def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
 
 def wants(spec: JSONObject, node: JSONObject) -> bool:
     """Tell whether the node selector and the required node affinity of a pod's spec select a node."""
-    if not spec.get("nodeSelector") and not spec.get("affinity"):
-        return True
     labels = mapping(node, "metadata", "labels")
     if any(labels.get(key) != value for key, value in mapping(spec, "nodeSelector").items()):
         return False

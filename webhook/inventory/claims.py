@@ -11,6 +11,7 @@ from typing import Any, Final
 from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
+from webhook.spelling import some_of
 
 MADE: Final = "XXXXX"
 """A placeholder for the random suffix of the name of a pod's generated claim."""
@@ -20,8 +21,6 @@ POD_GROUP: Final = "podgroups"
 _SCHEDULING: Final = "scheduling.k8s.io"
 """The API group of PodGroups."""
 _DELETED: Final = "the claim was made for the pod, and is not among the cluster's objects: was it deleted, or left out?"
-_USERS: Final = 3
-"""How many users of a claim are named."""
 CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 
 
@@ -81,14 +80,14 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         inventory: The claims and templates; generated claims are added.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
-    namespace, pod_name = namespace_of(pod), name_of(pod)
+    namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
     group_name = text(pod, "spec", "schedulingGroup", "podGroupName") if groups else ""
     group = inventory.find("PodGroup", group_name, namespace) if group_name else None
     fields = ("name", "resourceClaimName", "resourceClaimTemplateName")
     of_group = [[text(each, field) for field in fields] for each in items(group, "spec", "resourceClaims")]
     found = []
     for entry in items(pod, "spec", "resourceClaims"):
-        owner, consumer = pod, Consumer(POD, pod_name, uid_of(pod))
+        owner, consumer = pod, me
         if group is not None and [text(entry, field) for field in fields] in of_group:
             owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
         name, is_owned = _named(entry, owner, inventory)
@@ -103,7 +102,7 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
         if is_owned and not _is_own(pod, claim, group_name):
             why = f"neither Pod nor PodGroup {group_name} is the owner" if group_name else "Pod is not owner"
-            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{pod_name} ({why})")
+            return Blocked(f"ResourceClaim {namespace}/{name} was not created for Pod {namespace}/{me.name} ({why})")
         found.append(Use(text(entry, "name"), claim, consumer))
     return found
 
@@ -134,7 +133,7 @@ def _held(claim: JSONObject) -> str:
     held = [*texts(mapping(claim, "metadata"), "finalizers")]
     users = [named(each) for each in items(claim, "status", "reservedFor")]
     waits = [f"its finalizers ({', '.join(held)})"] if held else []
-    listed = ", ".join([*users[:_USERS], *(["others"] if users[_USERS:] else [])])
+    listed = ", ".join(some_of(users, 3, "others"))
     waits += [f"its users ({listed})"] if users else []
     return f"the deletion of the claim waits for {' and '.join(waits)}" if waits else ""
 
@@ -236,7 +235,7 @@ def results_of(claim: JSONObject | None) -> list[JSONObject]:
 
 def device_of(result: JSONObject) -> DeviceID:
     """Return the device of a result, or of an entry of ``status.devices``."""
-    return text(result, "driver"), text(result, "pool"), text(result, "device")
+    return result.get("driver") or "", result.get("pool") or "", result.get("device") or ""
 
 
 class Request(NamedTuple):

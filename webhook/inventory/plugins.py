@@ -56,7 +56,14 @@ def plugins(
         daemon_sets: All DaemonSets, each with its pods.
         served: The nodes for which drivers publish slices.
     """
-    found = [Plugin(each, [], _by_node(pods)) for each, pods in daemon_sets if _is_one(each)]
+    found = []
+    for each, pods in daemon_sets:
+        if _is_one(each):
+            by_node: dict[str, JSONObject] = {}
+            for pod in pods:  # one that was evicted stays beside its successor
+                if (node := home_of(pod)) not in by_node or has_ended(by_node[node]):
+                    by_node[node] = pod
+            found.append(Plugin(each, [], by_node))
     words = [_written(each.workload) for each in found]
     likes = [{driver: _likeness(written, driver) for driver in drivers} for written in words]
     named = [[driver for driver in sorted(drivers) if of[driver] >= _SURE] for of in likes]
@@ -78,16 +85,6 @@ def plugins(
         for place in best if len(best) == 1 or max(scores.values(), default=0) >= _DISTINCT else ():
             named[place].append(driver)
     return [each._replace(drivers=named[place]) for place, each in enumerate(found)]
-
-
-def _by_node(pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
-    """Return the pod of each node; one that was evicted stays beside its successor."""
-    found: dict[str, JSONObject] = {}
-    for pod in pods:
-        node = home_of(pod)
-        if node not in found or has_ended(found[node]):
-            found[node] = pod
-    return found
 
 
 def is_ready(node: JSONObject) -> bool:

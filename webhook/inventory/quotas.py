@@ -8,7 +8,7 @@ quota limits is not checked, as a LimitRange may state it for them.
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -20,8 +20,6 @@ from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended,
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
 
 QUOTA: Final = "ResourceQuota"
-_CLAIMS: Final = "count/resourceclaims.resource.k8s.io"
-_PODS: Final = "count/pods"
 _REQUESTS: Final = "requests."
 _LIMITS: Final = "limits."
 _HUGE: Final = "hugepages-"
@@ -40,7 +38,7 @@ class Quotas:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
         self._charged: dict[tuple[str, str], Counter[str]] = {}
-        self._more: dict[str, Counter[str]] = {}
+        self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
     def refusal(self, claim: JSONObject, *, extended: bool) -> str:
@@ -78,7 +76,7 @@ class Quotas:
             pod: The object, if it is a pod; only pods are in scopes.
             is_alone: Whether nothing else uses any of the quota.
         """
-        more = self._more.get(namespace, Counter())
+        more = self._more[namespace]
         for quota in sorted(self._inventory.all(QUOTA), key=name_of):
             scopes: list[JSONObject] = [
                 *({"scopeName": each, "operator": "Exists"} for each in texts(quota, "spec", "scopes")),
@@ -96,17 +94,20 @@ class Quotas:
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts.items())
                 yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
-    def charge_pod(self, pod: JSONObject) -> None:
-        """Count a pod that was made since the quotas' status."""
-        if self._inventory.knows(QUOTA):
-            self._more.setdefault(namespace_of(pod), Counter()).update(_usage_of_pod(pod))
+    def admit_pod(self, pod: JSONObject) -> str:
+        """Count a new pod from now on; return the API server's reason for refusing it, empty if it accepts the pod."""
+        if not (why := self.refusal_of_pod(pod)) and self._inventory.knows(QUOTA):
+            self._more[namespace_of(pod)].update(_usage_of_pod(pod))
+        return why
 
-    def charge(self, claim: JSONObject, *, extended: bool) -> None:
-        """Count a claim that was made since the quotas' status."""
+    def admit(self, claim: JSONObject, *, extended: bool) -> str:
+        """Count a new claim from now on; return the reason for refusing it, empty if the API server accepts it."""
         key = namespace_of(claim), name_of(claim)
-        if key not in self._charged and self._inventory.knows(QUOTA):
+        why = self.refusal(claim, extended=extended)
+        if not why and key not in self._charged and self._inventory.knows(QUOTA):
             self._charged[key] = self._usage(claim, extended=extended)
-            self._more.setdefault(key[0], Counter()).update(self._charged[key])
+            self._more[key[0]].update(self._charged[key])
+        return why
 
     def release(self, claim: JSONObject) -> None:
         """Stop counting a claim, which is deleted."""
@@ -116,7 +117,7 @@ class Quotas:
 
     def _usage(self, claim: JSONObject, *, extended: bool) -> Counter[str]:
         """Return what a claim uses, by the keys of quotas: of alternatives, the most devices of each class."""
-        total = Counter({_CLAIMS: 1})
+        total = Counter({"count/resourceclaims.resource.k8s.io": 1})
         for request in items(claim, "spec", "devices", "requests"):
             most: dict[str, int] = {}
             for each in items(request, "firstAvailable") or [mapping(request, "exactly")]:
@@ -142,7 +143,7 @@ def class_in(key: str) -> str:
 
 def _usage_of_pod(pod: JSONObject) -> Counter[str]:
     """Return what a pod uses, by the keys of quotas."""
-    total = Counter({_PODS: 1, PODS: 1})
+    total = Counter({"count/pods": 1, PODS: 1})
     for name, amount in requests(pod).items():
         if name in NATIVE or name.startswith(_HUGE):
             total[name] = amount

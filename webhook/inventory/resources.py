@@ -23,7 +23,6 @@ CPU: Final = "cpu"
 PODS: Final = "pods"
 NATIVE: Final = (CPU, "memory", "ephemeral-storage")
 
-_POD_LEVEL: Final = (CPU, "memory")
 _MILLI: Final = -3
 _MOST: Final = 2**63 - 1
 _DIGITS: Final = 19
@@ -91,7 +90,7 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
             peak = _most(peak, _sum((sidecars, own)))
     total = _most(_sum((total, sidecars)), peak)
     whole = amounts(of(spec))
-    total |= {name: value for name, value in whole.items() if name in _POD_LEVEL or name.startswith("hugepages-")}
+    total |= {name: value for name, value in whole.items() if name in (CPU, "memory") or name.startswith("hugepages-")}
     total = _sum((total, amounts(mapping(spec, "overhead"))))
     scalars = ("hugepages-", "attachable-volumes-")
     return {

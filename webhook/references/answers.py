@@ -147,7 +147,7 @@ def _sorted(objects: Iterable[Any], cluster: Iterable[JSONObject]) -> tuple[list
     for each in every:
         if is_workload(_typed(each)):
             makers.append(each)
-        elif made := stand_ins(each, templates).workloads:
+        elif made := stand_ins(each, templates)[0]:
             makers += made
         else:
             others.append(each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from webhook.allocation.selecting import missing_in
+from webhook.allocation.selecting import Fault
 from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
 from webhook.deviceselectors.parts import parts_of, presence_test, reads
 from webhook.hints.names import instead
@@ -83,7 +83,7 @@ def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet,
 
 def advice(outcome: str, reason: str, query: Query, fleet: Fleet) -> str:
     """Suggest, in parentheses, what to change in a selector that fails; empty if nothing is known."""
-    missing = missing_in(reason) if outcome == ERROR else ""
+    missing = reason.missing if outcome == ERROR and isinstance(reason, Fault) else ""
     return f" ({_lacking(missing, query, fleet)})" if missing else ""
 
 

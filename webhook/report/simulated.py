@@ -17,13 +17,13 @@ from webhook.simulation.answers import Answers, Overlay
 from webhook.simulation.binding import Waiting
 from webhook.simulation.rejections import combined, key_of, shortfall_of, stages_of, unmet, used_by, wanted_of
 from webhook.simulation.scheduler import SCHEDULER_ERROR, Fit, Placement
+from webhook.spelling import some_of
 
 if TYPE_CHECKING:
     from webhook.report.picture import Picture
 
 
 _COLORS: Final = {"good": "1;32", "bad": "1;31", "help": "1;36"}
-_DEVICES_MAX: Final = 8
 _GROUPS_MAX: Final = 6
 _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
@@ -183,8 +183,7 @@ def _devices(answer: JSONObject) -> Iterator[str]:
     for claim, allocation in answer["claims"].items():
         results = allocation["devices"]["results"] if allocation.get("devices") else []
         names = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results or ()]
-        more = f", and {len(names) - _DEVICES_MAX} more" if len(names) > _DEVICES_MAX else ""
-        yield f"  {claim}: {', '.join(names[:_DEVICES_MAX]) or 'no devices'}{more}"
+        yield f"  {claim}: {', '.join(some_of(names, 8, 'and {} more')) or 'no devices'}"
 
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
@@ -213,7 +212,14 @@ def _group(group: JSONObject) -> Iterator[str]:
     for request in shown:
         claim = f" of claim {request['claim']}" if names[request["request"]] > 1 else ""
         text = f"{_funnel(request)}{'' if lacks else f'; {alone}'}"
-        yield f", {also}{request['for']}{claim}: {text}{_unused(request['unused'])}"
+        unused = ""
+        if pools := request["unused"]:
+            first, *rest = pools
+            more = counted(sum(each["devices"] for each in rest), "device")
+            others = f", and {more} of {counted(len(rest), 'other pool')}" if rest else ""
+            devices = counted(first["devices"], "device")
+            unused = f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
+        yield f", {also}{request['for']}{claim}: {text}{unused}"
     if requests and not shown:
         yield f": each request alone can be met, but not all of them together{details}"
 
@@ -237,17 +243,6 @@ def _funnel(request: JSONObject) -> str:
             parts.append(f"{short.left} {together}")
         because = _because(request, step)
     return f"{', '.join(parts)}{because}{f'; {wanted} are wanted' if wanted > 1 else ''}"
-
-
-def _unused(pools: Sequence[JSONObject]) -> str:
-    """Name an unused pool, and count the others."""
-    if not pools:
-        return ""
-    first, *rest = pools
-    more = counted(sum(each["devices"] for each in rest), "device")
-    others = f", and {more} of {counted(len(rest), 'other pool')}" if rest else ""
-    devices = counted(first["devices"], "device")
-    return f"; not used: {devices} of pool {first['pool']}, which is {first['why']}{others}"
 
 
 def _because(request: JSONObject, key: str) -> str:

@@ -30,17 +30,16 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.binding import EPOCH, Awaited, are_reservable, written
-from webhook.simulation.changes.suggestions import Advice, Made, Suggestion, Suggestions
+from webhook.simulation.binding import EPOCH, are_reservable, written
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
+from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 
 _FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
 """The kinds that entries of a pod's claims name, by field."""
-_TEMPLATE: Final = "ResourceClaimTemplate"
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING: Final = Advice([], 0, is_complete=True)
 
@@ -66,12 +65,19 @@ def _advice_untried(
     uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
     for use in uses:
         if not allocation_of(use.claim):
-            done += [*_with_classes(use.claim, inventory), *_without_alternatives(use.claim, inventory)]
-    tries = list(_without_node_name(pod))
+            done += _with_classes(use.claim, inventory)
+    spec, node = mapping(pod, "spec"), text(pod, "spec", "nodeName")
+    tries: list[tuple[list[str], JSONObject]] = [([], pod)]
+    if node:  # the scheduler is to choose: the same node first, then any
+        rest = {key: value for key, value in spec.items() if key != "nodeName"}
+        selector = {**mapping(spec, "nodeSelector"), _HOSTNAME: node}
+        what = f"with nodeSelector {_HOSTNAME}: {node} in place of nodeName (draguard mutate)"
+        tries = [([what], {**pod, "spec": {**rest, "nodeSelector": selector}})]
+        tries.append((["without nodeName"], {**pod, "spec": rest}))
     is_gate_off = PRIORITIZED_LIST not in scheduler.cluster.settings.gates
     asked = (each for use in uses for each in items(use.claim, "spec", "devices", "requests"))
     needs_gate = is_gate_off and any(items(each, "firstAvailable") for each in asked)
-    if not done and not needs_gate and not text(pod, "spec", "nodeName"):
+    if not done and not needs_gate and not node:
         return _NOTHING
     for tried, (change, other) in enumerate(tries, 1):
         verdicts, round_ = scheduler.filter(other, uses)
@@ -84,20 +90,6 @@ def _advice_untried(
     _, found = explained(verdicts, round_.needs)
     suggestions = [each._replace(change=" and ".join([*done, *change, each.change])) for each in found.suggestions]
     return Advice(suggestions, len(tries) + found.tried, found.is_complete)
-
-
-def _without_node_name(pod: JSONObject) -> Iterator[tuple[list[str], JSONObject]]:
-    """Return a pod that leaves its node to the scheduler, with the change: the same node first, then any."""
-    spec = mapping(pod, "spec")
-    node = text(spec, "nodeName")
-    if not node:
-        yield [], pod
-        return
-    rest = {key: value for key, value in spec.items() if key != "nodeName"}
-    selector = {**mapping(spec, "nodeSelector"), _HOSTNAME: node}
-    what = f"with nodeSelector {_HOSTNAME}: {node} in place of nodeName (draguard mutate)"
-    yield [what], {**pod, "spec": {**rest, "nodeSelector": selector}}
-    yield ["without nodeName"], {**pod, "spec": rest}
 
 
 def _named_by(pod: JSONObject, inventory: Inventory) -> Inventory:
@@ -125,7 +117,7 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
         if name and inventory.find(kind, name, namespace) is None:
             known = [each for space, each in inventory.names(kind) if space == namespace]
             # A lone claim may be somebody else's; a lone template is for all pods of the namespace.
-            only = known[0] if kind == _TEMPLATE and len(known) == 1 else ""
+            only = known[0] if kind == "ResourceClaimTemplate" and len(known) == 1 else ""
             if meant := nearest(name, known) or only:
                 entry[field] = meant
                 return [f"with {field}: {meant} in place of {name}"]
@@ -133,28 +125,20 @@ def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> lis
 
 
 def _with_classes(claim: JSONObject, inventory: Inventory) -> list[str]:
-    """Let the requests of a claim name classes that exist; return the changes."""
-    changes = []
-    for request in requests_of(claim):
-        name = request.class_name
-        is_known = inventory.find("DeviceClass", name) is not None
-        if not is_known and (meant := nearest(name, [each for _, each in inventory.names("DeviceClass")])):
-            request.content["deviceClassName"] = meant
-            changes.append(f"with deviceClassName: {meant} in place of {name} in request {request.name}")
-    return changes
-
-
-def _without_alternatives(claim: JSONObject, inventory: Inventory) -> Iterator[str]:
-    """Leave out the alternatives whose classes do not exist, if others are left; yield the changes."""
+    """Let the requests of a claim name classes that exist, or leave out alternatives without; return the changes."""
+    changes, known = [], [each for _, each in inventory.names("DeviceClass")]
+    for each in requests_of(claim):
+        if each.class_name not in known and (meant := nearest(each.class_name, known)):
+            changes.append(f"with deviceClassName: {meant} in place of {each.class_name} in request {each.name}")
+            each.content["deviceClassName"] = meant
     for request in items(claim, "spec", "devices", "requests"):
-        left: list[JSONObject] = []
-        lost: list[JSONObject] = []
-        for each in items(request, "firstAvailable"):
-            is_known = inventory.find("DeviceClass", text(each, "deviceClassName")) is not None
-            (left if is_known else lost).append(each)
+        alternatives = items(request, "firstAvailable")
+        left = [each for each in alternatives if text(each, "deviceClassName") in known]
+        lost = [text(each, "name") for each in alternatives if text(each, "deviceClassName") not in known]
         if left and lost:
             request["firstAvailable"] = left
-            yield from (f"without alternative {text(each, 'name')} of request {text(request, 'name')}" for each in lost)
+            changes += [f"without alternative {name} of request {text(request, 'name')}" for name in lost]
+    return changes
 
 
 NOT_SIMULATED: Final = (
@@ -162,8 +146,6 @@ NOT_SIMULATED: Final = (
 )
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
-_ERROR: Final = "an error ends the scheduling of the pod on all nodes: "
-_ERRORS: Final = "nodes fail with different errors, and the scheduler reports the one that it meets first"
 
 
 class Overlay(NamedTuple):
@@ -179,21 +161,6 @@ class Overlay(NamedTuple):
     helps: Sequence[tuple[Sequence[str], Made | None]]
 
 
-class _Explained(NamedTuple):
-    """The explanation of a pod, for others with the same needs.
-
-    Args:
-        log: How long the log of the cluster was.
-        claims: The pod's claims, as namespace/name.
-        why: How nodes refuse it, and what would help.
-    """
-
-    log: int
-    claims: tuple[str, ...]
-    why: JSONObject
-    advice: Advice
-
-
 class Answers:
     """Reports the results of pods, with the reasons; each right after the pod was scheduled."""
 
@@ -202,14 +169,20 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._known: dict[Verdicts, _Explained] = {}
+        self._known: dict[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]] = {}
+        """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
         """That of the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
         why, self._advice = self._why(placement)
-        return _answer(placement, _reason(placement, why["reason"]), why, self._notes(placement))
+        reason = placement.reason
+        if not reason and placement.node is None:
+            reason = binding.used_up(placement.claims) if placement.is_unbound else ""
+            error = placement.error and f"an error ends the scheduling of the pod on all nodes: {placement.error}"
+            reason = reason or error or why["reason"] or (placement.condition or {}).get("message", "")
+        return _answer(placement, reason, why, self._notes(placement))
 
     def overlay(self, placement: Placement) -> Overlay | None:
         """Return what a picture shows of a pod without a node, right after :meth:`of`; None for other pods."""
@@ -222,7 +195,7 @@ class Answers:
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
         if verdicts in self._known:  # the changes that were tried have left the cluster as it was, with a longer log
-            self._known[verdicts] = self._known[verdicts]._replace(log=len(self._cluster.log))
+            self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
         return Overlay(placement.pod, depths, helps)
 
     @staticmethod
@@ -239,7 +212,12 @@ class Answers:
         """Explain why a pod has no node; pods with equal needs in the same cluster get the same explanation."""
         if placement.awaited:
             names = (self._cluster.names[each] for each in (placement.verdicts.fitting if placement.verdicts else ()))
-            return _of_waiting(placement.awaited, placement.candidates or tuple(names)), _NOTHING
+            nodes, wishes = placement.candidates or tuple(names), [each.wish for each in placement.awaited]
+            wishes += [f"{text(each.failed, 'type')} is not True" for each in placement.awaited if each.failed]
+            reason = UNAVAILABLE if any(each.is_unavailable for each in placement.awaited) else _WAITING
+            group = Group(nodes, (reason,), (), details=tuple(each.text for each in placement.awaited))
+            once = Suggestion(f"once {' and '.join(wishes)}", len(nodes))
+            return _advised([group], Advice([once], 0, is_complete=True)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
         is_reservable = needs is None or are_reservable(
             needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
@@ -254,9 +232,9 @@ class Answers:
     def _explained(self, verdicts: Verdicts, needs: Needs) -> tuple[JSONObject, Advice]:
         """Explain why nodes refuse a pod, and what would help."""
         names = tuple(map(full_name_of, needs.claims))
-        known = self._known.get(verdicts)
-        if known is not None and known.log == len(self._cluster.log):
-            return _renamed(known.why, dict(zip(known.claims, names, strict=True))), known.advice
+        log, claims, why, advice = self._known.get(verdicts, (-1, (), {}, _NOTHING))
+        if log == len(self._cluster.log):
+            return _renamed(why, dict(zip(claims, names, strict=True))), advice
         round_ = Round(self._cluster, needs)
         groups = (
             self._explainer.groups(verdicts.by_node, round_) if verdicts.nodes else [self._explainer.unnamed(needs)]
@@ -264,7 +242,7 @@ class Answers:
         error = next(iter(verdicts.errors.values()), NO_FAULT)
         advice = self._suggestions.of(needs, groups, error)
         found = _advised(groups, advice, "" if verdicts.errors else cause(groups))
-        self._known[verdicts] = _Explained(len(self._cluster.log), names, found, advice)
+        self._known[verdicts] = len(self._cluster.log), names, found, advice
         return found, advice
 
     def _notes(self, placement: Placement) -> list[str]:
@@ -274,7 +252,7 @@ class Answers:
         if placement.uncertain:
             notes.append(placement.uncertain)
         if placement.verdicts is not None and len(set(placement.verdicts.errors.values())) > 1:
-            notes.append(_ERRORS)
+            notes.append("nodes fail with different errors, and the scheduler reports the one that it meets first")
         if placement.awaited and self._cluster.now > EPOCH:
             now, left = self._cluster.now, min(each.left for each in placement.awaited)
             is_waiting = not any(each.is_unavailable for each in placement.awaited)
@@ -301,9 +279,16 @@ class Answers:
         """List the parts of a pod that were not simulated, but may change where it runs."""
         spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
         scheduler = text(spec, "schedulerName")
-        if scheduler not in {"", _DEFAULT_SCHEDULER}:
+        if scheduler not in {"", "default-scheduler"}:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
-        used = [*_used(spec)]
+        terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
+        used = [what for field, what in terms.items() if items(spec, "affinity", field, REQUIRED_TERMS)]
+        spread = items(spec, "topologySpreadConstraints")
+        if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in spread):
+            used.append("topology spread constraints")
+        kinds = ("persistentVolumeClaim", "ephemeral")
+        if any(mapping(each, kind) for each in items(spec, "volumes") for kind in kinds):
+            used.append("persistent volumes")
         group = text(spec, "schedulingGroup", "podGroupName")
         found = inventory.find("PodGroup", group, namespace_of(placement.pod)) if group else None
         if mapping(found, "spec", "schedulingPolicy", "gang"):
@@ -375,24 +360,6 @@ def _answer(placement: Placement, reason: str, explained: JSONObject, notes: lis
     }
 
 
-def _reason(placement: Placement, said: str) -> str:
-    """Return the reason of the scheduler, or else what is said of the nodes; empty for a pod that gets a node."""
-    if placement.reason or placement.node is not None:
-        return placement.reason
-    if placement.is_unbound and (full := binding.used_up(placement.claims)):
-        return full
-    return f"{_ERROR}{placement.error}" if placement.error else said or (placement.condition or {}).get("message", "")
-
-
-def _of_waiting(devices: Sequence[Awaited], nodes: tuple[str, ...]) -> JSONObject:
-    """Explain what a pod waits for: what is known of each device, on the nodes that suit the pod."""
-    reason = UNAVAILABLE if any(each.is_unavailable for each in devices) else _WAITING
-    group = Group(nodes, (reason,), (), details=tuple(each.text for each in devices))
-    wishes = [each.wish for each in devices]
-    wishes += [f"{text(each.failed, 'type')} is not True" for each in devices if each.failed]
-    return _advised([group], Advice([Suggestion(f"once {' and '.join(wishes)}", len(nodes))], 0, is_complete=True))
-
-
 def _advised(groups: Sequence[Group], advice: Advice, said: str = "") -> JSONObject:
     """Write how nodes refuse a pod, what is said of them, and what would help."""
     return {
@@ -433,16 +400,5 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
 
 
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
-
-
-def _used(spec: JSONObject) -> Iterator[str]:
-    for field, what in (("podAffinity", "required pod affinity"), ("podAntiAffinity", "required pod anti-affinity")):
-        if items(spec, "affinity", field, REQUIRED_TERMS):
-            yield what
-    if any(text(each, "whenUnsatisfiable") != "ScheduleAnyway" for each in items(spec, "topologySpreadConstraints")):
-        yield "topology spread constraints"
-    if any(mapping(each, kind) for each in items(spec, "volumes") for kind in ("persistentVolumeClaim", "ephemeral")):
-        yield "persistent volumes"

@@ -17,6 +17,7 @@ from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_o
 from webhook.problem import aggregate
 from webhook.records import NamedTuple
 from webhook.release import Release
+from webhook.spelling import some_of
 
 CONSUMERS_MAX: Final = 256
 """The largest number of consumers of a claim (ResourceClaimReservedForMaxSize)."""
@@ -24,8 +25,6 @@ TIMEOUT: Final = timedelta(minutes=10)
 """The time after which the scheduler stops waiting for binding conditions."""
 LATE: Final = f"not True within {TIMEOUT // timedelta(seconds=1)} s"
 """How the scheduler calls conditions for which it stops waiting."""
-_NAMED_MAX: Final = 3
-"""The number of devices that are named."""
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 """The time of clusters whose objects have none."""
 _FAILED: Final = 'running PreBind plugin "DynamicResources": '
@@ -167,10 +166,9 @@ class Waiting(str):
             devices: The devices of its claims whose conditions are not met.
         """
         left, most = min(each.left for each in devices), _seconds(TIMEOUT)
-        more = f", and {len(devices) - _NAMED_MAX} more" if len(devices) > _NAMED_MAX else ""
-        wishes = ", ".join(each.wish for each in devices[:_NAMED_MAX])
+        wishes = ", ".join(some_of([each.wish for each in devices], 3, "and {} more"))
         time = f"at most {left} s more" if left < most else f"at most {most} s"
-        return cls.of(f"until {wishes}{more} ({time}), to be bound to node {node}")
+        return cls.of(f"until {wishes} ({time}), to be bound to node {node}")
 
 
 def waits(claim: JSONObject) -> bool:

@@ -34,7 +34,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
-from webhook.spelling import either
+from webhook.spelling import either, some_of
 
 _BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 _ANY: Final = None
@@ -94,8 +94,6 @@ def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
     return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
 
 
-_SETS_MAX: Final = 3
-"""The number of sets of taints that are named."""
 _SINGULAR: Final = {"is": "is", "has": "has"}
 
 
@@ -121,10 +119,9 @@ def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
         found: The number of devices that have exactly some taints; those of most devices are named first.
     """
     ordered = sorted(found, key=lambda each: (-found[each], sorted(each)))
-    named = [" and ".join(map(str, sorted(each))) for each in ordered[:_SETS_MAX]]
-    more = [f"{len(ordered) - _SETS_MAX} more"] if len(ordered) > _SETS_MAX else []
+    named = some_of([" and ".join(map(str, sorted(each))) for each in ordered], 3)
     noun, verb = ("taints", "are") if any(len(each) > 1 for each in ordered) else ("taint", "is")
-    return f"{noun} {either([*named, *more])} {verb} not tolerated"
+    return f"{noun} {either(named)} {verb} not tolerated"
 
 
 def state_of(key: str) -> str:
@@ -185,8 +182,6 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 )
 """The scheduler's plugins that look at nodes before devices."""
 
-_NANO: Final = 10**9
-_MILLI: Final = 10**6
 
 Port = tuple[str, str, int]
 _EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
@@ -238,7 +233,18 @@ class Demand(NamedTuple):
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
         spec = mapping(pod, "spec")
-        return cls(spec, requests(pod), frozenset(_ports(spec)), Tolerations(items(spec, "tolerations")))
+        containers = (*items(spec, "containers"), *items(spec, "initContainers"))
+        ports = frozenset(
+            (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
+            for port in (port for container in containers for port in items(container, "ports"))
+            if (wanted := number(port, "hostPort"))
+        )
+        return cls(spec, requests(pod), ports, Tolerations(items(spec, "tolerations")))
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether the pod is for all nodes, as it selects none."""
+        return not self.spec.get("nodeSelector") and not self.spec.get("affinity")
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
@@ -296,7 +302,7 @@ class NodeState:
                 if release >= _TAINTS_COUNTED_SINCE:
                     return _TAINTED
                 return Refusal((Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS)
-        if not wants(demand.spec, self.node):
+        if not demand.is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
         if any(port[0] == other[0] or _EVERYWHERE in {port[0], other[0]} for port, other in ports):
@@ -318,20 +324,13 @@ class NodeState:
         return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
 
 
-def _ports(spec: JSONObject) -> Iterator[Port]:
-    for container in (*items(spec, "containers"), *items(spec, "initContainers")):
-        for port in items(container, "ports"):
-            if wanted := number(port, "hostPort"):
-                yield text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted
-
-
 def amount_text(name: str, amount: int) -> str:
     """Write an amount of a resource as a quantity.
 
     Args:
         amount: The amount: cpu in millicores, others in whole units.
     """
-    return quantity_text(amount * (_MILLI if name == CPU else _NANO))
+    return quantity_text(amount * (10**6 if name == CPU else 10**9))
 
 
 _TAINT_RULES_BROKEN: Final = 36
@@ -343,8 +342,6 @@ _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
-_SELECTORS_MAX: Final = 16
-"""The number of node selectors of slices that are tried on the nodes."""
 EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
@@ -409,11 +406,6 @@ class Settings(NamedTuple):
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
 
-    def with_gate(self, gate: str) -> Settings | None:
-        """Return the settings with one more feature gate; None if it is on already, or the release does not have it."""
-        is_off = gate not in self.gates and gates.known(gate, self.release)
-        return self._replace(gates=self.gates | {gate}) if is_off else None
-
     @property
     def taint_rules_ignored(self) -> str:
         """The reason why the scheduler does not apply DeviceTaintRules; empty if it does."""
@@ -424,11 +416,6 @@ class Settings(NamedTuple):
         needed = {gate for gate, since in _TAINT_RULES_NEED.items() if self.release >= since}
         missing = " and ".join(sorted(needed - self.gates))
         return f"{what} without the feature gate {missing}" if missing else ""
-
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether the scheduler waits for conditions of devices."""
-        return {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= self.gates
 
     @property
     def counts_extended_resources(self) -> bool:
@@ -492,7 +479,7 @@ class Cluster:
         inventory = self.inventory
         classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
         self.settings = settings
-        self.waits = settings.has_binding_conditions
+        self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
@@ -546,7 +533,7 @@ class Cluster:
         selectors = {required(each): each for one in slices if (each := mapping(one, "spec", "nodeSelector"))}
         missed = [
             each
-            for each, selector in islice(selectors.items(), _SELECTORS_MAX)
+            for each, selector in islice(selectors.items(), 16)
             if not any(selects(selector, state.node) for state in self.nodes)
         ]
         notes = [f"slices name {shortened(absent)}, not among the nodes"] if absent else []
@@ -594,10 +581,7 @@ class Cluster:
         Args:
             pod: The pod; one with a UID was accepted once.
         """
-        why = "" if text(pod, "metadata", "uid") else self.quotas.refusal_of_pod(pod)
-        if not why and not text(pod, "metadata", "uid"):
-            self.quotas.charge_pod(pod)
-        return why
+        return "" if text(pod, "metadata", "uid") else self.quotas.admit_pod(pod)
 
     # -- claims
 
@@ -605,11 +589,9 @@ class Cluster:
         """Create claims as the API server does: count them in quotas, and leave out those that a quota refuses."""
         extended = self.settings.counts_extended_resources
         for claim in claims:
-            if why := self.quotas.refusal(claim, extended=extended):
+            if why := self.quotas.admit(claim, extended=extended):
                 self.delete(claim)
                 self.refused[namespace_of(claim), name_of(claim)] = why
-            else:
-                self.quotas.charge(claim, extended=extended)
 
     def refusal(self, claim: JSONObject) -> str:
         """Explain why the API server rejects a claim made from a template, and count it in quotas if it is accepted.
@@ -620,20 +602,13 @@ class Cluster:
         if not name_of(claim).endswith(MADE):
             return ""
         extended = self.settings.counts_extended_resources
-        why = self._lacks_label(claim) or self.quotas.refusal(claim, extended=extended)
-        if not why:
-            self.quotas.charge(claim, extended=extended)
-        return why
-
-    def _lacks_label(self, claim: JSONObject) -> str:
-        """Say that the API server requires a label of the namespace; empty if it does not, or the label is there."""
         index, namespace = self._admin_request(claim), self.inventory.find("Namespace", namespace_of(claim))
         labels, release = mapping(namespace, "metadata", "labels"), self.settings.release
-        if index is None or namespace is None or labels.get(admin_label(release)) == "true":
-            return ""
-        text = f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}"
-        meant = admin_label_meant(labels, release)
-        return f"{text} (it has {meant})" if meant else text
+        if index is not None and namespace is not None and labels.get(admin_label(release)) != "true":
+            meant = admin_label_meant(labels, release)
+            more = f" (it has {meant})" if meant else ""
+            return f"spec.devices.requests[{index}].adminAccess: Forbidden: {admin_refusal(release)}{more}"
+        return self.quotas.admit(claim, extended=extended)
 
     def assumed(self, claim: JSONObject) -> str:
         """Say that a claim counts as accepted because the labels of its namespace are unknown; empty for others."""
@@ -677,13 +652,13 @@ class Cluster:
         self.quotas.release(claim)
         current = self.inventory.discard("ResourceClaim", name_of(claim), namespace_of(claim))
         if current is not None and allocation_of(current):
-            self._release(current)
+            self._count(current, is_used=False)
 
     @contextmanager
     def without(self, claim: JSONObject) -> Iterator[None]:
         """Pretend for a while that a claim has no devices, and that the pods which use it are gone."""
         gone = {key: self._placed.pop(key) for key in self._consumers(claim)}
-        self._release(claim)
+        self._count(claim, is_used=False)
         for node, demand in gone.values():
             self.nodes[node].remove(demand)
             self.log.append(node)
@@ -693,28 +668,21 @@ class Cluster:
             for node, demand in gone.values():
                 self.nodes[node].add(demand)
                 self.log.append(node)
-            self._use(claim)
+            self._count(claim, is_used=True)
             self._placed |= gone
 
     def _replaced(self, claim: JSONObject, status: JSONObject) -> JSONObject:
         changed = {**claim, "status": status}
         before, after = allocation_of(claim), allocation_of(changed)
         if before and not after:
-            self._release(claim)
+            self._count(claim, is_used=False)
         self.inventory.put(changed)
         if after and not before:
-            self._use(changed)
+            self._count(changed, is_used=True)
         return changed
 
-    def _use(self, claim: JSONObject) -> None:
+    def _count(self, claim: JSONObject, *, is_used: bool) -> None:
+        """Count a claim's devices as in use, or as free again."""
         for each in (self, *self.variants.values()):
-            each.allocator.add(claim)
-        self._touch(claim)
-
-    def _release(self, claim: JSONObject) -> None:
-        for each in (self, *self.variants.values()):
-            each.allocator.remove(claim)
-        self._touch(claim)
-
-    def _touch(self, claim: JSONObject) -> None:
+            (each.allocator.add if is_used else each.allocator.remove)(claim)
         self.log += [self._homes.get(device_of(each)[:2], EVERYWHERE) for each in results_of(claim)]

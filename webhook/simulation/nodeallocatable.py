@@ -18,14 +18,12 @@ from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text
 
 Taken = dict[tuple[str, str], Counter[str]]
-
 """The amounts of a node's resources that devices take, by claim and request; an unnamed claim is for extended
 resources."""
 
 _MAPPINGS: Final = "nodeAllocatableResourceMappings"
 """The name of the field in 1.36; `nodeAllocatableResources` holds more."""
 _RESOURCES: Final = "nodeAllocatableResources"
-_NANOS: Final = 10**9
 
 
 class NodeAllocatable:
@@ -143,7 +141,7 @@ def _mapped(each: object, result: JSONObject, device: Content | None = None) -> 
     whole = at(device.capacity, key, "value") if device else None
     consumed = at(result, "consumedCapacity", key) or whole or "0"
     try:
-        product = amount(decode_quantity(consumed)) * amount(decode_quantity(factor or "1")) // _NANOS
+        product = amount(decode_quantity(consumed)) * amount(decode_quantity(factor or "1")) // 10**9
     except ValueError:
         return "0"
     return f"{product}n"

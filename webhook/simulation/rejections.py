@@ -7,24 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from webhook.allocation.explain import (
-    CAPACITY,
-    CLASS,
-    CONSTRAINT,
-    COUNTERS,
-    ELSEWHERE,
-    IN_USE,
-    NODE,
-    SELECTOR,
-    STEPS,
-    TAINT,
-    Conflict,
-    Funnel,
-    Reason,
-    conflict,
-    constraint,
-    spread,
-)
+from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
@@ -56,16 +39,11 @@ from webhook.simulation.cluster import (
 )
 from webhook.simulation.nodeallocatable import total
 from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
-from webhook.spelling import did_you_mean, either
+from webhook.spelling import did_you_mean, either, some_of
 
-_NAMED_MAX: Final = 2
-"""The number of pods of a claim that are named, and of its other consumers."""
-FINISHED: Final = "finished"
 TERMINATING: Final = "terminating"
-GONE: Final = "not found"
 COPY: Final = "counted here"
 """The state of pods that exist only to count how many fit."""
-UNUSED: Final = "used by no pod"
 
 
 def holder(cluster: Cluster, name: str, devices: int) -> JSONObject:
@@ -98,7 +76,7 @@ def used_by(held: JSONObject) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    return ", ".join([*names[:_NAMED_MAX], *["…"][: max(len(names) - _NAMED_MAX, 0)]])
+    return ", ".join(some_of(names, 2, "…"))
 
 
 def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
@@ -110,14 +88,14 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
         if (namespace, name) in cluster.copies:
             state = COPY
         elif pod is None:
-            state = GONE if namespace in cluster.namespaces_of_pods else ""
+            state = "not found" if namespace in cluster.namespaces_of_pods else ""
         elif has_ended(pod):
-            state = FINISHED
+            state = "finished"
         elif at(pod, "metadata", "deletionTimestamp"):
             state = TERMINATING
         found[state].append(name)
     if not found and not others:
-        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else UNUSED
+        return TERMINATING if at(claim, "metadata", "deletionTimestamp") else "used by no pod"
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{_listed(names)} {state}" for state, names in found.items() if state)
@@ -206,10 +184,10 @@ class _Obstacles:
 
     def add(self, funnel: Funnel, reasons: Sequence[Reason]) -> None:
         """Add the devices of a node, and why each is ruled out."""
-        whys = Counter(each.why for each in reasons)
+        whys = Counter([each.why for each in reasons])
         self.whys += whys
-        self.elsewhere = max(self.elsewhere, whys[ELSEWHERE])
-        self.tainted.update(frozenset(map(taint_of, each.taints)) for each in reasons if each.taints)
+        self.elsewhere = max(self.elsewhere, whys["elsewhere"])
+        self.tainted.update([frozenset(map(taint_of, each.taints)) for each in reasons if each.taints])
         self.unused |= {
             (each.pool, each.why): {"pool": each.pool, "devices": each.devices, "why": each.why}
             for each in funnel.unused
@@ -229,26 +207,15 @@ class _Obstacles:
             by_set.setdefault(counter_set, {}).setdefault((_range(left), _range(consumed)), []).append(name)
         lacks = "lacks" if len(self._by_node) == 1 else "lacks, depending on the node,"
         said = []
-        for counter_set, alike in list(by_set.items())[:_SETS_MAX]:
-            texts = [_amounts(names, *each) for each, names in list(alike.items())[:_COUNTERS_MAX]]
-            texts += [f"{len(alike) - _COUNTERS_MAX} more"] if len(alike) > _COUNTERS_MAX else []
-            *first, last = texts
+        for counter_set, alike in by_set.items():
+            texts = [_amounts(names, *each) for each, names in alike.items()]
+            *first, last = some_of(texts, _COUNTERS_MAX)
             said.append(f"{counter_set} {lacks} {', '.join(first)}{' and ' if first else ''}{last}")
-        more = [f"and {len(by_set) - _SETS_MAX} more sets"] if len(by_set) > _SETS_MAX else []
-        return "; ".join([*said, *more])
+        return "; ".join(some_of(said, 3, "and {} more sets"))
 
 
-class _Look(NamedTuple):
-    """A look at a node that refuses a pod.
-
-    Args:
-        funnels: The devices left for each request; None if these are not the reason, nor missing besides.
-    """
-
-    node: int
-    verdict: Verdict
-    refusal: Refusal
-    funnels: Sequence[Funnel] | None
+_Look = tuple[int, Sequence[Funnel] | None]
+"""A node, with the devices left for each request; None if these are not the reason, nor missing besides."""
 
 
 class Explainer:
@@ -272,10 +239,11 @@ class Explainer:
 
     def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
         """Group the nodes that refuse a pod, the closest first."""
-        alike: dict[Hashable, list[_Look]] = {}
+        alike: dict[Hashable, tuple[Verdict, Refusal, list[_Look]]] = {}
+        needs = round_.needs
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
-                funnels, needs = self._funnels(node, verdict, round_), round_.needs
+                funnels = self._funnels(node, verdict, round_)
                 key: Hashable = (
                     verdict.unavailable,
                     taints(verdict.refusal, self._cluster.nodes[node], needs.demand),
@@ -283,9 +251,9 @@ class Explainer:
                 )
                 if funnels is not None:
                     key = tuple(each.key for each in funnels), _conflict(funnels, needs)
-                look = _Look(node, verdict, verdict.refusal, funnels)
-                alike.setdefault((verdict.refusal.reasons, key), []).append(look)
-        found = [self._group(looks, round_.needs) for looks in alike.values()]
+                first = verdict, verdict.refusal, list[_Look]()
+                alike.setdefault((verdict.refusal.reasons, key), first)[2].append((node, funnels))
+        found = [self._group(*each, needs) for each in alike.values()]
         return sorted(
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
@@ -310,15 +278,15 @@ class Explainer:
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, looks: Sequence[_Look], needs: Needs) -> Group:
-        node, verdict, refusal, funnels = looks[0]
-        names = tuple(self._cluster.names[each.node] for each in looks)
+    def _group(self, verdict: Verdict, refusal: Refusal, looks: Sequence[_Look], needs: Needs) -> Group:
+        node, funnels = looks[0]
+        names = tuple(self._cluster.names[each] for each, _ in looks)
         resolvable = refusal.resolvable
         if verdict.taken:  # the node has what the devices take of it, but for other pods
             wanted = needs.demand.with_more(total(verdict.taken)).requests
             allocatable = self._cluster.nodes[node].allocatable
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
-        details = [*self._details([each.node for each in looks], verdict, refusal, needs)]
+        details = [*self._details([each for each, _ in looks], verdict, refusal, needs)]
         if funnels is None:
             return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
@@ -348,27 +316,28 @@ class Explainer:
             compete: Whether each request could be met alone.
         """
         found = _Obstacles()
-        for look in looks[:_LOOKED_AT_MAX]:
-            for each in look.funnels or ():
+        for node, funnels in looks[:_LOOKED_AT_MAX]:
+            for each in funnels or ():
                 if each.ask is funnel.ask:
                     reasons = each.reasons()
                     found.add(each, reasons)
-                    found.blames.update(self._obstacles(funnel, reasons))
+                    found.blames.update([*self._obstacles(funnel, reasons)])
                     rivals = each.rivals() if compete or each.together is not None else ()
                     for reason, name in ((one, name) for one in (*reasons, *rivals) for name in one.holders):
                         devices, on = found.held[name]
-                        on[self._cluster.names[look.node]] = None
-                        if reason.why != COUNTERS:
+                        on[self._cluster.names[node]] = None
+                        if reason.why != "counters":
                             devices.add(reason.device.id)
                         else:  # those that draw on the same counters
                             of_claim = map(device_of, results_of(self._cluster.claim(name)))
                             devices |= {one for one in of_claim if one[:2] == reason.device.slice.id}
         blame, values = _most_common(found.blames)
         constrained, together = funnel.constrained, funnel.together
-        because = {COUNTERS: found.lacking, TAINT: untolerated(found.tainted)}.get(blame.text, blame.text)
+        because = {"counters": found.lacking, "taint": untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.counts["seen"]:
-            others = [f"pool {each.pool} is {each.why}, and has no device of the class" for each in funnel.of_others]
-            because = "; ".join(filter(None, (others[0] if others else _NO_DEVICES, self._cluster.of_other_nodes)))
+            others = (each for each in funnel.every_unused if each not in funnel.unused)
+            texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
+            because = "; ".join(filter(None, (next(texts, _NO_DEVICES), self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
         settings, wishes = self._cluster.settings, []
@@ -388,7 +357,7 @@ class Explainer:
             "together": together and together.devices,
             "selecting": wish if len(wish) <= _WISH_MAX else "",
             "because": because,
-            "short": max((CAPACITY, COUNTERS), key=found.whys.__getitem__),
+            "short": max(("capacity", "counters"), key=found.whys.__getitem__),
             "counters": [
                 {"counterSet": counter_set, "counter": name, "left": _sorted(left), "consumed": _sorted(consumed)}
                 for (counter_set, name), (left, consumed) in found.counters.items()
@@ -423,31 +392,31 @@ class Explainer:
         for step, left in funnel.counts.items():
             if left >= wanted or step == "seen":
                 continue
-            others = set() if step == "enough" else {NODE}
-            found = [each for each in reasons if (each.step == step and each.why != IN_USE) or each.why in others]
-            closest = [each for each in found if each.why != CAPACITY or each.lacks[0].name]
+            others = set() if step == "enough" else {"node"}
+            found = [each for each in reasons if (each.step == step and each.why != "in use") or each.why in others]
+            closest = [each for each in found if each.why != "capacity" or each.lacks[0].name]
             yield from (self._first_false(funnel, each) for each in closest or found)
             return
         constrained = funnel.constrained
         if constrained is not None and constrained < wanted:
-            without = [Blame(reason.text) for reason in reasons if reason.why == CONSTRAINT]
+            without = [Blame(reason.text) for reason in reasons if reason.why == "constraint"]
             yield from without or [Blame(spread(funnel))]
         elif funnel.together is not None:
             yield Blame(funnel.together.text)
 
     def _first_false(self, funnel: Funnel, reason: Reason) -> Blame:
         """Describe the obstacle to the use of a device; the allocator's own words if it is unknown."""
-        if reason.why == TAINT:
-            return Blame(TAINT)  # one for all taints
+        if reason.why == "taint":
+            return Blame("taint")  # one for all taints
         if reason.lacks:
             lack = reason.lacks[0]
             # One for all counters that are short, whichever devices consume them.
-            return Blame(COUNTERS) if lack.counter_set else Blame(reason.text, lack.name, lack.left)
+            return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
         settings, values = self._cluster.settings, self._cluster.allocator.selectors.values
-        if reason.why in {SELECTOR, CLASS}:
+        if reason.why in {"selector", "class"}:
             with suppress(EvaluationError):  # an attribute of a type that the release does not know
                 bindings = values.of(reason.device.content)
-                for expression in self._selectors(funnel, of_class=reason.why == CLASS):
+                for expression in self._selectors(funnel, of_class=reason.why == "class"):
                     parts = parts_of(expression, settings.release, settings.gates)
                     if parts is not None and (blamed := parts.blame(bindings)).text:
                         return blamed
@@ -515,8 +484,6 @@ def _subject(claim: str, request: str, needs: Needs) -> str:
     return f"extended resource {resource} of container {container}"
 
 
-_SETS_MAX: Final = 3
-"""The number of counter sets that are named."""
 _COUNTERS_MAX: Final = 3
 """The number of amounts of a set that are named, and of counters with the same amounts."""
 
@@ -537,10 +504,6 @@ def _range(amounts: Iterable[str]) -> str:
 
 def _sorted(amounts: Iterable[str]) -> list[str]:
     return sorted(amounts, key=lambda each: readable_quantity(each) or 0)
-
-
-_LABEL_VALUES_MAX: Final = 4
-"""The number of values of a label that are named."""
 
 
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
@@ -572,10 +535,10 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
         return
     values = [mapping(each.node, "metadata", "labels").get(key) for each in nodes]
     known = sorted({str(each) for each in values if each is not None})
-    more = f", … ({len(known)} values)" if len(known) > _LABEL_VALUES_MAX else ""
     missing = " or not there" if None in values else ""
     if known:
-        yield f"{wanted}, and the label is {', '.join(known[:_LABEL_VALUES_MAX])}{more}{missing}"
+        listed = ", ".join(some_of(known, 4, f"… ({len(known)} values)"))
+        yield f"{wanted}, and the label is {listed}{missing}"
         return
     hint = did_you_mean(key, sorted({name for each in nodes for name in mapping(each.node, "metadata", "labels")}))
     yield f"{wanted}, and the label is not there{hint and f': {hint}'}"
@@ -590,14 +553,15 @@ def shortages(
         demand: The demands of the pod, those of its devices included.
         shares: The part of them that the devices of each request take, by resource.
     """
+    unstated = "status.allocatable states no {}, which counts as 0"
     if TOO_MANY in refusal.reasons and not any(PODS in node.allocatable for node in nodes):
-        yield _unstated(PODS)
+        yield unstated.format(PODS)
     for name, wanted in demand.requests.items():
         if name in refusal.missing:
             free = [(max(0, node.left(name) or 0), node.allocatable.get(name, 0)) for node in nodes]
             most, whole = max(free)
             if name in NATIVE and not any(name in node.allocatable for node in nodes):
-                yield _unstated(name)
+                yield unstated.format(name)
                 continue
             at_most = "at most " if len(set(free)) > 1 else ""
             amounts = [amount_text(name, each) for each in (wanted, most, whole)]
@@ -607,16 +571,11 @@ def shortages(
             yield f"{name} {amounts[0]} wanted{of_devices}, {at_most}{amounts[1]} of {amounts[2]} free"
 
 
-def _unstated(name: str) -> str:
-    return f"status.allocatable states no {name}, which counts as 0"
-
-
 RequestKey = tuple[str, str]
 """A claim, and one of its requests or alternatives."""
 
 _PHRASES_MAX: Final = 3
 _LACK: Final = ("lack", "lacks")
-_CANNOT: Final = ("cannot", "cannot")
 """What several nodes do, and what a single one does."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
@@ -684,8 +643,7 @@ def cause(groups: Sequence[Group]) -> str:
             merged[key] = each._replace(nodes=(*nodes, *each.nodes))
     others = [_of_nodes(each, is_all=len(merged) == 1 and not by_devices) for each in merged.values()]
     phrases = [*_of_devices(by_devices, is_all=not others), *others]
-    left = len(phrases) - _PHRASES_MAX
-    return "; ".join([*phrases[:_PHRASES_MAX], *(["other nodes have other reasons"] if left > 0 else [])])
+    return "; ".join(some_of(phrases, _PHRASES_MAX, "other nodes have other reasons"))
 
 
 def _of_nodes(group: Group, *, is_all: bool) -> str:
@@ -715,7 +673,11 @@ def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
         return [f"{_counted(count)} {_LACK[count == 1]} {', and '.join(texts)}"]
     counts: Counter[tuple[tuple[str, str], str]] = Counter()
     for group, short in zip(groups, lacks, strict=True):
-        counts[_of_group(group, short)] += len(group.nodes)
+        alone = combined(group.requests)
+        alike = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
+        said = ("cannot", "cannot"), ": ".join(filter(None, [f"meet {alike}", group.conflict]))
+        missing = (_lacking(each, short[key]) for each in group.requests if (key := key_of(each)) in short)
+        counts[next(((_LACK, what) for what in missing), said)] += len(group.nodes)
     return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
@@ -728,16 +690,6 @@ def _of_request(key: RequestKey, groups: Sequence[Group], lacks: Sequence[Mappin
     alike = sum(count for count, each in zip(counts, asked, strict=True) if each["because"] == because)
     where = f" on {alike} of {_counted(sum(counts))}" if alike < sum(counts) else ""
     return _lacking(asked[furthest], lacks[furthest][key], where)
-
-
-def _of_group(group: Group, lacks: Mapping[RequestKey, Shortfall]) -> tuple[tuple[str, str], str]:
-    """Return the verbs of a sentence about a group, and what its nodes lack for the first request that is not met."""
-    for request in group.requests:
-        if short := lacks.get(key_of(request)):
-            return _LACK, _lacking(request, short)
-    alone = combined(group.requests)
-    what = f"{group.requests[0]['for']}: {alone}" if alone else "all requests together"
-    return _CANNOT, ": ".join(filter(None, [f"meet {what}", group.conflict]))
 
 
 def key_of(request: JSONObject) -> RequestKey:

@@ -42,8 +42,6 @@ from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
-_ORDER: Final = "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
-_TIMED_OUT = "node {}: timed out trying to allocate devices"
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
 
@@ -153,16 +151,16 @@ class Round:
     def filter_devices(self, node: int) -> Verdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
-        waits, now = self.cluster.waits, self.cluster.now
         unavailable = tuple(
             index
             for index, selector, claim in self._allocated
-            if (selector and not selects(selector, state.node)) or (waits and is_unavailable(claim, now))
+            if (selector and not selects(selector, state.node))
+            or (self.cluster.waits and is_unavailable(claim, self.cluster.now))
         )
         result = self.result_on(node)
         if result is not None and result.timed_out:
             said = isinstance(result, Failure) and result.error
-            error = said or Fault(_TIMED_OUT.format(state.name))
+            error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
             return Verdict(Refusal((error,)), error=error, by_devices=True)
         if isinstance(result, Failure):
             reason: str = result.error or "cannot allocate all claims"
@@ -210,7 +208,7 @@ def _uncertainty(result: Result | Failure) -> str:
         return ""
     mixed_up = result.mixed_up
     if not mixed_up:
-        return _ORDER
+        return "the scheduler could also decide otherwise: the answer depends on the order in which it sees slices"
     pool, drivers = next(iter(mixed_up.items()))
     return (
         f"the scheduler may not check counters of {' or '.join(sorted(drivers))}: these drivers have pools of the same "
@@ -268,8 +266,9 @@ class Verdicts:
             stale = dict.fromkeys(self.nodes if EVERYWHERE in changed else sorted(changed & self.by_node.keys()))
         self._seen = len(log)
         self._cluster.progress(len(stale))
-        for node in stale:
-            check_deadline()
+        for place, node in enumerate(stale):
+            if place % 16 == 0:
+                check_deadline()
             verdict = self.by_node[node] = round_.filter(node)
             self.fitting.pop(node, None)
             self.errors.pop(node, None)
@@ -313,12 +312,6 @@ GATED: Final[Condition] = {
 }
 
 NOTHING_TO_DEALLOCATE: Final = "no new claims to deallocate"
-STILL_NOT: Final = "still not schedulable"
-DEALLOCATED: Final = "deallocation of ResourceClaim completed"
-DELETED: Final = "deletion of ResourceClaim completed"
-
-_NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
-_NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 
 
 SCHEDULER_ERROR: Final = "SchedulerError"
@@ -530,7 +523,7 @@ class Scheduler:
         said, again = self._free(spare, round_.needs)
         refusals = [v.refusal for v in verdicts.by_node.values() if v.refusal is not None]
         unchecked = nodes - len(refusals)  # the node affinity names others
-        reasons = Counter(reason for each in refusals for reason in each.reasons)
+        reasons = Counter([reason for each in refusals for reason in each.reasons])
         reasons[UNNAMED] += unchecked
         helpless = unchecked + sum(not each.resolvable for each in refusals)
         return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
@@ -544,10 +537,10 @@ class Scheduler:
             # "not found" is the state of the plugin DynamicResources, which had no turn before.
             said = f"0/{nodes} nodes are available: pod affinity terms conflict. not found"
             return Placement(pod, None, _failed(said, UNSCHEDULABLE), claims, reason=_CONFLICT)
-        for reason in self._unusable(claims):
-            condition = _unavailable(reason, nodes, nodes, NOTHING_TO_DEALLOCATE, pod)
-            return Placement(pod, None, condition, claims, reason=reason)
-        return None
+        if not (reason := next(self._unusable(claims), "")):
+            return None
+        condition = _unavailable(reason, nodes, nodes, NOTHING_TO_DEALLOCATE, pod)
+        return Placement(pod, None, condition, claims, reason=reason)
 
     def _unusable(self, claims: Sequence[JSONObject]) -> Iterator[str]:
         """Report requests that no node can meet (PreFilter in pkg/scheduler/framework/plugins/dynamicresources)."""
@@ -563,19 +556,14 @@ class Scheduler:
 
     def _free(self, spare: Sequence[JSONObject], needs: Needs) -> tuple[str, bool]:
         """Deallocate a claim that keeps the pod from its nodes for nothing (PostFilter)."""
-        if (
-            not needs.claims
-            and needs.leftover is None
-            and not any(map(self.cluster.extended.has, needs.demand.requests))
-        ):
-            return NOTHING_TO_DEALLOCATE, False
         if spare:
             self.cluster.deallocate(spare[0])
-            return DEALLOCATED, True
+            return "deallocation of ResourceClaim completed", True
         if needs.leftover is not None:
             self.cluster.delete(needs.leftover)
-            return DELETED, False
-        return STILL_NOT, False
+            return "deletion of ResourceClaim completed", False
+        wants_devices = needs.claims or any(map(self.cluster.extended.has, needs.demand.requests))
+        return "still not schedulable" if wants_devices else NOTHING_TO_DEALLOCATE, False
 
     def _bind(self, placement: Placement, uses: Sequence[Use], round_: Round) -> Placement:
         """Bind a pod to the best node: allocate and reserve its claims (Reserve, PreBind)."""
@@ -598,7 +586,7 @@ class Scheduler:
         for claim, allocation in zip(pending, allocations, strict=False):
             given.setdefault(id(claim), allocation)  # a claim that the pod names twice keeps its first devices
         bound: list[JSONObject] = []
-        before: list[JSONObject] = []
+        before: dict[str, JSONObject] = {}
         for use in (*uses, *made):
             claim = self._current(use.claim)
             if allocation_of(claim) and not _is_repeated(claim, bound) and use.consumer.has(claim):
@@ -606,17 +594,13 @@ class Scheduler:
                 continue
             if use in made and (error := binding.unmapped(placement.pod, claim, cluster.settings.release)):
                 return self._unbound(placement, uses, bound, before, error)
-            before.append(claim)
+            before.setdefault(name_of(claim), claim)
+            timestamp = cluster.timestamp if allocation_of(claim) and not _is_repeated(claim, bound) else ""
             if not allocation_of(claim):
                 cluster.inventory.put(claim)
                 claim = cluster.allocate(claim, given[id(use.claim)])
-                timestamp = ""
-            else:
-                timestamp = "" if _is_repeated(claim, bound) else cluster.timestamp
-            error = binding.refusal(
-                claim, use.consumer, namespace_of(placement.pod), cluster.settings.release, timestamp
-            )
-            if error:
+            namespace, release = namespace_of(placement.pod), cluster.settings.release
+            if error := binding.refusal(claim, use.consumer, namespace, release, timestamp):
                 return self._unbound(placement, uses, [*bound, claim], before, error)
             bound.append(cluster.reserve(claim, use.consumer))
         taken = round_.taken(result if isinstance(result, Result) else None)
@@ -632,11 +616,8 @@ class Scheduler:
             return ""
         pod, release = round_.needs.pod, self.cluster.settings.release
         ways = {round_.delegated(node): node for node in reversed(best)}
-        errors = {
-            node: binding.unmapped(pod, made, release)
-            for node in sorted(ways.values())
-            if (made := round_.on(node).made) is not None
-        }
+        made = {node: claim for node in sorted(ways.values()) if (claim := round_.on(node).made) is not None}
+        errors = {node: binding.unmapped(pod, claim, release) for node, claim in made.items()}
         for node, error in errors.items():
             if error != errors[best[0]]:
                 return _ON_ANOTHER.format(self.cluster.names[node], f"fails: {error}" if error else "binds the pod")
@@ -647,21 +628,16 @@ class Scheduler:
         placement: Placement,
         uses: Sequence[Use],
         bound: Sequence[JSONObject],
-        before: Sequence[JSONObject],
+        before: Mapping[str, JSONObject],
         error: str,
     ) -> Placement:
         """Undo the reservations made before one failed; allocations stay."""
         for claim in bound:
-            earlier = next((each for each in before if name_of(each) == name_of(claim)), None)
-            if earlier is None:
-                continue
-            current = self._current(claim)
-            status = {**mapping(current, "status")}
-            reserved = items(earlier, "status", "reservedFor")
-            status.pop("reservedFor", None)
-            if reserved:
-                status["reservedFor"] = reserved
-            self.cluster.inventory.put({**current, "status": status})
+            if earlier := before.get(name_of(claim)):
+                current, reserved = self._current(claim), items(earlier, "status", "reservedFor")
+                status = {key: value for key, value in mapping(current, "status").items() if key != "reservedFor"}
+                status |= {"reservedFor": reserved} if reserved else {}
+                self.cluster.inventory.put({**current, "status": status})
         claims = tuple(self._current(each.claim) for each in uses)
         return placement._replace(condition=_failed(error), claims=claims, is_unbound=True)
 
@@ -686,15 +662,7 @@ def _is_repeated(claim: JSONObject, bound: Sequence[JSONObject]) -> bool:
     return any(name_of(each) == name_of(claim) for each in bound)
 
 
-_PLACED_BY: Final = (
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "containers",
-    "initContainers",
-    "overhead",
-    "resources",
-)
+_PLACED_BY: Final = ("nodeSelector", "affinity", "tolerations", "overhead", "resources")
 _OF_CONTAINER: Final = ("resources", "ports", "restartPolicy")
 
 
@@ -727,7 +695,8 @@ def _unavailable(said: str, nodes: int, helpless: int, done: str, pod: JSONObjec
     """
     preemption = "preemption: not eligible due to preemptionPolicy=Never."
     if text(pod, "spec", "preemptionPolicy") != "Never":
-        counts = {_NOT_HELPFUL: helpless, _NO_VICTIMS: nodes - helpless}
+        no_victims = "No preemption victims found for incoming pod"
+        counts = {"Preemption is not helpful for scheduling": helpless, no_victims: nodes - helpless}
         preemption = f"preemption: 0/{nodes} nodes are available: {_histogram(counts)}."
     return _failed(f"0/{nodes} nodes are available: {said}. {done}, {preemption}", UNSCHEDULABLE)
 

@@ -12,11 +12,9 @@ from webhook.inventory import Inventory, MalformedError, controller_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
-from webhook.records import NamedTuple
 from webhook.simulation.cluster import UNSCHEDULABLE, Tolerations, blocking
 from webhook.workloads import Templates
 
-_NUMBERED: Final = frozenset({"StatefulSet"})
 _TOLERATED: Final = (
     {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
     {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
@@ -35,29 +33,18 @@ def is_workload(obj: JSONObject) -> bool:
     return pod_template(obj) is not None
 
 
-class StandIns(NamedTuple):
-    """ReplicaSets that make the pods of another project's workload.
-
-    Args:
-        notes: Why there may be other pods.
-    """
-
-    workloads: list[JSONObject]
-    notes: Sequence[str] = ()
-
-
-def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
-    """Return ReplicaSets that make the pods of another project's workload.
+def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], Sequence[str]]:
+    """Return ReplicaSets that make the pods of another project's workload, and why there may be other pods.
 
     Args:
         templates: The runtimes and templates that it may use; they make no pods themselves.
     """
     if find(obj.get("apiVersion"), obj.get("kind")):
-        return StandIns([])
+        return [], ()
     from webhook.workloads import is_template, pods_in  # most objects are of Kubernetes itself
 
     if is_template(obj):
-        return StandIns([])
+        return [], ()
     made = list(pods_in(templates.applied(obj)))
     workloads: list[JSONObject] = []
     for index, pods in enumerate(made):
@@ -72,7 +59,7 @@ def stand_ins(obj: JSONObject, templates: Templates) -> StandIns:
     notes += (f"no pods of {each} are simulated: their number is 0" for each in none)
     if not made and (missing := templates.missing(obj)):
         notes = [f"no pods are simulated: {missing} is not among the manifests"]
-    return StandIns(workloads, notes)
+    return workloads, notes
 
 
 def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running | None = None) -> Iterator[JSONObject]:
@@ -95,7 +82,7 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running | Non
         for node in nodes:
             if pod := placed.get(name_of(node)) or _of_daemon_set(one, obj, node):
                 yield pod
-    elif text(obj, "kind") in _NUMBERED:
+    elif text(obj, "kind") == "StatefulSet":
         for index in range(replicas_of(obj)):
             pod = _named(one, obj, str(index))
             yield running.named(pod) or pod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 from typing import Any, Final
 
 from webhook.objects import JSONObject, items, text, texts
@@ -13,7 +14,6 @@ from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
 
-_SPEC: Final = ("template", "spec")
 _SOURCES: Final = frozenset({"resourceClaimName", "resourceClaimTemplateName", "source"})
 _UNKNOWN: Final = "how many such pods it makes is not known"
 
@@ -46,7 +46,7 @@ def _stated(obj: JSONObject, places: Iterable[Place], *, is_partial: bool) -> It
     for place in places:
         for steps, value in _at(obj, place.path.split(".")):
             if found := as_template(obj, value, steps, is_partial=is_partial):
-                number = _number(obj, place.times, steps)
+                number = prod(_times(obj, each, steps) for each in place.times)
                 scaled = place.scaled and _read(obj, place.scaled, steps)
                 is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= number)
                 unsure = "" if is_fixed else f"{place.scaled} lets an autoscaler change their number"
@@ -70,7 +70,7 @@ def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, 
         value = _pod_spec(value)
     if "containers" not in value and "resourceClaims" not in value:
         return None
-    return PodsIn(manifest(obj, {"spec": value}), ((_SPEC, steps),), is_known)
+    return PodsIn(manifest(obj, {"spec": value}), ((("template", "spec"), steps),), is_known)
 
 
 def _pod_spec(value: JSONObject) -> JSONObject:
@@ -107,15 +107,13 @@ def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps,
             yield from _at(inner, ["*", *rest], (*steps, name))
 
 
-def _number(obj: JSONObject, times: Iterable[Times], steps: Steps) -> int:
-    """Return how many pods an object makes of the template at a place."""
-    product = 1
-    for each in times:
-        product *= _group_number(obj, each, steps) if each.group else _field_number(obj, each, steps)
-    return product
-
-
-def _field_number(obj: JSONObject, times: Times, steps: Steps) -> int:
+def _times(obj: JSONObject, times: Times, steps: Steps) -> int:
+    """Return a number that multiplies the pods of the template at a place."""
+    if times.group:
+        name = _read(obj, times.member, steps)
+        groups = (each for each in items(obj, *times.group.split(".")) if name in texts(each, times.members))
+        stated = (value_at(each, (times.path,)) for each in groups)
+        return next((each for each in stated if _is_whole(each)), times.default)
     values = [_whole(obj, path, steps) for path in (times.path, times.otherwise)]
     found = next((each for each in values if each is not None), times.default)
     least, most, over = (_whole(obj, path, steps) for path in (times.least, times.most, times.over))
@@ -123,13 +121,6 @@ def _field_number(obj: JSONObject, times: Times, steps: Steps) -> int:
     found = found if most is None else min(found, most)
     found = max(found // over, 1) if over else found
     return max(found - (1 if times.beside and _read(obj, times.beside, steps) else 0), 0)
-
-
-def _group_number(obj: JSONObject, times: Times, steps: Steps) -> int:
-    name = _read(obj, times.member, steps)
-    groups = items(obj, *times.group.split("."))
-    stated = [value_at(each, (times.path,)) for each in groups if name in texts(each, times.members)]
-    return next((each for each in stated if _is_whole(each)), times.default)
 
 
 def _is_whole(value: Any) -> bool:
@@ -156,17 +147,14 @@ def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
     """Find what looks like pods with claims, or like their claims alone, in objects of kinds that are not known."""
     for steps, value in every_object(obj):
         claims = value.get("resourceClaims")
-        if isinstance(claims, list) and ("containers" in value or _are_of_pods(claims)):
+        if not isinstance(claims, list):
+            continue
+        # A pod's claims are named objects, some with a claim or template, and nothing else.
+        known = (isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims)
+        if "containers" in value or (all(known) and not all(_SOURCES.isdisjoint(each) for each in claims)):
             found = as_template(obj, value, steps, is_partial=True, is_known=False)
             if found:
                 yield found._replace(unsure=_UNKNOWN)
-
-
-def _are_of_pods(claims: list[Any]) -> bool:
-    """Tell whether a list looks like a pod's claims: named objects, some with a claim or template, and nothing else."""
-    return all(isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims) and any(
-        not _SOURCES.isdisjoint(each) for each in claims
-    )
 
 
 __all__ = [

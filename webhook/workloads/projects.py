@@ -10,13 +10,10 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.locations import PodsIn, Steps, every_object, manifest
 
 Container = tuple[Steps, JSONObject]
-
 """A container, and its path."""
 
 _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")
-_PARAMETER: Final = "{{"
-"""Begins what Argo replaces by a value once the workflow runs."""
 
 
 def _items(value: Any, name: str) -> list[Any]:
@@ -40,7 +37,11 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
             or _are_open(claims, containers, (holder for holder, _ in stated))
         ):
             continue
-        named = [{"name": f"c{place}", **_known(each)} for place, (_, each) in enumerate(containers)]
+        named = [
+            {"name": f"c{place}", "image": "unknown", **({"resources": found} if found else {})}
+            for place, (_, each) in enumerate(containers)
+            for found in [mapping(each, "resources")]  # without the fields that Argo adds
+        ]
         places: list[tuple[Steps, Steps]] = []
         places += [((*_CONTAINERS, place), steps) for place, (steps, _) in enumerate(containers)]
         places += [(_CLAIMS, (*whose, "resourceClaims")), ((), here)]
@@ -54,7 +55,7 @@ def _are_open(claims: list[Any], containers: Sequence[Container], holders: Itera
     if any(isinstance(each, str) and "resourceClaims" in each for each in patches):
         return True
     stated = every_object([claims, *(mapping(each, "resources") for _, each in containers)])
-    return any(isinstance(value, str) and _PARAMETER in value for _, each in stated for value in each.values())
+    return any(isinstance(value, str) and "{{" in value for _, each in stated for value in each.values())
 
 
 def _containers(template: Any, at: Steps) -> Iterator[Container]:
@@ -66,12 +67,6 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
         for index, each in enumerate(_items(holder, steps[-1])):
             if isinstance(each, dict):
                 yield (*at, *steps, index), each
-
-
-def _known(container: JSONObject) -> JSONObject:
-    """Return the resources of a container without the fields that Argo adds."""
-    resources = mapping(container, "resources")
-    return {"image": "unknown", **({"resources": resources} if resources else {})}
 
 
 def _nim(obj: JSONObject) -> Iterator[PodsIn]:
@@ -204,8 +199,13 @@ def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """Knative Serving allows only a part of a pod spec (pkg/apis/serving/fieldmask.go)."""
     at: Steps = ("spec",) if obj.get("kind") == "Revision" else ("spec", "template", "spec")
     hint = "run the model with a Deployment, or with KServe in its standard deployment mode"
-    for path in _uses(mapping(obj, *map(str, at)), at):
-        yield path, "Knative Serving refuses resource claims", hint
+    spec, paths = mapping(obj, *map(str, at)), list[Steps]()
+    if spec.get("resourceClaims"):
+        paths.append((*at, "resourceClaims"))
+    for index, container in enumerate(_items(spec, "containers")):
+        if _items(mapping(container, "resources"), "claims"):
+            paths.append((*at, "containers", index, "resources", "claims"))
+    yield from ((path, "Knative Serving refuses resource claims", hint) for path in paths)
 
 
 def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
@@ -232,14 +232,6 @@ def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
             "the NIM operator ignores these claims",
             "state them in spec.draResources",
         )
-
-
-def _uses(spec: JSONObject, at: Steps) -> Iterator[Steps]:
-    if spec.get("resourceClaims"):
-        yield (*at, "resourceClaims")
-    for index, container in enumerate(_items(spec, "containers")):
-        if _items(mapping(container, "resources"), "claims"):
-            yield (*at, "containers", index, "resources", "claims")
 
 
 _LOST: Final = {

@@ -11,10 +11,8 @@ from webhook.problem import WARNING, Path, Problem
 from webhook.workloads.locations import CLUSTER_SCOPED, TEMPLATES, every_object
 
 Key = tuple[str, str, str, str]
-
 """Group, kind, namespace and name of a runtime or template; the namespace is empty for those without."""
 
-_CONTAINER: Final = "kserve-container"
 _NODE: Final = "node"
 _ANCESTOR: Final = "trainer.kubeflow.org/trainjob-ancestor-step"
 
@@ -116,18 +114,13 @@ def _merge(base: Any, over: Any) -> Any:
     """Merge as a strategic merge patch does, with lists of named items."""
     if isinstance(base, dict) and isinstance(over, dict):
         return {**base, **{name: _merge(base[name], each) if name in base else each for name, each in over.items()}}
-    if isinstance(base, list) and isinstance(over, list) and all(map(name_in, [*base, *over])):
-        named = {name_in(each): each for each in base}
+    if isinstance(base, list) and isinstance(over, list) and all(text(each, "name") for each in [*base, *over]):
+        named = {text(each, "name"): each for each in base}
         for each in over:
-            name = name_in(each)
+            name = text(each, "name")
             named[name] = _merge(named[name], each) if name in named else each
         return list(named.values())
     return over
-
-
-def name_in(item: Any) -> str:
-    """Return the name of an item of a list; empty if it has none."""
-    return text(item, "name")
 
 
 def _workflow(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
@@ -142,7 +135,7 @@ def _service(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
     """An InferenceService changes the pod spec of its runtime (kserve, MergeServingRuntimeAndInferenceServiceSpecs)."""
     runtime, spec = mapping(used[0], "spec"), mapping(obj, "spec")
     predictor = mapping(spec, "predictor")
-    changes = {**predictor, "containers": [{**mapping(predictor, "model"), "name": _CONTAINER}]}
+    changes = {**predictor, "containers": [{**mapping(predictor, "model"), "name": "kserve-container"}]}
     if "workerSpec" not in predictor:
         runtime = {name: each for name, each in runtime.items() if name != "workerSpec"}
     return {**obj, "spec": {**spec, "predictor": _merge(runtime, changes)}}
@@ -162,7 +155,7 @@ def _train_job(obj: JSONObject, used: Sequence[JSONObject]) -> JSONObject:
     stated = number(trainer, "numNodes")
     nodes = number(policy, "numNodes") if stated is None else stated
     for job in _trained(runtime):
-        is_sized = "mpi" not in policy or name_in(job) == _NODE
+        is_sized = "mpi" not in policy or text(job, "name") == _NODE
         if is_sized and nodes is not None:
             others = 1 if at(policy, "mpi", "runLauncherAsNode") is True else 0
             count = max(nodes - others, 1)
@@ -186,12 +179,12 @@ def _trained(runtime: JSONObject) -> list[JSONObject]:
     labelled = [each for each in jobs if text(each, "template", "metadata", "labels", _ANCESTOR) == "trainer"]
     if labelled and not mapping(runtime, "spec", "mlPolicy", "mpi"):
         return labelled
-    return [each for each in jobs if each in labelled or name_in(each) == _NODE]
+    return [each for each in jobs if each in labelled or text(each, "name") == _NODE]
 
 
 def _nodes(job: JSONObject) -> list[JSONObject]:
     containers = items(job, "template", "spec", "template", "spec", "containers")
-    return [each for each in containers if name_in(each) == _NODE]
+    return [each for each in containers if text(each, "name") == _NODE]
 
 
 _MERGED: Final[dict[tuple[str, str], Callable[[JSONObject, Sequence[JSONObject]], JSONObject]]] = {

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from werkzeug.datastructures import MultiDict
 
     from webhook.simulation.answers import Overlay
-    from webhook.simulation.changes.suggestions import Made
+    from webhook.simulation.suggestions import Made
 
 _COPIES_MAX: Final = 100
 """The most nodes that are added."""

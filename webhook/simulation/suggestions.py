@@ -17,10 +17,7 @@ from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.binding import are_reservable
-from webhook.simulation.changes import Change
-from webhook.simulation.changes import claims as of_claims
-from webhook.simulation.changes import cluster as of_cluster
-from webhook.simulation.changes import pods as of_pods
+from webhook.simulation.changes import NODES_MAX, RELEASE, Change, of_claims, of_cluster, of_pods, releases
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
 from webhook.simulation.scheduler import Needs, Round, Verdicts
@@ -84,18 +81,9 @@ class Suggestion(NamedTuple):
     changes: tuple[Change, ...] = ()
 
     @property
-    def cost(self) -> tuple[bool, int]:
-        """What is tried first costs less; selectors are dropped last."""
-        return self.selects_less, sum(each.size for each in self.changes)
-
-    @property
     def selects_less(self) -> bool:
         """Whether a selector is dropped."""
         return any(each.selects_less for each in self.changes)
-
-    def exceeds(self, other: Suggestion) -> bool:
-        """Tell whether it changes more than another, and opens no more nodes; each is a single change."""
-        return self.nodes <= other.nodes and self.changes[0].exceeds(other.changes[0])
 
     def as_json(self) -> JSONObject:
         """Return it as JSON."""
@@ -143,37 +131,34 @@ class Suggestions:
             is_complete = False
         else:
             is_complete = True
-        best.sort(key=lambda each: (each.cost, -each.nodes))
+        # What is tried first costs less; selectors are dropped last.
+        best.sort(key=lambda each: (each.selects_less, sum(one.size for one in each.changes), -each.nodes))
         return Advice(best, self._tried, is_complete)
 
     def _every(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
-        changes = self._of_pod(needs, groups, error)
-        for found in self._alone_or_paired(needs, changes):
-            helps = True
-            yield found
-        updates = list(of_cluster.changes(self._cluster, needs, groups, error))
-        updated = False
-        for update in updates:
-            if not (updated and update.about == of_cluster.RELEASE):
-                for found in self._try(needs, (update,)):
-                    helps = True
-                    updated = updated or update.about == of_cluster.RELEASE
-                    yield found
-        if not helps:
-            yield from self._paired(needs, [(change, update) for update in updates for change in changes])
-
-    def _of_pod(self, needs: Needs, groups: Sequence[Group], error: Fault) -> list[Change]:
-        """Return the changes to a pod, its claims and those of others, the smallest first."""
         cluster = self._cluster
         wants_devices = needs.claims or any(group.requests for group in groups)
         every = [
-            *of_claims.changes(cluster, needs.claims, groups, error),
-            *of_pods.changes(cluster, needs, groups),
-            *(of_claims.releases(cluster, needs, groups) if wants_devices else ()),
+            *of_claims(cluster, needs.claims, groups, error),
+            *of_pods(cluster, needs, groups),
+            *(releases(cluster, needs, groups) if wants_devices else ()),
         ]
-        return sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+        changes = sorted(every, key=lambda each: each.size)[:_TRIED_MAX]
+        for found in self._alone_or_paired(needs, changes):
+            helps = True
+            yield found
+        updates = list(of_cluster(cluster, needs, groups, error))
+        updated = False
+        for update in updates:
+            if not (updated and update.about == RELEASE):
+                for found in self._try(needs, (update,)):
+                    helps = True
+                    updated = updated or update.about == RELEASE
+                    yield found
+        if not helps:
+            yield from self._paired(needs, [(change, update) for update in updates for change in changes])
 
     def _alone_or_paired(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Suggestion]:
         """Try each change alone; if none helps, in pairs.
@@ -184,7 +169,7 @@ class Suggestions:
         for change in changes:
             self._tried += 1
             for found in self._try(needs, (change,)):
-                if not any(found.exceeds(other) for other in alone):
+                if not any(found.nodes <= each.nodes and found.changes[0].exceeds(each.changes[0]) for each in alone):
                     alone.append(found)
                     yield found
         if all(each.selects_less for each in alone):
@@ -204,9 +189,7 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[
-            of_cluster.NODES_MAX :
-        ]
+        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[NODES_MAX:]
         at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield self._suggestion(needs, exact, nodes, at_least=at_least)
@@ -236,12 +219,22 @@ class Suggestions:
 
     def _nodes(self, needs: Needs, changes: Sequence[Change]) -> list[int]:
         """Return the nodes that would accept the pod."""
-        with self._changed(changes) as cluster:
-            return _concerned(changes, self._fitting(_edited(needs, changes), cluster))
+        with self._changed(needs, changes) as round_:
+            if self._filtered > _FILTERED_MAX:
+                raise DeadlineExceededError
+            cluster, needs = round_.cluster, round_.needs
+            if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
+                return []
+            verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
+            verdicts.update(round_, at_most=NODES_MAX)
+            self._filtered += len(verdicts.by_node)
+            fitting = verdicts.fitting
+            nodes = [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            return _concerned(changes, nodes)
 
     def _made(self, needs: Needs, changes: Sequence[Change], node: int) -> Made:
-        with self._changed(changes) as cluster:
-            made = Made.on(node, Round(cluster, _edited(needs, changes)))
+        with self._changed(needs, changes) as round_:
+            made = Made.on(node, round_)
         return made._replace(
             released=[full_name_of(each.released) for each in changes if each.released is not None],
             objects=[obj for each in changes for obj in each.objects],
@@ -250,24 +243,14 @@ class Suggestions:
         )
 
     @contextmanager
-    def _changed(self, changes: Sequence[Change]) -> Iterator[Cluster]:
-        """Make changes for a while, but for those of the pod."""
+    def _changed(self, needs: Needs, changes: Sequence[Change]) -> Iterator[Round]:
+        """Make changes for a while, to check nodes."""
         with ExitStack() as gone:
             for change in changes:
                 if change.released is not None:
                     gone.enter_context(self._cluster.without(change.released))
-            yield next((change.cluster for change in changes if change.cluster is not None), self._cluster)
-
-    def _fitting(self, needs: Needs, cluster: Cluster) -> list[int]:
-        if self._filtered > _FILTERED_MAX:
-            raise DeadlineExceededError
-        if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
-            return []
-        verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
-        verdicts.update(Round(cluster, needs), at_most=of_cluster.NODES_MAX)
-        self._filtered += len(verdicts.by_node)
-        fitting = verdicts.fitting
-        return [] if verdicts.errors else sorted(fitting, key=lambda node: (-fitting[node], node))
+            cluster = next((change.cluster for change in changes if change.cluster is not None), self._cluster)
+            yield Round(cluster, _edited(needs, changes))
 
 
 def _edited(needs: Needs, changes: Sequence[Change]) -> Needs:

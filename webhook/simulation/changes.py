@@ -1,31 +1,110 @@
-"""Changes to claims that let them get devices: fewer, smaller, other or tainted ones; and releases of other claims."""
+"""Changes to pods, claims, nodes and the cluster that would let a pending pod be scheduled."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final
 
-from webhook.allocation.devices import amount, quantity_text
+from webhook.allocation.devices import PoolId, amount, quantity_text
 from webhook.allocation.selecting import Fault
+from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
-from webhook.deviceselectors.parts import Parts, Read, guarded, label, ordering, parts_of, read_of, reads
+from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
+from webhook.engine.prescheduled import REQUIRED
 from webhook.formats import Quantity, readable_quantity
+from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.claims import allocation_of, requests_of, results_of
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, namespace_of, text, texts
+from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.records import NamedTuple
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.changes import Change, in_claim, same, these
-from webhook.simulation.cluster import Cluster, Taint
+from webhook.simulation.cluster import (
+    NODE_ALLOCATABLE,
+    NODE_STATES,
+    Cluster,
+    Demand,
+    NodeState,
+    Settings,
+    Taint,
+    Tolerations,
+    amount_text,
+    once_recovered,
+)
 from webhook.simulation.rejections import COPY, Group, holder, taints_of, used_by, wanted_of
 from webhook.simulation.scheduler import Needs
 from webhook.simulation.workloads import owners_of
-from webhook.spelling import nearest
+from webhook.spelling import nearest, some_of
+
+
+def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
+    """Return a function that returns the same changes whichever nodes are open."""
+    return lambda _: changes
+
+
+class Change(NamedTuple):
+    """A change that may help.
+
+    Args:
+        text: Its description, such as ``without the selector memory >= 80Gi of request gpu``.
+        size: Its cost: a correction costs less than doing without, and that less than taking from others.
+        about: The thing that it changes; two changes of the same thing are not tried together.
+        released: The claim that is released, with the pods that use it; None if there is none.
+        nodes: The only nodes that it concerns; None for all.
+        closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
+        selects_less: Whether it drops a selector, so that devices of any sort may come.
+        parts: What it does to the thing, if it does several things at once.
+        cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
+        objects: The objects of that cluster that differ, if people can change these.
+    """
+
+    text: str
+    size: int
+    about: str
+    edit: Callable[[Needs], Needs] = lambda needs: needs
+    released: JSONObject | None = None
+    nodes: frozenset[int] | None = None
+    closer: Callable[[Collection[int]], Iterable[Change]] = these(())
+    selects_less: bool = False
+    parts: frozenset[object] = frozenset()
+    cluster: Cluster | None = None
+    objects: Sequence[JSONObject] = ()
+
+    def exceeds(self, other: Change) -> bool:
+        """Tell whether it does all that another change does, and more."""
+        return self.about == other.about and bool(other.parts) and self.parts > other.parts
+
+
+def demanding(**fields: Any) -> Callable[[Needs], Needs]:
+    """Return a function that changes a pod's demands of its node.
+
+    Args:
+        fields: Fields of a Demand, with their new values.
+    """
+    return lambda needs: needs._replace(demand=needs.demand._replace(**fields))
+
+
+def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Needs], Needs]:
+    """Return a function that changes a claim of a pod."""
+
+    def edit(needs: Needs) -> Needs:
+        claims = list(needs.claims)
+        claims[index] = deepcopy(claims[index])
+        change(claims[index])
+        return needs._replace(claims=tuple(claims))
+
+    return edit
+
+
+# -- of claims: fewer, smaller, other or tainted devices
 
 _FEWER: Final = 3
 """The largest cost of getting fewer devices: still less than taking them from other claims."""
@@ -34,11 +113,11 @@ _COUNTS_MAX: Final = 9
 _SCALARS: Final = {"string", "int", "bool", "version"}
 _AMOUNTS_MAX: Final = 4
 """How many smaller amounts of a capacity are tried."""
-_TAINTS_MAX: Final = 4
-"""The number of sets of taints that are tolerated, each alone."""
 
 
-def changes(cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: Fault) -> Iterator[Change]:
+def of_claims(
+    cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: Fault
+) -> Iterator[Change]:
     """Return the changes to the requests of a pod's claims.
 
     Args:
@@ -158,12 +237,17 @@ class _Request:
             known = _published(self._cluster, read.holder)
             domains = {domain for domain, _ in known}
             names = {name for domain, name in known if domain == read.domain}
-            if names:
-                yield from self._respelt(selector, read.name, nearest(read.name, names), read.offset)
-                continue
             having = [domain for domain, name in known if name == read.name]
-            meant = nearest(read.domain, domains) or (having[0] if len(having) == 1 else "")
-            yield from self._respelt(selector, read.domain, meant, read.domain_offset)
+            other = nearest(read.domain, domains) or (having[0] if len(having) == 1 else "")
+            written, meant, offset = read.domain, other, read.domain_offset
+            if names:
+                written, meant, offset = read.name, nearest(read.name, names), read.offset
+            start = offset + (expression[offset : offset + 1] in {'"', "'"})
+            end = start + len(written)
+            if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
+                better = f"{expression[:start]}{meant}{expression[end:]}"
+                what = f"with {meant} in place of {written} in the selector of {self._title}"
+                yield self._reselect(what, 0, selector, better)
         missing = {read[:3] for read in unguarded}
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
@@ -188,16 +272,6 @@ class _Request:
             asks["selectors"] = [changed if each == selector else each for each in items(asks, "selectors")]
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
-
-    def _respelt(self, selector: JSONObject, written: str, meant: str, offset: int) -> Iterator[Change]:
-        """Correct a name that a selector reads, but no device publishes."""
-        expression = text(selector, "cel", "expression")
-        start = offset + (expression[offset : offset + 1] in {'"', "'"})
-        end = start + len(written)
-        if meant and meant != written == expression[start:end]:  # it may be spelled otherwise there
-            better = f"{expression[:start]}{meant}{expression[end:]}"
-            what = f"with {meant} in place of {written} in the selector of {self._title}"
-            yield self._reselect(what, 0, selector, better)
 
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
@@ -279,7 +353,7 @@ def _taints(answers: Sequence[JSONObject], tolerations: Sequence[JSONObject]) ->
         new = sum(each.key not in keys for each in taints)
         return len(taints), new, sum(each.effect == "NoExecute" for each in taints), -found[taints], sorted(taints)
 
-    several = sorted(found, key=cost)[:_TAINTS_MAX]
+    several = sorted(found, key=cost)[:4]
     every = frozenset[Taint]().union(*found)
     return [sorted(each) for each in dict.fromkeys([*several, *([every] if every else [])])]
 
@@ -460,5 +534,319 @@ def _released(
         size = f" with {count} devices" if count > 1 else ""
         by = ", by fewer replicas" if is_same else ""
         what = f"once claim {name}{size} is released{used_by(using)}{by}"
-        edit = in_claim(own[name], lambda claim: claim.update(status={})) if name in own else same
-        yield Change(what, 5 if is_same else 4, f"claim {name}", edit, released=claim, parts=_RELEASED)
+        change = Change(what, 5 if is_same else 4, f"claim {name}", released=claim, parts=_RELEASED)
+        if name in own:
+            change = change._replace(edit=in_claim(own[name], lambda claim: claim.update(status={})))
+        yield change
+
+
+# -- of what a pod demands of its node: tolerations, node selectors, smaller requests; nodes that recover
+
+_STATES_MAX: Final = 8
+"""How many sets of taints are tolerated, each alone."""
+_MEBI: Final = 1024 * 1024
+
+
+def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    """Return the changes to what a pod demands of its node, extended resources among it, but for its claims."""
+    demand, nodes = needs.demand, cluster.nodes[:NODES_MAX]
+    taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
+    yield from _of_names(cluster, needs)
+    yield from _of_counts(cluster, needs, groups)
+    yield from _of_selection(demand, nodes, cluster.index)
+    yield from _of_taints(demand, nodes)
+    for name, wanted in demand.requests.items():
+        # No smaller amount helps with a resource that no node has.
+        if not cluster.extended.has(name) and any(name in each.allocatable for each in nodes):
+            left = [
+                None if (most := each.left(name)) is None else most - taken.get(index, {}).get(name, 0)
+                for index, each in enumerate(nodes)
+            ]
+            yield from _of_resource(demand, name, wanted, left)
+
+
+def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
+    spec = demand.spec
+    if all(wants(spec, each.node) for each in nodes):
+        return
+    if selector := mapping(spec, "nodeSelector"):
+        for written, meant, better in _relabelled(
+            selector, [mapping(each.node, "metadata", "labels") for each in nodes]
+        ):
+            what = f"with nodeSelector {meant} in place of {written}"
+            yield Change(what, 0, "nodeSelector", demanding(spec={**spec, "nodeSelector": better}))
+        without = {key: value for key, value in spec.items() if key != "nodeSelector"}
+        yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
+    terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
+    # A term may be for certain nodes, such as that of a DaemonSet's pod; it stays if at least one of them exists.
+    named = [(each, nodes_named_by(each)) for each in terms if items(each, "matchFields")]
+    exists = [each for each, names in named if names is None or any(name in known for name in names)]
+    if len(exists) < len(terms) or any(items(each, "matchExpressions") for each in terms):
+        affinity = {key: value for key, value in mapping(spec, "affinity").items() if key != "nodeAffinity"}
+        if exists:
+            kept = [{"matchFields": each["matchFields"]} for each in exists]
+            affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": kept}}
+        changed = demanding(spec={**spec, "affinity": affinity})
+        yield Change("without the pod's node affinity", 2, "affinity", changed)
+
+
+def _relabelled(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tuple[str, str, JSONObject]]:
+    """Correct a key or value that no node has; return both labels as written, and the selector with the better one."""
+    keys = [each for each in dict.fromkeys(chain(*labels)) if each not in selector]  # no other label gives way
+    for key, value in selector.items():
+        values = {str(each[key]) for each in labels if key in each}
+        if value in values:
+            continue
+        meant = (key, nearest(str(value), values)) if values else (nearest(key, keys), value)
+        if all(meant):
+            better = {each: other for each, other in selector.items() if each != key} | dict([meant])
+            yield f"{key}: {value}", ": ".join(map(str, meant)), better
+
+
+def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
+    """Tolerate exactly the taints of a node; taints that reflect the node's state have to go instead."""
+    states: dict[frozenset[Taint], list[int]] = {}
+    for index, node in enumerate(nodes):
+        if untolerated := node.untolerated(demand.tolerations):
+            states.setdefault(frozenset(untolerated), []).append(index)
+    for taints, places in sorted(states.items(), key=lambda each: (len(each[0]), -len(each[1])))[:_STATES_MAX]:
+        ordered = sorted(taints)
+        to_tolerate = [str(each) for each in ordered if each.key not in NODE_STATES]
+        parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
+        if to_recover := [each.key for each in ordered if each.key in NODE_STATES]:
+            parts.append(once_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
+        tolerated = demanding(tolerations=Tolerations([*demand.tolerations, *(each.toleration for each in ordered)]))
+        only = frozenset(places) if to_recover else None
+        yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
+
+
+def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | None]) -> Iterator[Change]:
+    """Lower a request to the amounts left on nodes that fit otherwise."""
+    if all(each is None or wanted <= each for each in left):
+        return
+
+    def requesting(amount: int) -> Change:
+        what = f"with {name} {amount_text(name, amount)} in place of {amount_text(name, wanted)}"
+        return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
+
+    def closer(fitting: Collection[int]) -> Iterable[Change]:
+        amounts = {left[each] or 0 for each in fitting}
+        if name in NATIVE and name != CPU:  # to numbers of bytes that people write
+            amounts = {each - each % _MEBI if each > _MEBI else each for each in amounts}
+        return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:4])
+
+    rest = {key: value for key, value in demand.requests.items() if key != name}
+    yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)
+
+
+# -- extended resources that devices provide
+
+
+def _of_names(cluster: Cluster, needs: Needs) -> Iterator[Change]:
+    """Correct the names of resources that neither classes nor nodes provide."""
+    wanted = [name for name in needs.demand.requests if is_extended(name) and not cluster.extended.has(name)]
+    known = {*cluster.extended.classes, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
+    for name in wanted:
+        if name not in known and (meant := nearest(name, known)):
+            edit = _in_containers(name, "", partial(_renaming, name, meant))
+            yield Change(f"with {meant} in place of {name}", 0, name, edit)
+
+
+def _of_counts(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+    """Lower the counts of containers to those that some node could provide."""
+    had = {each["together"] or each["enough"] for group in groups for each in group.requests}
+    for name in filter(cluster.extended.has, needs.demand.requests):
+        containers = _containers_requesting(needs.pod, name)
+        for each in containers:
+            wanted, container = amounts(container_requests(each))[name], text(each, "name")
+            if wanted > 1:
+                where = "" if len(containers) == 1 else f" in container {container}"
+                least, *closer = [
+                    Change(
+                        f"with {name} {count} in place of {wanted}{where}",
+                        2,
+                        f"{name} of {container}",
+                        _in_containers(name, container, partial(_counting, name, count)),
+                    )
+                    for count in (1, *sorted({n for n in (*had, wanted - 1) if 1 < n < wanted}, reverse=True))
+                ]
+                yield least._replace(closer=these(closer))
+
+
+def _renaming(name: str, meant: str, stated: JSONObject) -> JSONObject:
+    return {meant if key == name else key: each for key, each in stated.items()}
+
+
+def _counting(name: str, count: int, stated: JSONObject) -> JSONObject:
+    return {**stated, name: str(count)}
+
+
+def _in_containers(
+    resource: str, container: str, change: Callable[[JSONObject], JSONObject]
+) -> Callable[[Needs], Needs]:
+    """Return a function that changes the requests and limits of containers.
+
+    Args:
+        resource: The resource that the containers request.
+        container: The only container to change; empty for all.
+    """
+
+    def edit(needs: Needs) -> Needs:
+        pod = deepcopy(needs.pod)
+        for each in _containers_requesting(pod, resource):
+            if container in {"", text(each, "name")}:
+                resources = each["resources"]
+                fields = ("requests", "limits") if container else resources.keys() & {"requests", "limits"}
+                resources |= {field: change(mapping(resources, field)) for field in fields}
+        return needs._replace(pod=pod, demand=needs.demand._replace(requests=requests(pod)))
+
+    return edit
+
+
+def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
+    """Return the containers that want a resource."""
+    containers = (*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers"))
+    return [each for each in containers if resource in container_requests(each)]
+
+
+# -- of the cluster: releases, gates, pools, drivers of classes, DeviceTaintRules
+
+NODES_MAX: Final = 2000
+"""The number of nodes on which a change is tried."""
+_OPENING: Final = (
+    "DRAAdminAccess",
+    "DRAConsumableCapacity",
+    "DRADerivedAttributes",
+    "DRADeviceBindingConditions",
+    "DRAExtendedResource",
+    "DRAListTypeAttributes",
+    "DRAPartitionableDevices",
+    "DRAPrioritizedList",
+)
+"""The feature gates without which devices are left out, or requests refused; the others only rule out more."""
+
+_VARIANTS_MAX: Final = 16
+"""The number of changed clusters that are kept."""
+_WAIT: Final = 5
+"""The cost of a cluster update: more than that of any change of a pod."""
+RELEASE: Final = "release"
+"""What updates change: only the first that helps is of interest."""
+
+
+def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Change]:
+    """Return the changes to a cluster that may help a pod; each leads to a cluster that is made once for all pods."""
+    if len(cluster.nodes) > NODES_MAX:
+        return
+    for what, about, settings in _schedulers(cluster, groups):
+        with suppress(ValueError):  # no allocator supports the gates
+            yield _change(cluster, what, about, partial(cluster.variant, settings))
+    if pools := completed(cluster):
+        slices = [each for several in pools.values() for each in several]
+        names = ", ".join(some_of(["/".join(each) for each in pools], 3, "…"))
+        count = sum(len(items(each, "spec", "devices")) for each in slices)
+        what = f"pool {names}" if len(pools) == 1 else f"{len(pools)} pools ({names})"
+        devices = f" with {count} devices" if count > 1 else ""
+        what = f"once {what}{devices} {'is' if len(pools) == 1 else 'are'} complete"
+        yield _change(cluster, what, "pools", partial(_with, cluster, slices))
+    for device_class, what in _of_classes(cluster, needs, groups, error):
+        yield _change(cluster, what, what, partial(_with, cluster, [device_class]))._replace(objects=[device_class])
+    taints = frozenset().union(*taints_of(each for group in groups for each in group.requests))
+    for rule in () if cluster.settings.taint_rules_ignored else cluster.rules_of(taints)[:3]:
+        what = f"once DeviceTaintRule {name_of(rule)} is deleted"
+        yield _change(cluster, what, what, partial(_without_rule, cluster, rule))
+
+
+def _change(cluster: Cluster, what: str, about: str, make: Callable[[], Cluster]) -> Change:
+    """Return a change with the cluster that it leads to, which is kept for other pods.
+
+    Raises:
+        ValueError: There is none.
+    """
+    made = cluster.variants.pop(what, None) or make()
+    if len(cluster.variants) >= _VARIANTS_MAX:
+        del cluster.variants[next(iter(cluster.variants))]
+    cluster.variants[what] = made
+    return Change(what, _WAIT, about, cluster=made)
+
+
+def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str, str, Settings]]:
+    """Return other settings of the scheduler: with one feature gate more or less, and of the later releases."""
+    if any(each.taken for each in groups):
+        without = cluster.settings._replace(gates=cluster.settings.gates - {NODE_ALLOCATABLE})
+        yield f"without the feature gate {NODE_ALLOCATABLE}", NODE_ALLOCATABLE, without
+    for gate in _OPENING:
+        if gate not in cluster.settings.gates and gates.known(gate, cluster.settings.release):
+            with_gate = cluster.settings._replace(gates=cluster.settings.gates | {gate})
+            yield f"with the feature gate {gate}", gate, with_gate
+    for settings in cluster.settings.later:
+        ignores_more = settings.taint_rules_ignored and not cluster.settings.taint_rules_ignored
+        # A release that ignores the taints of DeviceTaintRules would only seem to help.
+        if not (ignores_more and cluster.inventory.knows("DeviceTaintRule")):
+            yield f"on Kubernetes {settings}", RELEASE, settings
+
+
+def _of_classes(
+    cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault
+) -> Iterator[tuple[JSONObject, str]]:
+    """Return better classes of a pod's claims, and what is better.
+
+    If no node has devices of any, one selects the driver of published devices whose name is nearly that which it has.
+    A selector that fails on devices without an attribute is guarded.
+    """
+    inventory, settings = cluster.inventory, cluster.settings
+    counts = [each["ofClass"] for group in groups for each in group.requests]
+    is_empty = bool(counts) and not any(counts)
+    if not is_empty and not error.missing:
+        return
+    published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
+    for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
+        changed = deepcopy(inventory.find("DeviceClass", name) or {})
+        for each in items(changed, "spec", "selectors"):
+            expression = text(each, "cel", "expression")
+            parts = parts_of(expression, settings.release, settings.gates)
+            for written in drivers(parts.all) - published if parts and is_empty else ():
+                if meant := nearest(written, published):
+                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
+                    yield changed, f"if DeviceClass {name} selects driver {meant}"
+            missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
+            better = guarded(expression, missing, settings.release, settings.gates) if missing else expression
+            if better != expression:
+                each["cel"]["expression"] = better
+                yield changed, f"with the selector of DeviceClass {name} guarded: {better}"
+
+
+def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
+    """Make a cluster with other objects in place of those of the same names."""
+    inventory = cluster.inventory
+    before = [inventory.find(text(each, "kind"), name_of(each)) or each for each in objects]
+    for each in objects:
+        inventory.put(each)
+    try:
+        return cluster.variant(cluster.settings)
+    finally:
+        for each in before:
+            inventory.put(each)
+
+
+def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
+    """Make a cluster without a DeviceTaintRule."""
+    inventory, every = cluster.inventory, cluster.inventory.all("DeviceTaintRule")
+    inventory.discard("DeviceTaintRule", name_of(rule))
+    try:
+        return cluster.variant(cluster.settings)
+    finally:
+        for each in every:  # in their order
+            inventory.discard("DeviceTaintRule", name_of(each))
+            inventory.put(each)
+
+
+def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:
+    """Return the slices of each pool that is incomplete, with their number as their count."""
+    found: dict[PoolId, list[JSONObject]] = {}
+    for pool, slices in cluster.allocator.catalog.current.items():
+        if any(each.count > len(slices) for each in slices):
+            for each in slices:
+                raw: Any = cluster.inventory.find("ResourceSlice", each.name)
+                of_pool = {**raw["spec"]["pool"], "resourceSliceCount": len(slices)}
+                found.setdefault(pool, []).append({**raw, "spec": {**raw["spec"], "pool": of_pool}})
+    return found
