@@ -217,9 +217,6 @@ def failed(error: Exception, document: Document, path: Path = _ROOT) -> Finding:
     return found(Problem(ERROR, INTERNAL, "InternalError", path, own_failure(error), hint), document)
 
 
-FAILED: Final = "draguard itself failed on this object: "
-
-
 def by_place(findings: Iterable[Finding], files: Iterable[str]) -> list[Finding]:
     """Sort findings by file, line and column.
 
@@ -241,7 +238,7 @@ def own_failure(error: Exception) -> str:
     places = [f"{each.filename.rpartition('/webhook/')[2]}:{each.lineno}" for each in frames]
     text = str(error).partition("\n")[0][:_LONGEST]
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return f"{FAILED}{what} (at {', '.join(places[:3])})"
+    return f"draguard itself failed on this object: {what} (at {', '.join(places[:3])})"
 
 
 GRAVE: Final = (OSError, MemoryError, BudgetExceededError, DeadlineExceededError)

@@ -393,11 +393,12 @@ def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequ
 
 def answer_all(
     scheduler: Scheduler, pods: Pods, limit: Limit, page: Page | None, *, quiet: bool
-) -> dict[int, JSONObject]:
-    """Schedule pods while there is time; return the results by the pods' places: those reported, and failures."""
+) -> tuple[dict[int, JSONObject], bool]:
+    """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
     cluster = scheduler.cluster
     tell = Annotated(scheduler)
     found: dict[int, JSONObject] = {}
+    has_failed = False
     reported = frozenset(pods.reported)
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
         checks = 0
@@ -421,8 +422,9 @@ def answer_all(
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
                     answer = Answers.unfinished(pods.every[index], own_failure(error))
+                    has_failed = True
                 found[index] = answer
-    return found
+    return found, has_failed
 
 
 def fitted(

@@ -21,7 +21,6 @@ from webhook.cli.console import (
     tell,
     wants_colors,
 )
-from webhook.findings import FAILED
 from webhook.hints.names import listed
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items
 from webhook.report.model import Report
@@ -80,7 +79,7 @@ def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
 
 def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, arguments: Namespace) -> int:
     page = Page(scheduler.cluster.inventory, scheduler.cluster.settings) if arguments.output == "html" else None
-    found = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
+    found, has_failed = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
     left = [pods.every[index] for index in pods.reported if index not in found]
     answers = [found[index] for index in sorted(found)]
     told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
@@ -103,7 +102,7 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
         pods_left = f"{len(left)} of {asked} pods" if asked > 1 else "1 pod"
         advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
         show_lines([f"not simulated: {pods_left} ({names}): {limit.passed}; {advice}"], sys.stderr)
-    if any(each["why"]["reason"].startswith(FAILED) for each in found.values()):
+    if has_failed:
         return OWN_FAILURE
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 

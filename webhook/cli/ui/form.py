@@ -166,7 +166,7 @@ class _Result:
             return
         if not pods.reported:
             return
-        answers = answer_all(scheduler, pods, limit, self.page, quiet=True)
+        answers, _ = answer_all(scheduler, pods, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
         self.summary, self.level = text.summary(self.answers, None), level_of(self.answers)
         if left := len(pods.reported) - len(self.answers):
