@@ -734,22 +734,14 @@ def merged(
         else:
             placed.append((_place(problem, struct, field), problem))
     placed.sort(key=itemgetter(0))
-    return [*_inserted(placed, found, struct), *last]
-
-
-def _inserted(
-    placed: Iterable[tuple[Position, Problem]], found: Iterable[Problem], struct: CompiledStruct
-) -> Iterator[Problem]:
-    """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
-    waiting = deque(placed)
+    # Each comes before the first one in a later place; found ones keep their order, the walk's.
+    waiting, ordered = deque(placed), list[Problem]()
     for each in found:
-        if waiting:
-            place = _place(each, struct)
-            while waiting and waiting[0][0] < place:
-                yield waiting.popleft()[1]
-        yield each
-    for _, problem in waiting:
-        yield problem
+        place = _place(each, struct) if waiting else []
+        while waiting and waiting[0][0] < place:
+            ordered.append(waiting.popleft()[1])
+        ordered.append(each)
+    return [*ordered, *(problem for _, problem in waiting), *last]
 
 
 def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
@@ -1614,7 +1606,8 @@ class Nested(Field):
                 return missing if pointer else struct.walk({})
             meant = self.type.shorthand.get(type(value), "")
             is_clear = len(set(self.type.shorthand.values())) == 1
-            what, is_right = _wrapped(struct, meant, value) if meant else (f", with {_some(struct.wire)}", False)
+            some = ", ".join([*islice(struct.wire, _NAMED), *(["…"] if len(struct.wire) > _NAMED else [])])
+            what, is_right = _wrapped(struct, meant, value) if meant else (f", with {some}", False)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
             hint = InYaml(f"write a map{what}", f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
@@ -1703,9 +1696,3 @@ def _wrapped(struct: CompiledStruct, steps: str, value: object) -> tuple[str, bo
     for step in reversed(steps.split(".")):
         shown = f"{{{step}: {shown}}}"
     return f": {shown}" + ("" if near or is_right else f', with another value than "{clipped(str(value))}"'), is_right
-
-
-def _some(fields: Iterable[str]) -> str:
-    """Name some fields of a struct, and note whether there are more."""
-    names = list(fields)
-    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
