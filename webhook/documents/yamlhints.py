@@ -70,7 +70,10 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         return "remove the byte order mark at the start of the line: only a document may begin with it"
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with spaces, not tabs"
-    of_any = problem in _OF_VALUES and problem != _COLON  # after which the indentation may be wrong, too
+    is_unclosed = line[column : column + 1] in set("]}") - {_CLOSING.get(mark)}  # something else is closed there
+    of_any = (
+        problem in _OF_VALUES and problem != _COLON and not is_unclosed
+    )  # after which the indentation may be wrong, too
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _value(line, column))):
         key, value = match.groups()
         if misread := _misread(key, value, is_flow="{" in line[: match.start(1)]):

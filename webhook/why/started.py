@@ -355,7 +355,8 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
     refs = tuple(filter(None, (written, ref_of(claim) if claim else None)))
     about = (*refs, *(Ref("Driver", each) for each in dict.fromkeys(found)))
     if own := _OF_KUBELET.search(words):
-        yield _by_kubelet(scene, pod, own, what, refs)
+        stored = f"ResourceClaim {name_of(claim)}" if claim else what
+        yield _by_kubelet(scene, pod, own, stored, refs)
     elif any(each in configured for each in found) and _OF_PARAMETERS.search(words):
         hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
         hint = f" ({brief(hints[0], 120)})" if hints else ""
