@@ -36,7 +36,7 @@ from webhook.deviceselectors.parts import (
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
-from webhook.formats.identifiers import near_semver
+from webhook.formats.names import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text

@@ -736,22 +736,14 @@ def merged(
         else:
             placed.append((_place(problem, struct, field), problem))
     placed.sort(key=itemgetter(0))
-    return [*_inserted(placed, found, struct), *last]
-
-
-def _inserted(
-    placed: Iterable[tuple[Position, Problem]], found: Iterable[Problem], struct: CompiledStruct
-) -> Iterator[Problem]:
-    """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
-    waiting = deque(placed)
+    # Each comes before the first one in a later place; found ones keep their order, the walk's.
+    waiting, ordered = deque(placed), list[Problem]()
     for each in found:
-        if waiting:
-            place = _place(each, struct)
-            while waiting and waiting[0][0] < place:
-                yield waiting.popleft()[1]
-        yield each
-    for _, problem in waiting:
-        yield problem
+        place = _place(each, struct) if waiting else []
+        while waiting and waiting[0][0] < place:
+            ordered.append(waiting.popleft()[1])
+        ordered.append(each)
+    return [*ordered, *(problem for _, problem in waiting), *last]
 
 
 def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
@@ -1623,7 +1615,8 @@ class Nested(Field):
                 return missing if pointer else struct.walk({})
             choices = [(steps, *_wrapped(struct, steps, value)) for steps in self.type.shorthand.get(type(value), ())]
             is_clear = len(set(self.type.shorthand.values())) == 1
-            otherwise = choices[-1] if choices else ("", f", with {_some(struct.wire)}", False)
+            some = ", ".join([*islice(struct.wire, _NAMED), *(["…"] if len(struct.wire) > _NAMED else [])])
+            otherwise = choices[-1] if choices else ("", f", with {some}", False)
             meant, what, is_right = next((each for each in choices if each[2]), otherwise)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
             hint = InYaml(f"write a map{what}", f"write an object{what}")
@@ -1719,9 +1712,3 @@ def _in_braces(value: object) -> str:
     """Write a value as YAML has it between braces: a text in quotes, unless it is plainly one; … for a long one."""
     shown = str(value).lower() if not isinstance(value, str) else value if _PLAIN.fullmatch(value) else quoted(value)
     return shown if len(shown) <= _LONGEST_SHOWN else "…"
-
-
-def _some(fields: Iterable[str]) -> str:
-    """Name some fields of a struct, and note whether there are more."""
-    names = list(fields)
-    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
