@@ -133,8 +133,9 @@ _SAME: Final = {
     **dict.fromkeys(("no", "false"), "Never"),
     "unless-stopped": "Always",
     **dict.fromkeys(("=", "==", "in"), "Equal"),
+    "evict": "NoExecute",
 }
-"""Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
+"""Values of Docker Compose, other fields and programming languages, and the verb for an effect: the value meant."""
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:

@@ -34,7 +34,7 @@ class ResourceList(Map):
 class ResourceClaim(V1Struct):
     """A claim of the pod that the container uses."""
 
-    shorthand: ClassVar = {str: "name"}
+    shorthand: ClassVar = {str: ("name",)}
 
     name = Text("The claim, as spec.resourceClaims calls it.", written=True)
     request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)
