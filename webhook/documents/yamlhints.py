@@ -70,10 +70,9 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
         return "remove the byte order mark at the start of the line: only a document may begin with it"
     if "\t" in line[: len(line) - len(line.lstrip())]:
         return "indent with spaces, not tabs"
-    is_unclosed = line[column : column + 1] in set("]}") - {_CLOSING.get(mark)}  # something else is closed there
-    of_any = (
-        problem in _OF_VALUES and problem != _COLON and not is_unclosed
-    )  # after which the indentation may be wrong, too
+    closes_another = mark in {"[", "{"} and line[column : column + 1] in {"]", "}"} - {_CLOSING[mark]}
+    # After a colon, the indentation may be wrong, too.
+    of_any = problem in _OF_VALUES and problem != _COLON and not closes_another
     if (problem in _OF_VALUES and (match := _EXPRESSION.search(line))) or (of_any and (match := _value(line, column))):
         key, value = match.groups()
         if misread := _misread(key, value, is_flow="{" in line[: match.start(1)]):
