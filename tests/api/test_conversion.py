@@ -194,6 +194,14 @@ def test_what_is_classic_has_no_counterpart(kind: str) -> None:
         convert({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1")
 
 
+@pytest.mark.parametrize(
+    ("obj", "missing"), [({"kind": "ResourceClaim"}, "apiVersion"), ({"apiVersion": f"{GROUP}/v1beta1"}, "kind")]
+)
+def test_an_object_without_a_type_is_not_converted(obj: dict[str, str], missing: str) -> None:
+    with pytest.raises(ConversionError, match=f"the object has no {missing}$"):
+        convert(obj, f"{GROUP}/v1")
+
+
 def test_objects_of_other_groups_stay_as_they_are() -> None:
     other = {"apiVersion": "example.com/v1", "kind": "Quota"}
     assert to_v1(other) is other

@@ -440,7 +440,7 @@ def test_a_capacity_is_wrapped_if_only_its_unit_has_to_be_corrected(tmp_path: Pa
     assert draguard("validate", file).out.endswith("4 errors (Kubernetes 1.37)\nfixable: 2 with --fix\n")
     assert [each["hint"] for each in findings("validate", file)] == [
         "write a map: {value: 10G}",
-        "write a map: {value: …}",
+        "write a map: {value: 10Gi}",
         'write a map: {value: …}, with another value than "10XB"',
         'write a map: {value: …}, with another value than "1oo"',
     ]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.command import ROOT, draguard, reported
+from webhook import migration
 from webhook.check import judge, references
 from webhook.cli.policy import test as suites
 from webhook.deviceselectors.fleet import rows
 from webhook.engine import manifests, prescheduled
 from webhook.engine import suites as engine_suites
 from webhook.engine.suites import Sent
-from webhook.migration import objects
 from webhook.policy import load
 from webhook.policy.manifest import policies
 from webhook.simulation import Scheduler
@@ -93,7 +93,7 @@ def test_nothing_is_fixed_by_a_failure(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_mutate_and_convert_name_the_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prescheduled, "rewrite_manifest", breaking(prescheduled.rewrite_manifest))
-    monkeypatch.setattr("webhook.migration.converted", breaking(objects.converted))
+    monkeypatch.setattr("webhook.migration.converted", breaking(migration.converted))
     older = CLAIM.replace("/v1", "/v1beta2").replace("cuont", "count")
     text = "---\n".join(older.replace("NAME", name) for name in ("a", "broken", "b"))
     (tmp_path / "m.yaml").write_text(text, encoding="utf-8")

@@ -99,6 +99,13 @@ class TestPods:
         assert "3 pods: 1 scheduled, 2 pending" in text
         assert text.count("not simulated:") == 1
 
+    def test_a_daemon_set_has_a_pod_on_each_node(self) -> None:
+        template = "{spec: {containers: [{name: c, image: i}]}}"
+        workload = f"{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: d}}, spec: {{template: {template}}}}}"
+        done = draguard("simulate", "-", "--cluster", CLUSTER, "--quiet", stdin=workload.encode())
+        assert (done.code, done.err) == (0, "")
+        assert done.out.splitlines() == [f"default/d-node-{each}: node-{each}" for each in "abcd"]
+
     def test_fields_that_the_api_server_drops_do_not_count(self, tmp_path: Path) -> None:
         tainted = clusters.devices("node-1", taints=[{"key": "example.com/broken", "effect": "NoSchedule"}])
         objects = (clusters.pod(claims={"gpu": "c"}), tainted, clusters.device_class(), clusters.claim())

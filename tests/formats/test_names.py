@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.rows import each_row
 from webhook import formats
 from webhook.formats import canonical_cidr, cidr, semver, uuid
-from webhook.formats.images import tag_of
+from webhook.formats.names import tag_of
 from webhook.release import Release
 
 LABEL = (

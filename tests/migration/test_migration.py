@@ -19,8 +19,8 @@ from webhook.api.versions import GROUP, VERSIONS
 from webhook.configuration.options import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
+from webhook.migration import TARGETS as SERVED
 from webhook.migration.classic import Parameters, from_classic
-from webhook.migration.objects import TARGETS as SERVED
 
 OLDER: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1beta1",

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from webhook.formats.quantities import near_quantity
 from webhook.problem import ONCE_DECODED, Path, Problem, value_at
-from webhook.records import NamedTuple
 from webhook.schema import CompiledStruct
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit, apart
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
@@ -27,23 +26,6 @@ _DIGITS: Final = 19
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
-class _Corrected(NamedTuple):
-    """An object that was corrected.
-
-    Args:
-        misfits: The misfits that remain.
-        problems: The findings of its validation.
-        written: The fields as written, by the paths of the intended ones.
-        doubtful: The paths of missing fields that may have been misspelt.
-    """
-
-    obj: dict[str, Any]
-    misfits: Sequence[Misfit]
-    problems: Sequence[Problem]
-    written: dict[Path, Path]
-    doubtful: set[Path]
-
-
 def beyond(
     struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit], judged: Judged
 ) -> Iterator[Problem]:
@@ -55,26 +37,32 @@ def beyond(
         misfits: The parts that cannot be decoded.
         judged: The function that judges a decodable object.
     """
-    corrected = _corrected(struct, obj, old, [each for each in misfits if each.rule != GATE_OFF][:MOST])
-    rest = [misfit for misfit in corrected.misfits if misfit.rule != GATE_OFF]
+    undecodable = [each for each in misfits if each.rule != GATE_OFF][:MOST]
+    obj, misfits, problems, as_written, doubtful = _corrected(struct, obj, old, undecodable)
+    rest = [misfit for misfit in misfits if misfit.rule != GATE_OFF]
     if not rest:
-        problems = judged(corrected.obj, corrected.misfits, corrected.problems)
-    elif old is None:
-        problems = corrected.problems
-    else:
+        problems = judged(obj, misfits, problems)
+    elif old is not None:
         return
-    around = corrected.doubtful | {Path(misfit.path[:-1]) for misfit in rest}
+    around = doubtful | {Path(misfit.path[:-1]) for misfit in rest}
     for problem in problems:
-        there = _there(corrected.obj, problem.path)
+        there = _there(obj, problem.path)
         # A field that seems to be missing may be one that could not be corrected.
         if problem.path not in around and (there == problem.path or there not in around):
-            written = _written(problem.path, corrected.written)
+            written = _written(problem.path, as_written)
             spelled = problem.path if problem.spelled is None else problem.spelled
             hint = problem.hint or ONCE_DECODED
             yield problem._replace(path=written, spelled=None if spelled == written else spelled, hint=hint)
 
 
-def _corrected(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]) -> _Corrected:
+def _corrected(
+    struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: Sequence[Misfit]
+) -> tuple[dict[str, Any], Sequence[Misfit], Sequence[Problem], dict[Path, Path], set[Path]]:
+    """Return a corrected object, the misfits that remain, and the findings of its validation.
+
+    With them come the fields as written, by the paths of the intended ones, and the paths of missing fields that may
+    have been misspelt.
+    """
     obj = deepcopy(obj)
     written, doubtful = dict[Path, Path](), set[Path]()
     for misfit in reversed(misfits):  # findings further down have the submitted paths
@@ -106,7 +94,7 @@ def _corrected(struct: CompiledStruct, obj: dict[str, Any], old: Any, misfits: S
             around.pop(name, None)
     if parts:
         found, problems = _walked(struct, obj, old)
-    return _Corrected(obj, found, problems, written, doubtful)
+    return obj, found, problems, written, doubtful
 
 
 def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: Any) -> Path | None:

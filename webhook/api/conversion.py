@@ -61,6 +61,8 @@ def convert(obj: JSONObject, api_version: str) -> JSONObject:
         return {names.get(name, name): value for name, value in obj.items()} | {"apiVersion": api_version}
     source, wanted = find(own, kind), find(api_version, kind)
     if source is None or wanted is None or source.declared != wanted.declared:
+        if missing := next((name for name in ("apiVersion", "kind") if not obj.get(name)), ""):
+            raise ConversionError(f"the object has no {missing}")
         msg = f"{kind} of {own} has no counterpart in {api_version}"
         if "/" not in str(api_version):
             msg += ": give group and version, such as resource.k8s.io/v1"

@@ -36,9 +36,14 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
     """
     if not isinstance(obj, dict):
         return no_object(obj, release)
-    if kind is not None:
-        return [_not_in(obj, kind, release)]
-    return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
+    if kind is None:
+        return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
+    name, version = obj["kind"], obj["apiVersion"]
+    others = served(name, release)
+    message = f'no matches for kind "{name}" in version "{version}"'
+    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
+    more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
+    return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))]
 
 
 def no_object(obj: object, release: Release = DEFAULT) -> list[Problem]:
@@ -94,12 +99,3 @@ def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
     hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
     fix = Fix("replace", near, safe=False) if near else None
     return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
-
-
-def _not_in(obj: dict[str, Any], kind: Served, release: Release) -> Problem:
-    name, version = obj["kind"], obj["apiVersion"]
-    others = served(name, release)
-    message = f'no matches for kind "{name}" in version "{version}"'
-    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
-    more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
-    return Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))

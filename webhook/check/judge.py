@@ -399,8 +399,8 @@ def _converted(obj: Any, release: str) -> str:
     """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
+    from webhook.migration import Wanted, converted
     from webhook.migration.classic import Parameters, without_counterpart  # only old objects are moved
-    from webhook.migration.objects import Wanted, converted
 
     if how := without_counterpart(obj):
         return how

@@ -39,13 +39,15 @@ def suppressions(arguments: Namespace, paths: Sequence[str]) -> Suppressions:
     configuration: Configuration | None = arguments.settings.configuration
     directories = [each.directory for each in known] + ([configuration.directory] if configuration else [])
     compares = bool(getattr(arguments, "old", ()) or getattr(arguments, "against", ""))
+    selects = bool(getattr(arguments, "filter", ()))
     return Suppressions(
         levels=rule_levels(arguments, configuration),
         ignores=configuration.ignores if configuration else (),
         known=known,
         matters=_matters(arguments, paths, compares=compares),
-        is_whole=any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
-        compares=compares,
+        is_whole=not selects
+        and any(all(_is_around(path, directory) for directory in directories) for path in paths or ["."]),
+        finds_fewer=compares or selects,
     )
 
 
@@ -121,7 +123,7 @@ def _matters(arguments: Namespace, paths: Iterable[str], *, compares: bool) -> C
         "old": compares,
         "others": bool(getattr(arguments, "cluster", ())) or any(map(os.path.isdir, paths or ["."])),
         "check": action == "check",
-        "test": action == "test",
+        "test": action == "test" and not arguments.filter,
         "scan": getattr(arguments, "command", "") == "scan",
         "": action != "test",
     }

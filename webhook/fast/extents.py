@@ -170,16 +170,12 @@ class _Reader:
             case Comprehension():
                 found = self._fold(node)
             case Shared():
-                found = self._original(node.original)
+                if (key := id(node.original)) not in self._shared:
+                    self._shared[key] = self._parts(node.original)
+                found = self._shared[key]
             case _:
                 _mark(self._all(node.children()))
                 found = ()
-        return found
-
-    def _original(self, node: Expression) -> Parts:
-        found = self._shared.get(id(node))
-        if found is None:
-            found = self._shared[id(node)] = self._parts(node)
         return found
 
     def _ident(self, node: Ident) -> Parts:
@@ -225,7 +221,7 @@ class _Reader:
 
     def _is_null_check(self, arguments: Sequence[Expression]) -> bool:
         """Tell whether the variable itself is compared with null; the cost for its parts depends on their sizes."""
-        return any(map(_is_null, arguments)) and any(
+        return any(isinstance(each, ast.Literal) and each.value is None for each in arguments) and any(
             isinstance(each, Ident) and each.resolved == self._name for each in arguments
         )
 
@@ -248,10 +244,6 @@ class _Reader:
         found = self._parts(node.result)
         self._locals = before
         return found
-
-
-def _is_null(node: Expression) -> bool:
-    return isinstance(node, ast.Literal) and node.value is None
 
 
 def _union(several: Iterable[Parts]) -> Parts:

@@ -215,7 +215,8 @@ class JointGenerator(Generator):
         self.settle()
         value = self.set(cell)
         if name in self._operands or weight > self._room or self.is_deep:
-            function, taken = self._functions.get(name) or self._computing(name, cell)
+            function, taken = self._functions.get(name) or self.function(lambda: self._computed(name, cell))[:2]
+            self._functions[name] = function, taken
             arguments = ", ".join(("meter", "left", "mark", *taken))
             self.line(f"if {value} is PENDING: left, mark, {value} = {function}({arguments})")
         else:  # the first read: a call would take longer than most variables
@@ -224,12 +225,6 @@ class JointGenerator(Generator):
                 self.line(f"{value} = {self._computed(name, cell).text}")
         self.facts[_VARIABLES, name] = value
         return self._operands[name]._replace(text=value)
-
-    def _computing(self, name: str, cell: str) -> tuple[str, list[str]]:
-        """Write the function that computes a variable and caches its value."""
-        function, taken, _ = self.function(lambda: self._computed(name, cell))
-        made = self._functions[name] = function, taken
-        return made
 
     def _computed(self, name: str, cell: str) -> Operand:
         """Write the computation of a variable."""

@@ -13,29 +13,22 @@ PLANNED_AFTER: Final = 16
 
 def install() -> None:
     """Answer before objects are walked."""
-    answer_first(lambda struct: _Often(struct).tell)
+    answer_first(_often)
 
 
-class _Often:
-    """Counts values of a type.
+def _often(struct: CompiledStruct) -> Tell:
+    """Return a function that tells whether there is nothing to report about a value; False if only a walk can tell."""
+    met, answer = 0, None
 
-    Args:
-        struct: The type that values should have.
-    """
-
-    __slots__ = ("_met", "_planned", "_struct")
-
-    def __init__(self, struct: CompiledStruct) -> None:
-        self._struct, self._met = struct, 0
-        self._planned: Tell | None = None
-
-    def tell(self, value: object) -> bool:
-        """Tell whether there is nothing to report about a value; False if only a walk can tell."""
-        if self._planned:
-            return self._planned(value)
-        self._met += 1
-        if self._met >= PLANNED_AFTER:
+    def tell(value: object) -> bool:
+        nonlocal met, answer
+        if answer:
+            return answer(value)
+        met += 1
+        if met >= PLANNED_AFTER:
             from webhook.fast.plan import planned  # needed only for many objects
 
-            self._planned = planned(self._struct)
+            answer = planned(struct)
         return False
+
+    return tell

@@ -207,7 +207,7 @@ def planned(struct: CompiledStruct) -> Callable[[object], bool]:
     Args:
         struct: The type that the value should have.
     """
-    if (plan := _plan_of_all(struct)) is None:
+    if (plan := _plan_without_constants(struct, decodes=False)) is None:
         return lambda _: False
     source = Source()
     value = source.local(f"{source.given(convert)}(value, {source.given(plan.type)})")
@@ -237,13 +237,8 @@ def planned_decoding(
 
 
 @cache
-def _plan_of_all(struct: CompiledStruct) -> _Plan | None:
-    return _plan_of(struct, None)
-
-
-@cache
-def _plan_of_decoded(struct: CompiledStruct) -> _Plan | None:
-    return _plan_of(struct, {})
+def _plan_without_constants(struct: CompiledStruct, *, decodes: bool) -> _Plan | None:
+    return _plan_of(struct, {} if decodes else None)
 
 
 def _plan_of(struct: CompiledStruct, constants: Mapping[str, str] | None) -> _Plan | None:
@@ -484,7 +479,7 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
 
 
 def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: object, *, decodes: bool) -> Planned:
-    plan = (_plan_of_decoded if decodes else _plan_of_all)(cast("CompiledStruct", compiled.struct))
+    plan = _plan_without_constants(cast("CompiledStruct", compiled.struct), decodes=decodes)
     return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
 
 

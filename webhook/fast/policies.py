@@ -278,7 +278,15 @@ class QuickPolicies:
         meter = Meter(CALL_LIMIT, deadline)
         bindings = {"object": request.get("object"), "oldObject": request.get("oldObject"), **steps.bound}
         if steps.place is not None:
-            bindings["request"] = _request_value(steps.place, request)
+            user, options = request.get("userInfo"), request.get("options")
+            bindings["request"] = own_value(  # only what differs in one place is read
+                steps.place,
+                user if isinstance(user, dict) else {},
+                options if isinstance(options, dict) else None,
+                text(request, "name"),
+                text(request, "namespace"),
+                dry_run=request.get("dryRun") is True,
+            )
         return (meter.cost, steps.notes) if self._pass(steps, bindings, meter) else None
 
     def _pass(self, steps: _Steps, bindings: dict[str, Any], meter: Meter) -> bool:
@@ -382,16 +390,3 @@ class QuickPolicies:
 def is_of(obj: Any, kind: tuple[str, str]) -> bool:
     """Tell whether an object is of a kind, as quick evaluation requires; None counts as of every kind."""
     return obj is None or (type(obj) is dict and (obj.get("apiVersion"), obj.get("kind")) == kind)
-
-
-def _request_value(place: Mapping[str, Any], review: Mapping[str, Any]) -> JSONObject:
-    """Return the request as expressions see it; only what differs in one place is read."""
-    user, options = review.get("userInfo"), review.get("options")
-    return own_value(
-        place,
-        user if isinstance(user, dict) else {},
-        options if isinstance(options, dict) else None,
-        text(review, "name"),
-        text(review, "namespace"),
-        dry_run=review.get("dryRun") is True,
-    )

@@ -4,12 +4,12 @@ A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), wh
 errors in the text, none if it is valid. Formats know nothing of paths, fields or objects.
 """
 
-from webhook.formats.addresses import canonical_cidr, cidr
-from webhook.formats.identifiers import lower_case_uuid, semver, uuid
 from webhook.formats.names import (
     Messages,
     annotation_key,
     c_identifier,
+    canonical_cidr,
+    cidr,
     condition_reason,
     dns1035_label,
     dns_label,
@@ -21,12 +21,15 @@ from webhook.formats.names import (
     label_key,
     label_value,
     long_name,
+    lower_case_uuid,
     mask_trailing_dash,
     name_prefix,
     path_segment,
     path_segment_prefix,
     prefixed_resource_name,
+    semver,
     short_name,
+    uuid,
 )
 from webhook.formats.quantities import (
     Quantity,

@@ -1,4 +1,4 @@
-"""Names in Kubernetes: DNS labels and subdomains, label keys, C identifiers.
+"""Names in Kubernetes: DNS labels and subdomains, label keys, C identifiers; versions, UUIDs, addresses, images.
 
 Texts follow apimachinery ``pkg/util/validation/validation.go`` and, from 1.35, ``pkg/api/validate/content``, which
 counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every release, whatever the wording.
@@ -6,7 +6,10 @@ counts the same limits in "bytes". Lengths are bytes of the UTF-8 text in every 
 
 from __future__ import annotations
 
+from typing import Final
+
 from webhook.patterns import Pattern
+from webhook.problem import quoted
 from webhook.release import Release
 
 Messages = tuple[str, ...]
@@ -322,3 +325,167 @@ def _too_long(value: str, limit: int, unit: str) -> Messages:
 def go_lower(text: str) -> str:
     """Lower a text as Go does, character by character: Python makes two of the dotted capital i."""
     return text.replace("\u0130", "i").lower()
+
+
+# Possessive, as the patterns of names: for texts of some megabytes, backtracking would take gigabytes. A look ahead
+# finds the letter or hyphen of a part that is not a number, so that no choice has to be taken back; another one the
+# start of a further part, as Python 3.11.2 goes on behind what it has read of a possessive group that fails half-way.
+_NUMBER = "(?:0|[1-9][0-9]*+)"
+_PRE_RELEASE = f"(?:(?=[0-9]*+[a-zA-Z-])[0-9a-zA-Z-]++|{_NUMBER})"
+_BUILD = "[0-9a-zA-Z-]++"
+_MORE = r"(?:(?=\.[0-9a-zA-Z-])\."
+_semver_pattern = Pattern(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_PRE_RELEASE}{_MORE}{_PRE_RELEASE})*+)?(?:\+{_BUILD}{_MORE}{_BUILD})*+)?"
+)
+
+_NUMBERS = 3
+"""How many numbers a version has."""
+
+_HEX = "[0-9a-fA-F]"
+_hyphenated_pattern = Pattern(f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}".encode())
+_lower_case_uuid_pattern = Pattern("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_bare_pattern = Pattern(f"{_HEX}{{32}}".encode())
+_HYPHENATED, _BARE, _BRACED, _URN = 36, 32, 38, 45
+"""The lengths of the forms of a UUID, which tell them apart."""
+_URN_PREFIX = b"urn:uuid:"
+_NOT_NORMALIZED = (
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal "
+    "characters"
+)
+
+
+def semver(value: str, _release: int) -> Messages:
+    """A semantic version: three numbers joined by ``.``, an optional ``-pre.release`` and an optional ``+build``.
+
+    Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``semverRe``.
+    """
+    return FINE if _semver_pattern.fullmatch(value) else ("must be a string compatible with semver.org spec 2.0.0",)
+
+
+def near_semver(value: str) -> str:
+    """Leave out ``v`` and leading zeros, and add missing numbers up to three; empty if that is not a version either."""
+    numbers = [each.lstrip("0") or "0" if each.isdigit() else each for each in value.removeprefix("v").split(".")]
+    near = ".".join([*numbers, "0", "0"][: max(_NUMBERS, len(numbers))])
+    return near if near != value and _semver_pattern.fullmatch(near) else ""
+
+
+def uuid(value: str, _release: int) -> Messages:
+    """A UUID in the form ``xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx``, lower case.
+
+    Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``validateUID``.
+    """
+    wrong = _not_a_uuid(value.encode(errors="surrogatepass"))
+    if wrong:
+        return (f"error validating uid: {wrong}",)
+    if len(value) != _HYPHENATED or value != value.lower():
+        return (_NOT_NORMALIZED,)
+    return FINE
+
+
+def lower_case_uuid(value: str, _release: int) -> Messages:
+    """A UUID in lower case, in the words of declarative validation (``k8s-uuid``).
+
+    Source: apimachinery ``pkg/api/validate/strfmt.go``, ``UUID``.
+    """
+    return FINE if _lower_case_uuid_pattern.fullmatch(value) else ("must be a lowercase UUID in 8-4-4-4-12 format",)
+
+
+def _not_a_uuid(raw: bytes) -> str:
+    """Explain why a text is not a UUID in any form (github.com/google/uuid 1.6, ``Validate``)."""
+    size = len(raw)
+    prefix = raw[: len(_URN_PREFIX)]
+    if size not in {_HYPHENATED, _BARE, _BRACED, _URN}:
+        return f"invalid UUID length: {size}"
+    if size == _URN and prefix.lower() != _URN_PREFIX:
+        return f"invalid urn prefix: {_quoted(prefix)}"
+    if size == _BRACED and not (raw.startswith(b"{") and raw.endswith(b"}")):
+        return "invalid bracketed UUID format"
+    digits = {_URN: raw[len(_URN_PREFIX) :], _BRACED: raw[1:-1]}.get(size, raw)
+    return "" if (_bare_pattern if size == _BARE else _hyphenated_pattern).fullmatch(digits) else "invalid UUID format"
+
+
+def _quoted(raw: bytes) -> str:
+    """Quote bytes as Go's ``%q`` does, where the last character may be cut off."""
+    text = raw.decode(errors="ignore")
+    cut = raw[len(text.encode()) :]
+    return quoted(text)[:-1] + "".join(f"\\x{byte:02x}" for byte in cut) + '"'
+
+
+_CANONICAL_SINCE = 33
+"""The first release that requires the canonical form."""
+
+_IPV4_BITS, _IPV6_BITS = 32, 128
+_OCTET = "0*(0|[1-9][0-9]*)"
+_padded_ipv4 = Pattern(rf"(^|:){_OCTET}\.{_OCTET}\.{_OCTET}\.{_OCTET}\Z")
+_prefix_length_pattern = Pattern("0*([0-9]{1,3})")
+
+
+def cidr(value: str, release: Release) -> Messages:
+    """An IP address and a prefix length, such as ``10.9.8.7/24``; from 1.33 only in canonical form.
+
+    Source: kubernetes ``pkg/apis/resource/validation/validation.go``, ``validateNetworkDeviceData``; apimachinery
+    ``pkg/util/validation/ip.go``, ``IsValidInterfaceAddress``.
+    """
+    canonical = canonical_cidr(value, release)
+    if release < _CANONICAL_SINCE:
+        return FINE if canonical else ("must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",)
+    if not canonical:
+        return ("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",)
+    return FINE if value == canonical else (f"must be in canonical form ({quoted(canonical)})",)
+
+
+def canonical_cidr(value: str, release: Release) -> str:
+    """Return the canonical form of an address with a prefix length, which 1.32 compares; ``""`` if it is invalid.
+
+    Args:
+        value: The text as submitted; leading zeros are accepted (k8s.io/utils/net ``ParseCIDRSloppy``).
+        release: The Kubernetes release; 1.32 keeps the prefix length of an IPv4 address that is written as IPv6.
+    """
+    from ipaddress import IPv4Address, ip_address  # few objects have addresses
+
+    text, _, length = value.partition("/")
+    prefix_length = _prefix_length_pattern.fullmatch(length)
+    if prefix_length is None or "%" in text:
+        return ""
+    try:
+        address = ip_address(_padded_ipv4.sub(r"\1\2.\3.\4.\5", text))
+    except ValueError:
+        return ""
+    bits = int(prefix_length[1])
+    if bits > address.max_prefixlen:
+        return ""
+    if isinstance(address, IPv4Address) or address.ipv4_mapped is None:
+        return f"{address.compressed}/{bits}"
+    if bits > _IPV4_BITS and release >= _CANONICAL_SINCE:
+        bits -= _IPV6_BITS - _IPV4_BITS
+    return f"{address.ipv4_mapped}/{bits}"
+
+
+LATEST: Final = "latest"
+
+_MOST: Final = 255
+"""The most characters of a path; references that are much longer are not parsed."""
+_DOMAIN_LABEL: Final = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_PART: Final = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+_DOMAIN: Final = Pattern(rf"(?:{_DOMAIN_LABEL}(?:\.{_DOMAIN_LABEL})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?")
+_PATH: Final = Pattern(
+    rf"({_PART}(?:/{_PART})*)(?::(?P<tag>[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}}))?"
+    "(?P<digest>@(?:sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128}))?"
+)
+_IDENTIFIER: Final = Pattern("[a-f0-9]{64}")
+
+
+def tag_of(image: str) -> str:
+    """Return an image's tag: ``latest`` if it has neither tag nor digest, and nothing if it is malformed.
+
+    Source: distribution's ``reference/normalize.go``, ``ParseNormalizedNamed``; kubernetes ``pkg/util/parsers``.
+    """
+    if len(image) > 4 * _MOST or _IDENTIFIER.fullmatch(image) is not None:
+        return ""
+    domain, slash, path = image.partition("/")
+    if not slash or not ({".", ":"} & set(domain) or domain == "localhost" or domain != domain.lower()):
+        domain, path = "docker.io", image if slash else f"library/{image}"
+    match = _PATH.fullmatch(path)
+    if match is None or len(match[1]) > _MOST or _DOMAIN.fullmatch(domain) is None:
+        return ""
+    return match["tag"] or ("" if match["digest"] else LATEST)

@@ -225,22 +225,14 @@ def near_quantity(value: str, resource: str = "") -> tuple[str, bool]:
     is_cpu = resource == "cpu"
     suffix, is_certain = unit, is_cpu or unit != "m"
     if quantity(number + unit, 0):
-        suffix, is_certain = _cpu_suffix(unit) if is_cpu else _bytes_suffix(unit)
+        is_certain = False
+        if is_cpu and (parts := _cpu_pattern.fullmatch(unit)):
+            suffix, is_certain = parts[1], parts[2] not in {"i", "I"}
+        elif not is_cpu and (parts := _bytes_pattern.fullmatch(unit)):
+            prefix = parts[1].upper()
+            suffix, is_certain = f"{prefix}i" if parts[2] else {"K": "k"}.get(prefix, prefix), parts[1] != "m"
     near = f"{number}{suffix}"
     return (near, is_certain) if near != value and not quantity(near, 0) else ("", False)
-
-
-def _cpu_suffix(unit: str) -> tuple[str, bool]:
-    parts = _cpu_pattern.fullmatch(unit)
-    return (parts[1], parts[2] not in {"i", "I"}) if parts else (unit, False)
-
-
-def _bytes_suffix(unit: str) -> tuple[str, bool]:
-    if (parts := _bytes_pattern.fullmatch(unit)) is None:
-        return unit, False
-    prefix, binary = parts.groups()
-    written = f"{prefix.upper()}i" if binary else {"K": "k"}.get(prefix.upper(), prefix.upper())
-    return written, prefix != "m"
 
 
 def whole_quantity(number: int) -> Quantity:

@@ -14,8 +14,7 @@ from webhook.api.dra.devicerequest import ALL
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.documents.dump import dump
 from webhook.documents.placeholders import has_placeholder
-from webhook.formats.identifiers import near_semver
-from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN
+from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN, near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.hints import selectors
 from webhook.hints.names import in_place, listed, renamed, well_formed
@@ -134,8 +133,9 @@ _SAME: Final = {
     **dict.fromkeys(("no", "false"), "Never"),
     "unless-stopped": "Always",
     **dict.fromkeys(("=", "==", "in"), "Equal"),
+    "evict": "NoExecute",
 }
-"""Values of Docker Compose, other fields and programming languages, with the value of a pod's field that is meant."""
+"""Values of Docker Compose, other fields and programming languages, and the verb for an effect: the value meant."""
 
 
 def _repeated(problem: Problem, obj: Any) -> Advice:

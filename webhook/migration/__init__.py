@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
-from webhook.api.versions import GROUP
+from webhook.api.conversion import ConversionError, convert
+from webhook.api.gates import every
+from webhook.api.judgement import judge
+from webhook.api.templates import pod_template
+from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, served, target
 from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
-from webhook.migration.classic import Parameters
-from webhook.migration.objects import Converted, Wanted, converted
+from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
+from webhook.objects import JSONObject
+from webhook.problem import ERROR, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.release import Release
+from webhook.schema import CREATE, compile_struct
+from webhook.schema.decoding import UNKNOWN_FIELD, apart
+from webhook.schema.suggest import instead
+from webhook.workloads import Locations, pods_in
 
 
 class Migrated(NamedTuple):
@@ -62,4 +74,210 @@ def _with_version(whole: Any, items: Sequence[Any]) -> None:
         whole["apiVersion"] = versions.pop()
 
 
-__all__ = ["Migrated", "Wanted", "migrate"]
+TARGETS: Final = tuple(
+    name.rpartition("/")[2]
+    for name, version in VERSIONS.items()
+    if name.startswith(GROUP) and "DeviceClass" in version.kinds
+)
+"""The versions that objects can be converted to, the newest first."""
+
+FLAT_CLAIMS_SINCE: Final = Release(31)
+"""The first release whose pods name their claims without ``source``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The target of a migration.
+
+    Args:
+        version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
+        releases: The releases that the objects are for; the newest if there are none.
+        locations: Where workloads keep their pods, besides the known places.
+    """
+
+    version: str = ""
+    releases: Sequence[Release] = ()
+    locations: Locations | None = None
+
+    def api_version(self, kind: str) -> str:
+        """Return the version of a kind, with its group; empty if no release serves the kind.
+
+        A kind that the wanted version lacks gets one that the stated releases serve, or else its newest older version.
+        """
+        if self.version:
+            wanted, names = f"{GROUP}/{self.version}", [name for name in VERSIONS if name.startswith(GROUP)]
+            since = VERSIONS[wanted].kinds["DeviceClass"].since  # an older one must be served beside it
+            for name in [wanted] if self.releases else names[names.index(wanted) :]:
+                if kind in VERSIONS[name].kinds and VERSIONS[name].kinds[kind].until >= since:
+                    return name
+        every = [set(served(kind, release)) for release in self.releases or (DEFAULT,)]
+        among = [name for name in served(kind, max(self.releases or (DEFAULT,))) if all(name in each for each in every)]
+        return next((name for name in among if name.startswith(GROUP)), "")
+
+    @property
+    def has_flat_claims(self) -> bool:
+        """Whether pods name their claims without ``source``."""
+        return all(release >= FLAT_CLAIMS_SINCE for release in self.releases)
+
+    @property
+    def newest(self) -> Release:
+        """The newest release that the objects are for."""
+        return max(self.releases, default=DEFAULT)
+
+
+_Steps = tuple["str | int", ...]
+
+_CLAIMS = ("spec", "resourceClaims")
+
+
+def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[_Steps]]:
+    """Return an object whose pods name their claims without ``source``.
+
+    Args:
+        obj: A pod, or an object that makes pods; it is not changed.
+        locations: Where workloads keep their pods, besides the known places.
+
+    Returns:
+        The object, and the entries that had a ``source``.
+    """
+    found = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
+    if not found:
+        return obj, []
+    changed = deepcopy(obj)
+    for steps, entry in found:
+        value_at(changed, steps[:-1])[steps[-1]] = {
+            name: value
+            for key, each in entry.items()
+            for name, value in (each.items() if key == "source" else ((key, each),))
+        }
+    return changed, [steps for steps, _ in found]
+
+
+def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[_Steps, Any]]:
+    """Yield the entries of ``resourceClaims`` of all pods in an object."""
+    template = pod_template(obj)
+    if template is not None:
+        places: list[_Steps] = [(*template, *_CLAIMS)]
+    else:
+        places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
+    for place in dict.fromkeys(places):
+        claims = value_at(obj, place)
+        if isinstance(claims, list):
+            yield from (((*place, index), entry) for index, entry in enumerate(claims))
+
+
+def _is_nested(entry: Any) -> bool:
+    source = entry.get("source") if isinstance(entry, dict) else None
+    return isinstance(source, dict) and bool(source) and source.keys().isdisjoint(entry)
+
+
+_OLDER: Final = "older-version"
+"""The rule for parts that can be converted."""
+
+
+class Converted(NamedTuple):
+    """The result of converting an object.
+
+    Args:
+        object: The converted object; the same one if nothing changes.
+        older: Findings about converted parts, at their places in the old object.
+        lost: Findings about parts that cannot be converted.
+    """
+
+    object: Any
+    older: list[Problem]
+    lost: list[Problem]
+
+
+def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
+    """Convert an object.
+
+    Args:
+        obj: Any JSON value; only objects of ``resource.k8s.io``, and those that make pods, are converted.
+        wanted: The versions to convert to.
+        parameters: The parameters that claims of v1alpha2 may refer to.
+    """
+    if not isinstance(obj, dict):
+        return Converted(obj, [], [])
+    own, kind = obj.get("apiVersion"), obj.get("kind")
+    if find(own, kind) is None and str(own).startswith(f"{GROUP}/"):
+        return Converted(obj, [], judge(obj))
+    if find(own, kind) is None or not str(own).startswith(f"{GROUP}/"):
+        changed, entries = _with_flat_claims(obj, wanted.locations) if wanted.has_flat_claims else (obj, [])
+        message = "pods of Kubernetes 1.31 and later name claims and templates without source"
+        return Converted(changed, [_older(Path((*steps, "source")), message) for steps in entries], [])
+    if own != CLASSIC:
+        return _converted(obj, obj, wanted)
+    newer, problems = from_classic(obj, parameters)
+    if newer is obj:
+        return Converted(obj, [], problems)
+    result = _converted(obj, {**newer, "apiVersion": f"{GROUP}/v1"}, wanted)
+    return result._replace(lost=problems) if result.older else result
+
+
+def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
+    """Convert an object, whose form in v1 may differ from v1alpha2."""
+    own, kind = obj["apiVersion"], obj["kind"]
+    version = wanted.api_version(newer["kind"])
+    if version == own:
+        return Converted(obj, [], [])
+    try:
+        changed = convert(newer, version)
+    except ConversionError:
+        return Converted(obj, [], [_without_version(obj, version, newer["kind"], wanted)])
+    is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
+    problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
+    return Converted(changed, [problem], _unknown(obj, changed, wanted) if newer is obj else [])
+
+
+def _without_version(obj: JSONObject, version: str, newer: str, wanted: Wanted) -> Problem:
+    """Report an object without a version that all requested releases serve."""
+    if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
+        releases = ", ".join(f"1.{release}" for release in wanted.releases)
+        message = f"Kubernetes {releases} have no version of {newer} in common"
+        return lost(Path(("kind",)), message, "convert for each release by itself")
+    if version:
+        message = f"{obj['kind']} of {obj['apiVersion']} cannot be converted to {version}"
+        return lost(Path(("kind",)), message, "write it anew by hand, or state releases that serve a newer version")
+    message = f"the requested releases do not serve {newer}"
+    return lost(Path(("kind",)), message, "leave the object out, or state releases that serve it")
+
+
+def _older(path: Path, message: str) -> Problem:
+    return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
+
+
+def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
+    """Find the fields that one version has and the other lacks."""
+    if known := _unknown_of(before, None):
+        after = convert(_without(before, known, Path()), after["apiVersion"])
+    return [
+        lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
+        for path, hint in _unknown_of(after, wanted).items()
+    ]
+
+
+def _without(value: Any, paths: Container[Path], at: Path) -> Any:
+    """Return a value without the fields at some paths."""
+    if isinstance(value, list):
+        return [_without(each, paths, at / index) for index, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without(each, paths, at / name) for name, each in value.items() if at / name not in paths}
+
+
+def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:
+    """List the fields unknown to all releases that serve an object's version, or to the newest wanted one.
+
+    Each comes with its replacement, if known.
+    """
+    version = obj["apiVersion"]
+    kind = VERSIONS[version].kinds[obj["kind"]]
+    releases = (kind.since, kind.until) if wanted is None else (max(min(wanted.newest, kind.until), kind.since),)
+    found: list[dict[Path, str]] = []
+    for release in releases:
+        compiled = compile_struct(kind.type, target(version, release, CREATE, every(release)))
+        misfits = apart(compiled.decoding.walk(obj))[0]
+        paths = [misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD]
+        found.append({path: instead(compiled, path) for path in paths})
+    return {path: hint for path, hint in found[0].items() if all(path in each for each in found)}

@@ -139,16 +139,11 @@ def without_counterpart(obj: JSONObject) -> str:
     kind = str(obj.get("kind"))
     if obj.get("apiVersion") != CLASSIC or kind not in _NOT_WRITTEN:
         return ""
-    return _written(obj, kind) or _NOT_WRITTEN[kind]
-
-
-def _written(obj: JSONObject, kind: str) -> str:
-    """Suggest what to write in claims and classes instead of a parameters object; empty if unclear."""
-    if kind not in _PARAMETERS:
-        return ""
-    change, where = _PARAMETERS[kind]
-    instead = change(obj)
-    return (instead and f"write into {where}: {json.dumps(instead, ensure_ascii=False)}, and delete the object") or ""
+    if kind in _PARAMETERS:
+        change, where = _PARAMETERS[kind]
+        if instead := change(obj):
+            return f"write into {where}: {json.dumps(instead, ensure_ascii=False)}, and delete the object"
+    return _NOT_WRITTEN[kind]
 
 
 _PARAMETERS: Final = {
@@ -171,17 +166,15 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
     gone = {"driverName", "structuredParameters"}
     changed = {name: value for name, value in obj.items() if name not in gone}
     changed |= {"kind": "DeviceClass", "spec": {"selectors": [{"cel": {"expression": expression}}]}}
-    return changed, list(_lost_of_class(obj, driver))
-
-
-def _lost_of_class(obj: JSONObject, driver: str) -> Iterator[Problem]:
+    problems = []
     if obj.get("parametersRef") is not None:
         opaque = json.dumps({"opaque": {"driver": driver, "parameters": {}}})
         hint = f"write the parameters into spec.config: [{opaque}]"
-        yield lost(Path(("parametersRef",)), "a DeviceClass has no parametersRef", hint)
+        problems.append(lost(Path(("parametersRef",)), "a DeviceClass has no parametersRef", hint))
     if obj.get("suitableNodes") is not None:
         hint = "remove the field: the driver's slices name the nodes of devices"
-        yield lost(Path(("suitableNodes",)), "a DeviceClass has no suitableNodes", hint)
+        problems.append(lost(Path(("suitableNodes",)), "a DeviceClass has no suitableNodes", hint))
+    return changed, problems
 
 
 def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
@@ -215,20 +208,15 @@ def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any,
     if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
         gone.add("allocationMode")
     changed = {key: value for key, value in spec.items() if key not in gone}
-    changed["devices"] = _of_class(devices, name) or {"requests": [_request(REQUEST, {CLASS: name})]}
-    return changed, list(_lost_of_claim(changed, path))
-
-
-def _of_class(devices: JSONObject | None, name: str) -> JSONObject:
-    """Name the class in all requests of some devices."""
     requests = [
-        _request(each["name"], {**each["exactly"], CLASS: name}) for each in (devices or {}).get("requests", ())
+        {"name": each["name"], "exactly": {**each["exactly"], CLASS: name}}
+        for each in (devices or {}).get("requests", ())
     ]
-    return {**(devices or {}), "requests": requests} if requests else {}
-
-
-def _request(name: str, exactly: JSONObject) -> JSONObject:
-    return {"name": name, "exactly": exactly}
+    changed["devices"] = {
+        **((devices or {}) if requests else {}),
+        "requests": requests or [{"name": REQUEST, "exactly": {CLASS: name}}],
+    }
+    return changed, list(_lost_of_claim(changed, path))
 
 
 def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
@@ -276,16 +264,14 @@ class Parameters:
         self._claims: dict[_Reference, str] = {}
         """A claim or template that has each reference."""
         for obj in objects:
-            if isinstance(obj, dict) and obj.get("apiVersion") == CLASSIC:
-                self._note(obj)
-
-    def _note(self, obj: JSONObject) -> None:
-        kind = text(obj, "kind")
-        if kind == _KIND:
-            for each in _names(obj):
-                self._known.setdefault(each, obj)
-        elif kind in _SPECS and (reference := _referred(obj)):
-            self._claims.setdefault(reference, f"{kind} {name_of(obj)}")
+            if not isinstance(obj, dict) or obj.get("apiVersion") != CLASSIC:
+                continue
+            kind = text(obj, "kind")
+            if kind == _KIND:
+                for each in _names(obj):
+                    self._known.setdefault(each, obj)
+            elif kind in _SPECS and (reference := _referred(obj)):
+                self._claims.setdefault(reference, f"{kind} {name_of(obj)}")
 
     def devices(self, claim: JSONObject) -> JSONObject | None:
         """Return the ``spec.devices`` of a claim with these parameters, without its class; None if that is unclear."""

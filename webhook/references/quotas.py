@@ -54,7 +54,8 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
         if "/" not in key:
             if key not in _STANDARD and not key.startswith(("hugepages-", "requests.hugepages-")):
                 message = f'"{key}" is not a standard resource for quotas: the API server refuses the quota'
-                yield finding(path, message, instead(key, _STANDARD, "such names"), "Invalid")
+                hint = _without_slash(key, kinds) or instead(key, _STANDARD, "such names")
+                yield finding(path, message, hint, "Invalid")
         elif hint := _uncounted(key, kinds, context):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
         elif (
@@ -64,6 +65,16 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
         ):
             message = f'this has no effect: a quota with scopes does not count "{key}"'
             yield finding(path, message, "move it to a quota without scopes", "NotCounted")
+
+
+def _without_slash(key: str, kinds: Kinds) -> str:
+    """Return the hint for a key that lacks ``/devices`` or ``count/``; empty if another one is meant."""
+    devices = f"{key}/devices"
+    if devices.removesuffix(QUOTA_SUFFIX) not in ("", devices):
+        return f'did you mean "{devices}"?'
+    known = kinds.named(key)
+    is_counted = known and not _unknown(known.resource, known.group, kinds)
+    return f'did you mean "{_COUNT}{known.qualified}"?' if known and is_counted else ""
 
 
 def _uncounted(key: str, kinds: Kinds, context: Context) -> str:

@@ -36,7 +36,7 @@ from webhook.deviceselectors.parts import (
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
-from webhook.formats.identifiers import near_semver
+from webhook.formats.names import near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
@@ -650,9 +650,11 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
     if context.fleet is not None:
         return  # the published devices tell more
     for each in selectors_of(obj, context):
-        known = drivers_of([*each.around, *each.own], context)
-        if not known and (driver := context.driver_of_class(each.class_name)):
-            known = {driver}
+        known, of_class = drivers_of(each.own, context), drivers_of(each.around, context)
+        if not of_class and (profile := context.profile(context.driver_of_class(each.class_name))):
+            of_class = set() if known and profile.is_example else {profile.driver}
+        if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
+            known = of_class.union(filter(context.knows_driver, known))
         for read in {(read.holder, read.domain): read for read in reads_of(each.parts)}.values():
             if read.domain in known or any(context.publishes_in(driver, read.domain) for driver in known):
                 continue

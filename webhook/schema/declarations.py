@@ -247,9 +247,10 @@ class Struct:
     newest version: rules find it in either place; ``moved`` says what sits in another place than in the newest version;
     ``unboxed`` names the field of its kin that holds what sits on this struct itself; ``instead`` says what to write in
     the place of fields that other versions have, or that people write; ``embedded`` names the structs that Go embeds,
-    from the outermost, by the fields that they hold; ``shorthand`` names the field that is meant by a scalar in the
-    struct's place, or the path to it, by the scalar's type; ``plain`` names the field whose value older versions hold
-    in the struct's place; ``tagged`` the rules of several fields that declarative validation has, too.
+    from the outermost, by the fields that they hold; ``shorthand`` names the fields that may be meant by a scalar in
+    the struct's place, or the paths to them, the likeliest first, by the scalar's type; ``plain`` names the field whose
+    value older versions hold in the struct's place; ``tagged`` the rules of several fields that declarative validation
+    has, too.
     """
 
     package: ClassVar[str] = ""
@@ -261,7 +262,7 @@ class Struct:
     unboxed: ClassVar[str] = ""
     instead: ClassVar[Mapping[str, str]] = {}
     embedded: ClassVar[Mapping[str, str]] = {}
-    shorthand: ClassVar[Mapping[type, str]] = {}
+    shorthand: ClassVar[Mapping[type, Sequence[str]]] = {}
     plain: ClassVar[str] = ""
     tagged: ClassVar[frozenset[str]] = frozenset()
     fields: ClassVar[dict[str, Field]] = {}

@@ -5,6 +5,7 @@ A struct's walk goes through its fields, and a field's through the struct that i
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ from webhook.problem import (
     not_supported,
     null,
     of_own_type,
+    quoted,
     required,
     too_long,
     too_many,
@@ -734,22 +736,14 @@ def merged(
         else:
             placed.append((_place(problem, struct, field), problem))
     placed.sort(key=itemgetter(0))
-    return [*_inserted(placed, found, struct), *last]
-
-
-def _inserted(
-    placed: Iterable[tuple[Position, Problem]], found: Iterable[Problem], struct: CompiledStruct
-) -> Iterator[Problem]:
-    """Yield each placed finding before the first one in a later place; found ones keep their order, the walk's."""
-    waiting = deque(placed)
+    # Each comes before the first one in a later place; found ones keep their order, the walk's.
+    waiting, ordered = deque(placed), list[Problem]()
     for each in found:
-        if waiting:
-            place = _place(each, struct)
-            while waiting and waiting[0][0] < place:
-                yield waiting.popleft()[1]
-        yield each
-    for _, problem in waiting:
-        yield problem
+        place = _place(each, struct) if waiting else []
+        while waiting and waiting[0][0] < place:
+            ordered.append(waiting.popleft()[1])
+        ordered.append(each)
+    return [*ordered, *(problem for _, problem in waiting), *last]
 
 
 def as_declared(problem: Problem, struct: CompiledStruct | None) -> Position:
@@ -1556,6 +1550,13 @@ def _cut(key: str, limit: int) -> Key:
 
 _NAMED: Final = 4
 """How many fields of a struct a hint names."""
+_LONGEST_SHOWN: Final = 40
+"""The most characters of a value that a hint repeats."""
+_PLAIN: Final = Pattern(
+    r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z][\w./-]*|[0-9]+(?:\.[0-9]+){2}[\w.+-]*|[0-9.]+[kmgtpe]i?",
+    re.IGNORECASE,
+)
+"""Matches a word, a version or an amount, which YAML reads as text without quotes."""
 
 
 class Nested(Field):
@@ -1612,9 +1613,11 @@ class Nested(Field):
         def walk_no_struct(value: Any) -> Sequence[SchemaFinding]:
             if value is None:
                 return missing if pointer else struct.walk({})
-            meant = self.type.shorthand.get(type(value), "")
+            choices = [(steps, *_wrapped(struct, steps, value)) for steps in self.type.shorthand.get(type(value), ())]
             is_clear = len(set(self.type.shorthand.values())) == 1
-            what, is_right = _wrapped(struct, meant, value) if meant else (f", with {_some(struct.wire)}", False)
+            some = ", ".join([*islice(struct.wire, _NAMED), *(["…"] if len(struct.wire) > _NAMED else [])])
+            otherwise = choices[-1] if choices else ("", f", with {some}", False)
+            meant, what, is_right = next((each for each in choices if each[2]), otherwise)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
             hint = InYaml(f"write a map{what}", f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
@@ -1699,13 +1702,13 @@ def _wrapped(struct: CompiledStruct, steps: str, value: object) -> tuple[str, bo
         wrapped = {step: wrapped}
     if found := struct.walk(wrapped):
         near, is_right = near_quantity(str(value)) if found[0].rule == "quantity" else ("", False)
-    shown = near or "…"
+    shown = near or (_in_braces(value) if is_right else "…")
     for step in reversed(steps.split(".")):
         shown = f"{{{step}: {shown}}}"
     return f": {shown}" + ("" if near or is_right else f', with another value than "{clipped(str(value))}"'), is_right
 
 
-def _some(fields: Iterable[str]) -> str:
-    """Name some fields of a struct, and note whether there are more."""
-    names = list(fields)
-    return ", ".join([*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])])
+def _in_braces(value: object) -> str:
+    """Write a value as YAML has it between braces: a text in quotes, unless it is plainly one; … for a long one."""
+    shown = str(value).lower() if not isinstance(value, str) else value if _PLAIN.fullmatch(value) else quoted(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else "…"

@@ -29,12 +29,8 @@ class _Struct(NamedTuple):
     struct: CompiledStruct
 
 
-class _Distance(NamedTuple):
-    """The place of a field: how many lists lead to it, its distance in steps, and its path."""
-
-    lists: int
-    steps: int
-    path: str
+_Distance = tuple[int, int, str]
+"""The place of a field: how many lists lead to it, its distance in steps, and its path."""
 
 
 def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice:
@@ -201,7 +197,7 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
     """Find the nearest place of a field by name; empty if several are equally near."""
     is_in_list = any(type(step) is int for step in around[-1].path)
     places = [
-        _Distance(lists, up + steps, path)
+        (lists, up + steps, path)
         for up, (where, struct) in enumerate(reversed(around))
         for lists, steps, path in _below(struct, name, str(where), 0, 1)
         if not (is_in_list and _METADATA in path.split("."))  # labels of an item are not those of the object
@@ -209,14 +205,14 @@ def _nearest(around: Sequence[_Struct], name: str) -> str:
     first = min(places, default=None)
     if first is None or [each[:2] for each in places].count(first[:2]) > 1:
         return ""
-    return first.path
+    return first[2]
 
 
 def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int) -> Iterator[_Distance]:
     """Search for a field in a struct and its parts; except in a status, which is not written by hand."""
     dot = f"{path}." if path else ""
     if name in struct.wire:
-        yield _Distance(lists, steps, f"{dot}{name}")
+        yield lists, steps, f"{dot}{name}"
     for part, field in struct.wire.items():
         declared = next(_declared(struct, part))
         within = lists + isinstance(declared, Many)

@@ -168,13 +168,13 @@ def is_for(spec: JSONObject, node: JSONObject) -> bool:
     Follows ``pkg/controller/daemon/daemon_controller.go`` (predicates).
     """
     taints = blocking(node)
-    return wants(spec, node) and (not taints or all(map(_tolerations(spec).cover, taints)))
+    return wants(spec, node) and (not taints or all(map(Tolerations(_tolerations(spec)).cover, taints)))
 
 
-def _tolerations(spec: JSONObject) -> Tolerations:
+def _tolerations(spec: JSONObject) -> list[JSONObject]:
     """Return the tolerations of a DaemonSet's pods (``util/daemonset_util.go``)."""
     tolerated = [*_TOLERATED, *(_OF_HOST_NETWORK if spec.get("hostNetwork") is True else ())]
-    return Tolerations([*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)])
+    return [*items(spec, "tolerations"), *({**each, "operator": "Exists"} for each in tolerated)]
 
 
 def _of_daemon_set(pod: JSONObject, owner: JSONObject, node: JSONObject) -> JSONObject | None:

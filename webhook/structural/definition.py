@@ -255,20 +255,15 @@ class CustomVersion:
         """List why the API server refuses to store an object; `old` is the stored one, completed."""
         before = ABSENT if old is None else old
         if subresource == STATUS:
-            found = self._refusals_of_status(obj, old, release)
+            schema, was = self.schema.properties.get(STATUS), ABSENT if old is None else old.get(STATUS, ABSENT)
+            wrong = by_schema(obj[STATUS], schema, release, was) if schema and STATUS in obj else ()
+            found = [each.under(STATUS) for each in wrong]
         else:
             found = [*by_schema(obj, self.schema, release, before), *self._scale_problems(obj, "specReplicasPath")]
         found += [*self._scale_problems(obj, "statusReplicasPath"), *self._scale_problems(obj, "labelSelectorPath")]
         found += repeated_items(obj, self.schema, before)
         found += by_rules(obj, self.schema, release, found, before, is_resource=True)
         return [each if each.rule else each.named(SCHEMA) for each in found]
-
-    def _refusals_of_status(self, obj: JSONObject, old: JSONObject | None, release: Release) -> list[Problem]:
-        schema = self.schema.properties.get(STATUS)
-        if schema is None or STATUS not in obj:
-            return []
-        before = ABSENT if old is None else old.get(STATUS, ABSENT)
-        return [each.under(STATUS) for each in by_schema(obj[STATUS], schema, release, before)]
 
     def _scale_problems(self, obj: JSONObject, name: str) -> Iterator[Problem]:
         """Check a field of the scale subresource, whose path the API server spells as the definition does."""

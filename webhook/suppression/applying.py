@@ -418,8 +418,8 @@ class Suppressions:
         matters: Tells whether this run checks a rule, so that a comment or an annotation that suppresses nothing is
             unused.
         is_whole: Whether all files of the configuration file and the baseline were read.
-        compares: Whether objects are compared with an earlier state: such an update has fewer findings than the
-            creation on which a baseline may be based, so none counts as fixed.
+        finds_fewer: Whether the run has fewer findings than the one on which a baseline may be based, so that none
+            counts as fixed: some cases of suites are run, or objects are updates of an earlier state.
     """
 
     def __init__(
@@ -430,10 +430,10 @@ class Suppressions:
         matters: Callable[[str], bool],
         *,
         is_whole: bool,
-        compares: bool,
+        finds_fewer: bool,
     ) -> None:
         self.levels, self.known = levels, known
-        self.matters, self.is_whole, self.compares = matters, is_whole, compares
+        self.matters, self.is_whole, self.finds_fewer = matters, is_whole, finds_fewer
         self._statements = Statements(ignores)
         self._objects: set[tuple[str, str, str]] = set()
         self._decisions: dict[tuple[str, str | None, str], tuple[str, str] | None] = {}
@@ -480,7 +480,7 @@ class Suppressions:
             before = (each.file for each in report.findings if each.file not in report.files)
             kept = by_place(kept, (*before, *report.files, *(each.file for each in added)))
         report.findings = kept
-        for known in () if self.compares else self.known:
+        for known in () if self.finds_fewer else self.known:
             self._report_fixed(known, report)
 
     def _about_suppressions(

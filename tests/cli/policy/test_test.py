@@ -363,6 +363,17 @@ class TestSelection:
         assert lines[case["line"] - 1] == "- name: three are not"
         assert report["findings"][0]["field"] == "cases[1].expect.allowed"
 
+    def test_a_suppression_is_not_unused_where_some_cases_are_left_out(self, new: Path, tmp_path: Path) -> None:
+        tests = new / "tests.yaml"
+        suite = tests.read_text(encoding="utf-8")
+        tests.write_text(f"{suite}# draguard: ignore[not-matched] why\n", encoding="utf-8")
+        settings = tmp_path / ".draguard.yaml"
+        settings.write_text("ignores:\n- {paths: ['**'], rules: [not-matched], reason: why}\n", encoding="utf-8")
+        options = ("--config", settings, tmp_path)
+        unused = [each["rule"] for each in findings("policy", "test", *options)]
+        assert unused == ["unused-suppression", "unused-suppression"]
+        assert findings("policy", "test", "--filter", "not", *options) == []
+
     def test_no_such_case_is_wrong_use(self, new: Path) -> None:
         done = draguard("policy", "test", "--filter", "nothing", new)
         assert done.code == 2

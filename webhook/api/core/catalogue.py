@@ -199,8 +199,8 @@ FUNCTIONS: Final[Mapping[str, Complete]] = {
 META: Final = "meta/v1"
 WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.ObjectMeta": "meta:ObjectMeta",
-    f"{META}.Condition": "conditions:Condition",
-    f"{META}.LabelSelector": "labelselector:LabelSelector",
+    f"{META}.Condition": "meta:Condition",
+    f"{META}.LabelSelector": "meta:LabelSelector",
     "v1.EnvVar": "container:EnvVar",
     "v1.EnvFromSource": "container:EnvFromSource",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
-from webhook.formats.images import LATEST, tag_of
+from webhook.formats.names import LATEST, tag_of
 from webhook.problem import Problem, forbidden, invalid
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
@@ -34,7 +34,7 @@ class ResourceList(Map):
 class ResourceClaim(V1Struct):
     """A claim of the pod that the container uses."""
 
-    shorthand: ClassVar = {str: "name"}
+    shorthand: ClassVar = {str: ("name",)}
 
     name = Text("The claim, as spec.resourceClaims calls it.", written=True)
     request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)

@@ -1,6 +1,7 @@
-"""ObjectMeta: names, labels, annotations, owners, finalizers.
+"""What all kinds have in common: ObjectMeta, conditions of a status, label selectors.
 
-Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``.
+Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``
+(ValidateConditions, ValidateLabelSelector).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from webhook.problem import (
     Verbatim,
     forbidden,
     invalid,
+    of_own_type,
     quoted,
     refused,
     required,
@@ -403,3 +405,105 @@ def name_prefix(obj: View) -> Iterator[Problem]:
     if meta.generateName and obj.target.pick(obj.type.checks_prefix):
         for detail in formats.name_prefix(meta.generateName, obj.release):
             yield invalid(meta / "generateName", meta.generateName, detail)
+
+
+REASON_MAX_BYTES = 1024
+MESSAGE_MAX_BYTES = 32 * 1024
+
+_DETAIL = {OLDEST: "must be set", 34: ""}
+_NO_TIME = {"", "0001-01-01T00:00:00Z"}
+
+
+class Condition(V1Struct):
+    """One aspect of an object's state."""
+
+    type = Text("What it is about, as a label key.", format=formats.label_key, always=True, written=True)
+    status = Text(
+        "Whether it holds: True, False or Unknown.",
+        go="ConditionStatus",
+        one_of=("False", "True", "Unknown"),
+        always=True,
+        written=True,
+    )
+    observedGeneration = Int(
+        "The generation of the object it is about.", minimum=(0, "must be greater than or equal to zero")
+    )
+    lastTransitionTime = Time("When it came to be so.")
+    reason = Text(
+        "Why, as a word for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
+    )
+    message = Text("Why, as a string for people.", max_length=MESSAGE_MAX_BYTES, written=True)
+
+
+@check(Condition, before=IN_PLACE)
+def reason_and_time(condition: View) -> Iterator[Problem]:
+    """A condition says why it holds, and since when."""
+    detail = condition.target.pick(_DETAIL)
+    if condition.lastTransitionTime in _NO_TIME:
+        yield required(condition / "lastTransitionTime", detail)
+    if not condition.reason:
+        yield required(condition / "reason", detail)
+
+
+def conditions(max_items: int) -> Array:
+    """Declare conditions; the size of the list does not keep the API server from checking them."""
+    return Array(
+        Nested(Condition),
+        "What is to be known about the state.",
+        max_items=max_items,
+        unique="type",
+        list_map_keys=["type"],
+        at_item=False,
+        size_ends_list=False,
+    )
+
+
+class LabelSelectorRequirement(V1Struct):
+    """A condition on one label."""
+
+    key = Text("The label's key.", written=True)
+    operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator", written=True)
+    values = Array(Text(), "What In and NotIn compare the label with.")
+
+
+class LabelSelector(V1Struct):
+    """Conditions on labels that must all hold; an empty selector matches everything."""
+
+    atomic = True
+
+    matchLabels = Map(Text(), "Labels with the values that they must have.")
+    matchExpressions = Array(Nested(LabelSelectorRequirement), "Further conditions.")
+
+
+@check(LabelSelector)
+def match_labels(selector: View) -> Iterator[Problem]:
+    """Keys of labels are qualified names, values are short names."""
+    yield from wrong_labels(selector.matchLabels, selector / "matchLabels", selector.release)
+
+
+@check(LabelSelector)
+def requirement(selector: View) -> Iterator[Problem]:
+    """In and NotIn need values, Exists and DoesNotExist take none, and keys and values must be valid for labels."""
+    # A rule of the selector, as the API server reports matchLabels first.
+    for each in selector.matchExpressions:
+        yield from wrong_values(each)
+        if each.operator not in OPERATORS:
+            shown = of_own_type(each.operator, each.release)
+            yield invalid(each / "operator", shown, "not a valid selector operator")
+        for detail in formats.label_key(each.key, each.release):
+            yield invalid(each / "key", each.key, detail)
+        for index, value in enumerate(each.values):
+            for detail in formats.label_value(value or "", each.release):
+                yield invalid(each / "values" / index, value or "", detail)
+
+
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+"""The operators of all selectors."""
+
+
+def wrong_values(requirement: View) -> Iterator[Problem]:
+    """Find values that are missing or surplus beside one of these operators."""
+    if requirement.operator in OPERATORS[:2] and not requirement.values:
+        yield required(requirement / "values", "must be specified when `operator` is 'In' or 'NotIn'")
+    elif requirement.operator in OPERATORS[2:] and requirement.values:
+        yield forbidden(requirement / "values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.labelselector import OPERATORS, wrong_values
+from webhook.api.core.meta import OPERATORS, wrong_values
 from webhook.api.core.values import V1Struct
 from webhook.problem import Fix, Problem, Verbatim, invalid, of_own_type, required
 from webhook.release import Release

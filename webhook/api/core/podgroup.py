@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.conditions import Condition
-from webhook.api.core.meta import Object
+from webhook.api.core.meta import Condition, Object
 from webhook.api.core.values import alike, one_member
 from webhook.problem import Problem, invalid
 from webhook.schema import (

@@ -54,11 +54,7 @@ def changes(
         yield from refused
         if "activeDeadlineSeconds" in after:
             return
-    yield from _tolerations(after, before, path / "tolerations")
-    yield from _gates(after, before, path / "schedulingGates")
-    if before.get("schedulingGates"):
-        yield from _node_selector(new.get("nodeSelector"), before.get("nodeSelector", {}), path / "nodeSelector")
-        yield from _node_affinity(after, before, path / "affinity", new.get("affinity"), release)
+    yield from _scheduling(after, before, new, path, release)
     _overlook(after, before)
     if changed := list(_different(after, before, "")):
         detail = f"pod updates may not change fields other than {','.join(_UPDATABLE)}"
@@ -86,31 +82,32 @@ def _deadline(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iter
         yield invalid(path, new, "must be less than or equal to previous value")
 
 
-def _tolerations(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Allow tolerations to be added, and their seconds to change."""
+def _scheduling(
+    after: dict[str, Any], before: dict[str, Any], new: dict[str, Any], path: Path, release: Release
+) -> Iterator[Problem]:
+    """Allow tolerations to be added, and their seconds to change; gates to be removed; and gated pods to be narrowed.
+
+    Args:
+        new: The spec as submitted.
+    """
     given = [_lasting(toleration) for toleration in after.get("tolerations", ())]
     if any(_lasting(toleration) not in given for toleration in before.get("tolerations", ())):
-        yield forbidden(path, "existing toleration can not be modified except its tolerationSeconds")
+        yield forbidden(path / "tolerations", "existing toleration can not be modified except its tolerationSeconds")
+    known = [gate.get("name") for gate in before.get("schedulingGates", ())]
+    for name, index in {gate.get("name"): index for index, gate in enumerate(after.get("schedulingGates", ()))}.items():
+        if name not in known:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name or ''}'"
+            yield forbidden(path / "schedulingGates" / index / "name", detail)
+    if before.get("schedulingGates"):
+        selector = new.get("nodeSelector")
+        if not before.get("nodeSelector", {}).items() <= (selector or {}).items():
+            detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            yield invalid(path / "nodeSelector", selector, detail)
+        yield from _node_affinity(after, before, path / "affinity", new.get("affinity"), release)
 
 
 def _lasting(toleration: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
-
-
-def _gates(after: dict[str, Any], before: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Allow scheduling gates to be removed."""
-    known = [gate.get("name") for gate in before.get("schedulingGates", ())]
-    added = {gate.get("name"): index for index, gate in enumerate(after.get("schedulingGates", ()))}
-    for name, index in added.items():
-        if name not in known:
-            detail = f"only deletion is allowed, but found new scheduling gate '{name or ''}'"
-            yield forbidden(path / index / "name", detail)
-
-
-def _node_selector(new: dict[str, Any] | None, old: dict[str, Any], path: Path) -> Iterator[Problem]:
-    """Allow labels to be added to the node selector of a gated pod."""
-    if not old.items() <= (new or {}).items():
-        yield invalid(path, new, "only additions to spec.nodeSelector are allowed (no mutations or deletions)")
 
 
 def _node_affinity(

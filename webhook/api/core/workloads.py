@@ -46,7 +46,7 @@ from webhook.schema import (
 REPLICAS = Int(go="int32", pointer=True, default=1)
 HISTORY = Int(go="int32", pointer=True, default=10)
 READY = Int(go="int32")
-SELECTOR = Nested("webhook.api.core.labelselector:LabelSelector", pointer=True)
+SELECTOR = Nested("webhook.api.core.meta:LabelSelector", pointer=True)
 SECONDS = Int(pointer=True)
 COUNT = Int(go="int32", pointer=True)
 

@@ -1,4 +1,4 @@
-"""Binding conditions of devices, which allow or fail the binding of a pod."""
+"""What a device asks of the scheduler and of kubelet: conditions for binding a pod, and node operations to skip."""
 
 from __future__ import annotations
 
@@ -45,3 +45,27 @@ def conditions_for_binding(device: View) -> Iterator[Problem]:
     if wanted and not failures:
         detail = "bindingFailureConditions are required to use bindingConditions"
         yield invalid(device / "bindingFailureConditions", device.submitted.get("bindingFailureConditions"), detail)
+
+
+EVERY, PREPARE, UNPREPARE = "*", "NodePrepareResources", "NodeUnprepareResources"
+
+
+def skip_node_operations() -> Array:
+    """Declare operations that are skipped."""
+    return Array(
+        Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
+        "What kubelet need not ask the driver for.",
+        unique="",
+        list_type="set",
+        declarative=True,
+        since=37,
+        gate="DRAOptionalNodeOperations",
+    )
+
+
+def skipped_operations(holder: View) -> Iterator[Problem]:
+    """A device that is prepared without its driver must be unprepared without it, too."""
+    skipped = holder.skipNodeOperations
+    if PREPARE in skipped and UNPREPARE not in skipped and EVERY not in skipped:
+        detail = "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+        yield invalid(holder / "skipNodeOperations", list(skipped), detail)

@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from webhook import formats
-from webhook.api.core.conditions import conditions
+from webhook.api.core.meta import conditions
 from webhook.api.core.nodeselector import NodeSelector
 from webhook.api.core.values import Quantity, Time
-from webhook.api.dra.binding import BINDING_GATES, CONDITION_LISTS, binding_conditions, conditions_for_binding
+from webhook.api.dra.binding import (
+    BINDING_GATES,
+    CONDITION_LISTS,
+    binding_conditions,
+    conditions_for_binding,
+    skip_node_operations,
+    skipped_operations,
+)
 from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
-from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
-from webhook.formats.addresses import canonical_cidr
+from webhook.formats.names import canonical_cidr
 from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid
 from webhook.release import Release
 from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition

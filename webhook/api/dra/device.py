@@ -71,7 +71,7 @@ class DeviceCapacity(Struct):
     """A capacity of a device."""
 
     plain = "value"
-    shorthand: ClassVar = {str: "value", int: "value"}
+    shorthand: ClassVar = {str: ("value",), int: ("value",)}
 
     value = Quantity("How much there is.", default="0")
     requestPolicy = Nested(
@@ -343,7 +343,7 @@ def values(item: Field, doc: str) -> Array:
 class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
 
-    shorthand: ClassVar = {str: "string", int: "int", bool: "bool"}
+    shorthand: ClassVar = {str: ("version", "string"), int: ("int",), bool: ("bool",)}
     instead: ClassVar = {"value": "write the field of its type: bool, int, string or version"}
 
     tagged = frozenset({"one-attribute-value"})

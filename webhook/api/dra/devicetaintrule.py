@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.conditions import conditions
-from webhook.api.core.meta import CountedObject
+from webhook.api.core.meta import CountedObject, conditions
 from webhook.api.dra.names import dns_label, driver_name, pool_name
 from webhook.api.dra.selectors import selectors
 from webhook.api.dra.taints import DeviceTaintOfRule

@@ -11,8 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from webhook import formats
-from webhook.api.core.conditions import conditions
-from webhook.api.core.meta import Object
+from webhook.api.core.meta import Object, conditions
 from webhook.api.core.values import Quantity, repeated
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
 from webhook.problem import IMMUTABLE_FIELD, Problem, duplicate, invalid

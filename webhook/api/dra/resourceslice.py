@@ -8,9 +8,9 @@ from typing import Any
 from webhook import formats
 from webhook.api.core.meta import CountedObject
 from webhook.api.core.nodeselector import NodeSelector, shown_terms
+from webhook.api.dra.binding import skip_node_operations, skipped_operations
 from webhook.api.dra.device import CounterSet, Device, list_attributes
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, pool_name
-from webhook.api.dra.nodeoperations import skip_node_operations, skipped_operations
 from webhook.problem import WARNING, Key, Problem, invalid, null, quoted, required, too_many
 from webhook.release import Release
 from webhook.schema import IN_PLACE, OLDEST, Array, Bool, Int, Nested, Struct, Text, View, check
@@ -208,14 +208,12 @@ def fewer_advanced_devices(spec: View) -> Iterator[Problem]:
 def _most_devices(devices: Sequence[dict[str, Any]], release: Release) -> int:
     if release < _ADVANCED_SINCE or len(devices) <= ADVANCED_DEVICES_MAX_ITEMS:
         return DEVICES_MAX_ITEMS
-    return ADVANCED_DEVICES_MAX_ITEMS if any(map(_is_advanced, devices)) else DEVICES_MAX_ITEMS
+    if any(each.get("taints") or each.get("consumesCounters") or list_attributes(each) for each in devices):
+        return ADVANCED_DEVICES_MAX_ITEMS
+    return DEVICES_MAX_ITEMS
 
 
 _ADVANCED_SINCE = 35
-
-
-def _is_advanced(device: dict[str, Any]) -> bool:
-    return bool(device.get("taints") or device.get("consumesCounters") or list_attributes(device))
 
 
 @check(ResourceSliceSpec, since=35, given=["sharedCounters"], before="devices")
@@ -241,19 +239,15 @@ def type_of_each_partition(spec: View) -> Iterator[Problem]:
         yield invalid(path, name, "may only be set on a slice which declares devices that consume counters")
     domain, _, bare = name.partition("/")
     names = (name, bare) if domain == spec.driver else (name,)
-    for index in partitions:
-        yield from _partition_type(spec.devices[index], names)
-
-
-def _partition_type(device: View, names: Sequence[str]) -> Iterator[Problem]:
-    full, attributes = names[0], device.content.get("attributes") or {}
-    path = device / "attributes" / Key(full)
-    given = next((name for name in names if name in attributes), None)
     named = "`partitionTypeAttribute` names this attribute"
-    if given is None:
-        yield required(path, f"device consumes counters and {named}, so it must be set")
-    elif (attribute := attributes[given] or {}).get("string") is None:
-        yield invalid(path, attribute, f"must be a string value because {named}")
+    for index in partitions:
+        device = spec.devices[index]
+        path, attributes = device / "attributes" / Key(name), device.content.get("attributes") or {}
+        given = next((each for each in names if each in attributes), None)
+        if given is None:
+            yield required(path, f"device consumes counters and {named}, so it must be set")
+        elif (attribute := attributes[given] or {}).get("string") is None:
+            yield invalid(path, attribute, f"must be a string value because {named}")
 
 
 # Counters of Kubernetes 1.33 and 1.34, in the same slice as the devices

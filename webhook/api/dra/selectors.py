@@ -55,7 +55,7 @@ def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Se
 class CELDeviceSelector(Struct):
     """A CEL expression that picks devices."""
 
-    shorthand: ClassVar = {str: "expression"}
+    shorthand: ClassVar = {str: ("expression",)}
 
     expression = Text(
         "True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True, written=True
@@ -65,7 +65,7 @@ class CELDeviceSelector(Struct):
 class DeviceSelector(Struct):
     """A condition that a device must meet."""
 
-    shorthand: ClassVar = {str: "cel.expression"}
+    shorthand: ClassVar = {str: ("cel.expression",)}
 
     cel = Nested(CELDeviceSelector, "A condition in CEL.", pointer=True, required=True)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from webhook import formats
-from webhook.api.core.labelselector import LabelSelector
+from webhook.api.core.meta import LabelSelector
 from webhook.problem import Path, Problem, duplicate, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, View, check
 

@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.labelselector import LabelSelector
-from webhook.api.core.meta import PlainObject, created_name
+from webhook.api.core.meta import LabelSelector, PlainObject, created_name
 from webhook.api.versions import DEFAULT
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE

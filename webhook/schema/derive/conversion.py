@@ -9,7 +9,7 @@ their place is unclear, they go where most of the struct goes; a map that alread
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from webhook.schema.declarations import Field, Struct
 from webhook.schema.fields import Many, Nested, Scalar
@@ -19,11 +19,8 @@ Replaced = Mapping[type[Struct], type[Struct]]
 Convert = Callable[[Any], Any]
 
 
-class _Dropped:
-    """Marks a value that the other version does not distinguish from an absent one."""
-
-
-_DROPPED = _Dropped()
+_DROPPED: Final = object()
+"""Marks a value that the other version does not distinguish from an absent one."""
 
 
 class Conversion:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from webhook.records import NamedTuple
-from webhook.release import Release
 from webhook.schema.declarations import Default, Field, Struct
 from webhook.schema.derive.conversion import for_each, zeros
 from webhook.schema.fields import Anything, Array, Bool, Inlined, Int, Many, Map, Nested, Parsed, Scalar, Text
@@ -47,17 +45,38 @@ class Defaults:
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
         fields = {**type_.opaque, **{name: each for name, each in known.items() if not each.inline}}
         null = {name: None for name, each in fields.items() if each.written and isinstance(each, Many)}
-        return _Completion(
-            parts={name: part for name, each in fields.items() if (part := self._part(each)) is not None},
-            always=[name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer],
-            kept={name: not _is_omitted(each) for name, each in fields.items()},
-            keeps_empty=self._keeps_empty,
-            written=null | dict(written),
-            defaults=self._defaults(fields),
-            inlined=[(each.present, self.of(each.type)) for each in inlined],
-            release=self._target.release,
-            last=type_.complete,
-        ).complete
+        present_empty, keeps_empty = null | dict(written), self._keeps_empty
+        parts = {name: part for name, each in fields.items() if (part := self._part(each)) is not None}
+        always = [name for name, each in fields.items() if isinstance(each, Nested) and not each.pointer]
+        kept = {name: not _is_omitted(each) for name, each in fields.items()}
+        defaults = self._defaults(fields)
+        within = [(each.present, self.of(each.type)) for each in inlined]
+        release, last = self._target.release, type_.complete
+
+        def complete(value: Any) -> Any:
+            if not isinstance(value, dict):
+                return value
+            found = {
+                name: parts[name](each) if name in parts else each
+                for name, each in value.items()
+                if each or (each is not None and kept.get(name, keeps_empty))
+            }
+            found |= {name: parts[name]({}) for name in always if name not in found}
+            for name, default in defaults:
+                if name in found:
+                    continue
+                initial = default
+                if isinstance(default, Default):
+                    if any(found.get(other, "") not in wanted for other, wanted in default.when.items()):
+                        continue
+                    initial = default.value
+                found[name] = parts[name](initial) if name in parts else initial
+            for is_present, complete_inlined in within:
+                if is_present(found, release):
+                    found = complete_inlined(found)
+            return last(found if present_empty.keys() <= found.keys() else {**present_empty, **found})
+
+        return complete
 
     def _defaults(self, fields: Mapping[str, Field]) -> list[tuple[str, Any]]:
         picked = [
@@ -67,7 +86,12 @@ class Defaults:
         ]
         known = [(name, default) for name, default in picked if default is not None]
         # One that is set only if another field is absent precedes that field's default.
-        return sorted(known, key=lambda pair: not _is_if_absent(pair[1]))
+        return sorted(
+            known,
+            key=lambda pair: (
+                not isinstance(pair[1], Default) or not any("" in wanted for wanted in pair[1].when.values())
+            ),
+        )
 
     def _complete(self, field: Nested, value: Any) -> Any:
         """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
@@ -98,58 +122,6 @@ class Defaults:
         return part and for_each(part)
 
 
-class _Completion(NamedTuple):
-    """Completes the values of one struct.
-
-    Args:
-        parts: The functions that complete the values of fields that hold structs.
-        always: The structs that are added if they are absent.
-        kept: Whether fields stay even if they are empty.
-        keeps_empty: Whether undeclared fields do.
-        written: The fields that are present even if empty, and their empty values.
-        defaults: The defaults, in the order in which they are set.
-        inlined: The structs whose fields are among those of this one: a predicate for their presence, and the function
-            that completes them.
-        last: The function that sets defaults that depend on several fields.
-    """
-
-    parts: Mapping[str, Complete]
-    always: Collection[str]
-    kept: Mapping[str, bool]
-    keeps_empty: bool
-    written: Mapping[str, Any]
-    defaults: Sequence[tuple[str, Any]]
-    inlined: Sequence[tuple[Callable[[dict[str, Any], Release], bool], Complete]]
-    release: Release
-    last: Complete
-
-    def complete(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        parts, kept = self.parts, self.kept
-        found = {
-            name: parts[name](each) if name in parts else each
-            for name, each in value.items()
-            if each or (each is not None and kept.get(name, self.keeps_empty))
-        }
-        for name in self.always:
-            if name not in found:
-                found[name] = parts[name]({})
-        for name, default in self.defaults:
-            if name in found:
-                continue
-            initial = default
-            if isinstance(default, Default):
-                if any(found.get(other, "") not in wanted for other, wanted in default.when.items()):
-                    continue
-                initial = default.value
-            found[name] = parts[name](initial) if name in parts else initial
-        for present, complete in self.inlined:
-            if present(found, self.release):
-                found = complete(found)
-        return self.last(found if self.written.keys() <= found.keys() else {**self.written, **found})
-
-
 def _without_null(zero: Any, value: Any) -> Any:
     """Return a list or map of scalars as Go decodes it: null leaves the zero value."""
     if isinstance(value, dict):
@@ -174,7 +146,3 @@ def _is_omitted(field: Field) -> bool:
     if field.written:
         return isinstance(field, Scalar) and field.default is not None
     return isinstance(field, Map) or (not field.required and isinstance(field, Scalar | Array))
-
-
-def _is_if_absent(default: Any) -> bool:
-    return isinstance(default, Default) and any("" in wanted for wanted in default.when.values())

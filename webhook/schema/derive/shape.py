@@ -125,8 +125,6 @@ class _Shapes(dict[str, "Shape | None"]):
 
 Shape = Scalar | Anything | ListOf | MapOf | Structure
 
-_SCALARS: Final[Mapping[type[Field], str]] = {Text: STRING, Bool: BOOLEAN}
-
 
 def _wire(type_: type[Struct], replaced: Replaced) -> dict[str, Field]:
     """Return all fields that a value of a type may have."""
@@ -158,7 +156,7 @@ def _scalar(field: Field) -> Scalar | Anything:
         return Scalar(field.rule)
     if isinstance(field, Int):
         return Scalar(INTEGER, field.go)
-    return next((Scalar(kind) for type_, kind in _SCALARS.items() if isinstance(field, type_)), Anything())
+    return Scalar(STRING) if isinstance(field, Text) else Scalar(BOOLEAN) if isinstance(field, Bool) else Anything()
 
 
 def _list(field: Array, replaced: Replaced) -> ListOf:
