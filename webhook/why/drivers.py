@@ -209,7 +209,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     silent, skipping = list[Cause](), list[Cause]()
     for workload, own, _ in running(scene):
         if any(each in slices for each in own):
-            if trouble := of_plugin(scene, workload, node):
+            if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
             continue
         who = f"driver {either(own)}" if own else "its driver"
