@@ -161,6 +161,12 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
         yield Found(claim, message, hint, ("status", "reservedFor"))
 
 
+def fault_of(claim: JSONObject, cluster: Cluster) -> Found | None:
+    """Return what the rules above find in a claim that keeps its devices from others."""
+    rules = (claim_deletion_stuck, claim_orphaned, claim_zombie, claim_after_completion)
+    return next((each for check in rules for each in check(cluster) if each.obj is claim), None)
+
+
 @rule("reserved-near-limit", NOTE)
 def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
     """A claim is reserved for nearly 256 pods, the limit.

@@ -44,9 +44,9 @@ _SELECTED: Final = re.compile(r"""device\.driver\s*==\s*["']([^"'\s]+)["']""")
 
 @once
 def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
-    """Return the nodes on which drivers do not run, or for which they publish nothing, and what is wrong there."""
+    """Return the nodes on which drivers do not run, and what is wrong there; nothing if pods are not known."""
     found = []
-    for each in plugins(cluster):
+    for each in plugins(cluster) if cluster.inventory.knows("Pod") else ():
         spec, absent = mapping(each.workload, "spec", "template", "spec"), dict[str, str]()
         for node in filter(is_ready, cluster.all("Node")):
             pod, is_old = each.pods.get(name_of(node)), cluster.is_older(text(node, *_MADE), _STARTING)
@@ -63,7 +63,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
 def silent(cluster: Cluster) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
     found = {(driver, node) for plugin, absent in absences(cluster) for node in absent for driver in plugin.drivers}
-    return found | {(driver, node) for _, driver, nodes in _unpublished(cluster) for node in nodes}
+    return found | {(driver, node) for _, driver, nodes in unpublished(cluster) for node in nodes}
 
 
 def _crashes(pod: JSONObject) -> bool:
@@ -90,13 +90,14 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
             yield Found(plugin.workload, message, f"{describe} shows why pods are missing; else see their logs")
 
 
-def _unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:
+def unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:
     """Yield the drivers that run on nodes and publish nothing for them.
 
     A driver may have nothing to publish on some of the nodes on which it runs, if its DaemonSet does not choose them by
-    their hardware: then others must publish.
+    their hardware: then others must publish. Devices that claims hold tell that there are slices, though none is known.
     """
-    for plugin, absent in absences(cluster):
+    are_missing = bool(cluster.allocated) and not cluster.inventory.knows("ResourceSlice")
+    for plugin, absent in () if are_missing else absences(cluster):
         settled = (
             each
             for each in sorted(plugin.pods.keys() - absent.keys())
@@ -135,7 +136,7 @@ def node_without_slices(cluster: Cluster) -> Iterator[Found]:
     Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
     it looked.
     """
-    for plugin, driver, nodes in _unpublished(cluster):
+    for plugin, driver, nodes in unpublished(cluster):
         pod = plugin.pods[nodes[0]]
         message = f"driver {driver} runs on {listed(nodes)}, and publishes no ResourceSlice there"
         yield Found(plugin.workload, message, f"{command(cluster, 'logs', pod)} shows why")

@@ -325,9 +325,16 @@ class Cluster:
         return [(each, template_of(each)) for each in every if makes_pods(each)]
 
     def owner(self, obj: JSONObject) -> JSONObject | None:
-        """Return the controller of an object; None if it has none, or the known object of that name is another one."""
-        above = controller_of(obj)
-        return self.inventory.referred(text(above, "kind"), above, namespace_of(obj)) if above else None
+        """Return the controller of an object; None if it has none, or the known object of that name is another one.
+
+        If no ReplicaSets were collected, it is the Deployment that names them.
+        """
+        if not (above := controller_of(obj)):
+            return None
+        kind, namespace = text(above, "kind"), namespace_of(obj)
+        if kind == "ReplicaSet" and not self.inventory.knows(kind):
+            return self.inventory.find("Deployment", text(above, "name").rpartition("-")[0], namespace)
+        return self.inventory.referred(kind, above, namespace)
 
     def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
         """Yield the controller of an object, the controller's own controller, and so on; none twice."""
@@ -342,7 +349,7 @@ class Cluster:
         found: dict[str, list[JSONObject]] = defaultdict(list)
         for obj in (each for kind in ("Pod", "ReplicaSet", "Job") for each in self.all(kind)):
             if above := controller_of(obj):
-                found[text(above, "uid")].append(obj)
+                found[text(self.owner(obj) or {}, "metadata", "uid") or text(above, "uid")].append(obj)
         return found
 
     def owned(self, obj: JSONObject) -> Sequence[JSONObject]:

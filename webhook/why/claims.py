@@ -12,6 +12,7 @@ from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
+from webhook.scan.claims import fault_of
 from webhook.spelling import did_you_mean, nearest
 from webhook.why.containers import brief
 from webhook.why.scene import Cause, Ref, Scene, ref_of
@@ -166,6 +167,8 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
     ref = ref_of(claim)
     owner = controller_of(claim)
     gone = f"; {text(owner, 'kind')} {text(owner, 'name')}, which it was made for, is gone" if owner else ""
+    if fault := fault_of(claim, scene):
+        return Cause(f"{ref} is {fault.message}{gone}", (ref,), (fault.hint,))
     if allocation_of(claim):
         devices = ", ".join(devices_of(claim))
         return Cause(

@@ -146,6 +146,12 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
             (f"give {who} a toleration of {' and '.join(taints)}",),
         )
     failures = scene.events(workload, "FailedCreate")
+    if not failures and not scene.inventory.knows("Pod"):
+        return Cause(
+            f"--cluster has no Pods, so that the pod of {who} on {name} is not known",
+            about,
+            ("collect the Pods of all namespaces, too, as draguard snapshot does",),
+        )
     words = f": {failures[0].words}" if failures else ""
     return Cause(f"{who} has no pod on {name}{words}", about)
 
@@ -156,7 +162,8 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     about = (ref_of(pod), *map(ref_of, scene.owners(pod)))
     if at(pod, "metadata", "deletionTimestamp"):
         return Cause(f"{who}{where} is terminating", about)
-    if text(condition_of(pod, "Ready"), "status") == "True":
+    phase, ready = text(pod, "status", "phase"), text(condition_of(pod, "Ready"), "status")
+    if ready == "True":
         return None
     troubled = next(failed(pod), None)
     if troubled is not None:
@@ -169,8 +176,10 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
         return Cause(f"{who}{where} is not running: {each.text}", (*about, *each.about))
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
-    words = text(condition, "message") or text(pod, "status", "phase")
-    return Cause(f"{who}{where} is not ready: {words}", about)
+    words = text(condition, "message") or phase
+    if words != "Running":
+        return Cause(f"{who}{where} is not ready: {words}", about)
+    return Cause(f"{who}{where} runs, and is not ready", about) if ready else None
 
 
 def _matches(workload: JSONObject, node: JSONObject) -> bool:
@@ -200,7 +209,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     silent, skipping = list[Cause](), list[Cause]()
     for workload, own, _ in running(scene):
         if any(each in slices for each in own):
-            if trouble := of_plugin(scene, workload, node):
+            if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
             continue
         who = f"driver {either(own)}" if own else "its driver"
