@@ -79,8 +79,6 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
         return _of_pod(scene, obj, subject)
     found, pod = of_workload(scene, obj)
     if pod is None:
-        if found[0].text == _UNEXPLAINED and scene.uncollected(obj) == "Pod":
-            return _uncollected(scene, obj, subject, "Pod")
         stage = next((each.stage for each in found if each.stage), NO_POD)
         return _answer(scene, subject, stage, found, evidence=[obj, *scene.owned(obj)])
     return _of_pod(scene, pod, subject, asked=obj)
@@ -197,14 +195,17 @@ def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
 
 
 def _uncollected(scene: Scene, obj: JSONObject, subject: str, kind: str) -> dict[str, Any]:
+    return _answer(scene, subject, started.stage_of(obj), [_not_collected(obj, kind)], evidence=[obj])
+
+
+def _not_collected(obj: JSONObject, kind: str) -> Cause:
     """Say that objects are needed that were not collected."""
     several = f"{kind}{'es' if kind.endswith('s') else 's'}"
-    found = Cause(
+    return Cause(
         f"cannot be explained: --cluster has no {several}, and its other objects tell that the cluster has some",
         (ref_of(obj),),
         (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
     )
-    return _answer(scene, subject, started.stage_of(obj), [found], evidence=[obj])
 
 
 def _answer(
@@ -284,7 +285,6 @@ def _state(obj: JSONObject) -> str:
 
 
 NO_POD: Final = "no-pod"
-_UNEXPLAINED: Final = "has no pod, and no event says why: does kube-controller-manager run?"
 _PODS_MAX: Final = 64
 """How many ready pods of a workload are looked at."""
 _FAILED: Final = ("FailedCreate", "ReplicaSetCreateError", "FailedScheduling", "BackoffLimitExceeded")
@@ -416,7 +416,9 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         return Cause(said, about, (), NO_POD, is_well=True)
     if at(workload, "spec", "paused") is True:
         return Cause("has no pod, and is paused (spec.paused): its template makes none", about, (), NO_POD)
-    return Cause(_UNEXPLAINED, about, (), NO_POD)
+    if scene.uncollected(workload) == "Pod":
+        return _not_collected(workload, "Pod")
+    return Cause("has no pod, and no event says why: does kube-controller-manager run?", about, (), NO_POD)
 
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
