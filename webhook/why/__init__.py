@@ -416,9 +416,9 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         return Cause(said, about, (), NO_POD, is_well=True)
     if at(workload, "spec", "paused") is True:
         return Cause("has no pod, and is paused (spec.paused): its template makes none", about, (), NO_POD)
-    if scene.uncollected(workload) == "Pod":
-        return _not_collected(workload, "Pod")
-    return Cause("has no pod, and no event says why: does kube-controller-manager run?", about, (), NO_POD)
+    said = "has no pod, and no event says why: does kube-controller-manager run?"
+    is_collected = scene.uncollected(workload) != "Pod"
+    return Cause(said, about, (), NO_POD) if is_collected else _not_collected(workload, "Pod")
 
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
