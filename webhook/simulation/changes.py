@@ -259,17 +259,20 @@ class _Request:
             self._reselect(f"with {what} in {self._title}", 1, selector, better)
             for what, better in (*lower, *others(parts, self._values))
         ]
-        kept = [each for each in items(self._asks, "selectors") if each != selector]
-        what = f"without the selector {parts.wanted()} of {self._title}"
-        without = self._change(what, 2, expression, _setting(selectors=kept))
+        without = self._reselect(f"without the selector {parts.wanted()} of {self._title}", 2, selector)
         yield without._replace(closer=these(less), selects_less=True)
 
-    def _reselect(self, what: str, size: int, selector: JSONObject, better: str) -> Change:
-        """Change the expression of a selector."""
+    def _reselect(self, what: str, size: int, selector: JSONObject, better: str = "") -> Change:
+        """Change the expression of a selector, or drop the selector; the others stay as another change has made them.
+
+        Args:
+            better: The expression that it gets; empty to drop it.
+        """
+        instead = [{"cel": {"expression": better}}] if better else []
 
         def edit(asks: JSONObject) -> None:
-            changed = {"cel": {"expression": better}}
-            asks["selectors"] = [changed if each == selector else each for each in items(asks, "selectors")]
+            every = items(asks, "selectors")
+            asks["selectors"] = [one for each in every for one in (instead if each == selector else [each])]
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
 
@@ -800,19 +803,26 @@ def _of_classes(
         return
     published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
     for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
-        changed = deepcopy(inventory.find("DeviceClass", name) or {})
-        for each in items(changed, "spec", "selectors"):
-            expression = text(each, "cel", "expression")
-            parts = parts_of(expression, settings.release, settings.gates)
-            for written in drivers(parts.all) - published if parts and is_empty else ():
-                if meant := nearest(written, published):
-                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
-                    yield changed, f"if DeviceClass {name} selects driver {meant}"
+        device_class = inventory.find("DeviceClass", name) or {}
+        written = [text(each, "cel", "expression") for each in items(device_class, "spec", "selectors")]
+        every = [(each, parts_of(each, settings.release, settings.gates)) for each in written]
+        selected = {driver for _, parts in every if parts for driver in drivers(parts.all)}
+        for driver in sorted(selected - published) if is_empty else ():
+            if meant := nearest(driver, published):
+                better = [each.replace(driver, meant) for each in written]
+                yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
+        for place, (expression, parts) in enumerate(every):
             missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
-            better = guarded(expression, missing, settings.release, settings.gates) if missing else expression
-            if better != expression:
-                each["cel"]["expression"] = better
-                yield changed, f"with the selector of DeviceClass {name} guarded: {better}"
+            safe = guarded(expression, missing, settings.release, settings.gates) if missing else expression
+            if safe != expression:
+                better = [*written[:place], safe, *written[place + 1 :]]
+                yield _selecting(device_class, better), f"with the selector of DeviceClass {name} guarded: {safe}"
+
+
+def _selecting(device_class: JSONObject, expressions: Iterable[str]) -> JSONObject:
+    """Return a class with other selectors."""
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    return {**device_class, "spec": {**mapping(device_class, "spec"), "selectors": selectors}}
 
 
 def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
