@@ -44,6 +44,9 @@ from webhook.simulation.scheduler import Needs
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
+NODES_MAX: Final = 2000
+"""The number of nodes on which a change is tried."""
+
 
 def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
     """Return a function that returns the same changes whichever nodes are open."""
@@ -618,7 +621,8 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
         if to_recover := [each.key for each in ordered if each.key in NODE_STATES]:
             parts.append(once_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
-        tolerated = demanding(tolerations=Tolerations([*demand.tolerations, *(each.toleration for each in ordered)]))
+        tolerations = [*demand.tolerations.stated, *(each.toleration for each in ordered)]
+        tolerated = demanding(tolerations=Tolerations(tolerations))
         only = frozenset(places) if to_recover else None
         yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
 
@@ -714,8 +718,6 @@ def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
 
 # -- of the cluster: releases, gates, pools, drivers of classes, DeviceTaintRules
 
-NODES_MAX: Final = 2000
-"""The number of nodes on which a change is tried."""
 _OPENING: Final = (
     "DRAAdminAccess",
     "DRAConsumableCapacity",

@@ -480,8 +480,8 @@ def _spec_of(made: Made) -> JSONObject:
     for field in ("nodeSelector", "affinity"):
         spec.pop(field, None)
         spec |= {field: needs.demand.spec[field]} if needs.demand.spec.get(field) else {}
-    if needs.demand.tolerations != own.tolerations:
-        spec["tolerations"] = [*needs.demand.tolerations]
+    if (tolerations := needs.demand.tolerations.stated) != own.tolerations.stated:
+        spec["tolerations"] = [*tolerations]
     for name in [each for each, amount in own.requests.items() if needs.demand.requests.get(each) != amount]:
         holding = [
             amounts
