@@ -136,9 +136,9 @@ def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bo
     if not isinstance(value, dict):
         yield mistake(where, "must be a map")
         return
-    for key in sorted(map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)):  # no check is left out silently
-        if key.startswith("x-kubernetes-"):  # for the API server: a driver does not look at it
-            continue
+    unknown = map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)
+    # Other keywords of Kubernetes' own are for its API server: a driver does not look at them.
+    for key in sorted(each for each in unknown if not each.startswith("x-kubernetes-")):
         yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
     value, found = apart(where, value, _KEYWORDS)
     yield from found
