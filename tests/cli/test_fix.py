@@ -132,6 +132,41 @@ class TestForms:
         corrected = f"{claim}    requests: [{{name: gpu, exactly: {{deviceClassName: a.b, count: 2}}}}]\n"
         assert fixed(broken, tmp_path=tmp_path) == corrected
 
+    @pytest.mark.parametrize(
+        ("written", "corrected"),
+        [
+            ("{deviceClassName: a.b, name: g, count: 2}", "{exactly: {deviceClassName: a.b, count: 2}, name: g}"),
+            ("{ count: 2, name: g, deviceClassName: a.b }", "{ exactly: { count: 2, deviceClassName: a.b }, name: g }"),
+            (
+                "{'count': 2,'name': g,'deviceClassName': a.b,}",
+                "{'exactly': {'count': 2,'deviceClassName': a.b},'name': g,}",
+            ),
+            ("{count: &c 2, name: &n g, deviceClassName: *n}", ""),
+            (
+                "{\n      deviceClassName: a.b, # which\n      name: g, # the name\n      count: 2 # two\n    }",
+                (
+                    "{\n      # which\n      # the name\n"
+                    "      exactly: {\n        deviceClassName: a.b, count: 2\n      }, name: g # two\n    }"
+                ),
+            ),
+            (
+                "{\n      deviceClassName: a.b,\n      name: g,\n      count: 2\n    }",
+                "{\n      exactly: {\n        deviceClassName: a.b,\n        count: 2\n      },\n      name: g\n    }",
+            ),
+        ],
+        ids=[
+            "others between",
+            "padded",
+            "quoted, with a last comma",
+            "an alias before its anchor",
+            "comments",
+            "lines",
+        ],
+    )
+    def test_fields_move_within_braces_past_others(self, written: str, corrected: str, tmp_path: Path) -> None:
+        head = f"{CLAIM[: CLAIM.index('    requests:')]}    requests:\n    - "
+        assert fixed(f"{head}{written}\n", tmp_path=tmp_path) == f"{head}{corrected or written}\n"
+
     def test_json_keeps_its_layout(self, tmp_path: Path) -> None:
         request = {"name": "gpu", "deviceClassName": "a.b", "count": "2"}
         obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu"}}

@@ -1,5 +1,6 @@
 """Documents are bounded in depth, values and size."""
 
+import gc
 import json
 import sys
 import time
@@ -12,6 +13,7 @@ from tests.documents.reading import CLAIM, documents, faults, objects, value
 from tests.rows import each_row
 from webhook.check.expressions import located
 from webhook.documents import Document, Position, Unreadable, compose, jsontext, parse
+from webhook.documents.document import read_nodes
 from webhook.documents.jsontext import TOKEN, decoded
 from webhook.documents.source import MAX_BYTES, MAX_DEPTH, MAX_TAG_DIRECTIVES, ContentError
 from webhook.findings import found
@@ -45,6 +47,18 @@ class TestLimits:
     def test_brackets_in_texts_are_no_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(jsontext, "MAX_VALUES", 10)
         assert len(objects('{"a": "' + "[,{" * 20 + '"}')) == 1
+
+    @each_row("text", ['{"a": [1, {"b": 2}]}', "a: [1, {b: 2}]\n"])
+    def test_what_locates_values_keeps_no_text_until_garbage_is_collected(self, text: str) -> None:
+        is_json, whole = text.startswith("{"), (0, len(text))
+        read_nodes(text, whole, is_json=is_json)  # imports make circles
+        gc.collect()
+        gc.disable()
+        try:
+            read_nodes(text, whole, is_json=is_json)
+            assert gc.collect() == 0
+        finally:
+            gc.enable()
 
     def test_directives_are_bounded(self) -> None:
         tags = [f"%TAG !{number}! tag:x,{number}:\n" for number in range(MAX_TAG_DIRECTIVES + 1)]

@@ -145,10 +145,10 @@ class Unlooked:
 
 
 def _listed(uses: dict[str, tuple[str, int]]) -> str:
-    named = [
-        f"{name} ({place}{' and ' * (count > 1)}{counted(count - 1, 'more place') if count > 1 else ''})"
-        for name, (place, count) in islice(uses.items(), _NAMED)
-    ]
+    named = []
+    for name, (place, count) in islice(uses.items(), _NAMED):
+        others = f" and {counted(count - 1, 'more place')}" if count > 1 else ""
+        named.append(f"{name} ({place}{others})")
     return ", ".join(named) + (f", and {len(uses) - _NAMED} more" if len(uses) > _NAMED else "")
 
 

@@ -39,12 +39,13 @@ def enforcement(arguments: Namespace) -> Enforcement:
             raise UsageError(message, f"--exempt-{what}")
     overall, workloads = modes.pop("", "deny"), modes.pop("workloads", None)
     rules = {name: mode for name, mode in modes.items() if not name.startswith(_POLICY)}
-    for name in rules:
+    if rules:
         from webhook.explain.names import is_rule, rule_names  # takes longer than all the rest
 
-        if not is_rule(name):
-            hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
-            raise UsageError(f"unknown rule {name}{hint}", "--enforce")
+        for name in rules:
+            if not is_rule(name):
+                hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+                raise UsageError(f"unknown rule {name}{hint}", "--enforce")
     return Enforcement(
         mode=overall,
         workloads=workloads,

@@ -78,23 +78,25 @@ def rule_levels(arguments: Namespace, configuration: Configuration | None) -> Le
     Raises:
         UsageError: A rule does not exist.
     """
-    selected, ignored = (
-        _checked([name for text in texts for name in names_in(text)], option) if texts else ()
-        for texts, option in ((arguments.select, "--select"), (arguments.ignore, "--ignore"))
-    )
+    selected, ignored = _rules(arguments.select, "--select"), _rules(arguments.ignore, "--ignore")
     stated = levels(arguments.level)
-    _checked([name for name in stated if name], "--level")
+    _check(filter(None, stated), "--level")
     configured, file = (configuration.levels, configuration.file) if configuration else ({}, "")
     return Levels(selected=selected, ignored=ignored, stated=stated, configured=configured, file=file)
 
 
-def _checked(names: Sequence[str], option: str) -> Sequence[str]:
-    if not names and option != "--level":
+def _rules(texts: Sequence[str], option: str) -> Sequence[str]:
+    names = [name for text in texts for name in names_in(text)]
+    if texts and not names:
         raise UsageError("an empty text is most likely a variable that is not set: leave the option out", option)
+    _check(names, option)
+    return names
+
+
+def _check(names: Iterable[str], option: str) -> None:
     for name in names:
         if not is_known(name):
             raise UsageError("; ".join(unknown(name)), option)
-    return names
 
 
 def check_policies(arguments: Namespace, known: Sequence[str]) -> None:

@@ -379,9 +379,9 @@ def settle(arguments: argparse.Namespace) -> None:
     Raises:
         UsageError: A variable or the configuration file cannot be used.
     """
-    unknown = {name for name in os.environ if name.startswith(PREFIX)}
-    known = [each.variable.removeprefix(PREFIX) for each in arguments.settings.options if each.variable]
-    for name in sorted(unknown - variables()) if unknown else ():
+    given = {name for name in os.environ if name.startswith(PREFIX)}
+    for name in sorted(given - variables()) if given else ():
+        known = (each.variable.removeprefix(PREFIX) for each in arguments.settings.options if each.variable)
         if near := nearest(name.removeprefix(PREFIX), known):  # a typo of one that the command knows
             raise UsageError(f"the variable {name} is unknown; did you mean {PREFIX}{near}?")
     sources = _from_variables(arguments, arguments.settings)

@@ -135,28 +135,29 @@ def paired(text: str) -> str:
 def read_nodes(text: str, offset: int = 0) -> Node:
     """Locate everything in a JSON value; the argument is as for YAML (:mod:`webhook.documents.compose`)."""
     tokens = TOKEN.finditer(paired(text))
+    return _node(next(tokens), tokens, offset)
 
-    def read(token: re.Match[str]) -> Node:
-        text = token[0]
-        node = Node(token.start() + offset, 0, text if text in {"{", "["} else "", text)
-        if text == "{":
-            node.entries = []
-            while (token := next(tokens))[0] != "}":
-                if token[0] != ",":
-                    key = read(token)
-                    next(tokens)  # the colon
-                    node.entries.append(Entry(key.value, key, read(next(tokens))))
-        elif text == "[":
-            node.items = []
-            while (token := next(tokens))[0] != "]":
-                if token[0] != ",":
-                    node.items.append(read(token))
-        elif text[0] == '"':
-            node.style, node.value = '"', json.loads(text)
-        node.end = token.end() + offset
-        return node
 
-    return read(next(tokens))
+def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], offset: int) -> Node:
+    """Locate what begins with a token; a function that is no closure, whose circle would keep the text."""
+    text = token[0]
+    node = Node(token.start() + offset, 0, text if text in {"{", "["} else "", text)
+    if text == "{":
+        node.entries = []
+        while (token := next(tokens))[0] != "}":
+            if token[0] != ",":
+                key = _node(token, tokens, offset)
+                next(tokens)  # the colon
+                node.entries.append(Entry(key.value, key, _node(next(tokens), tokens, offset)))
+    elif text == "[":
+        node.items = []
+        while (token := next(tokens))[0] != "]":
+            if token[0] != ",":
+                node.items.append(_node(token, tokens, offset))
+    elif text[0] == '"':
+        node.style, node.value = '"', json.loads(text)
+    node.end = token.end() + offset
+    return node
 
 
 def is_deep(value: Any, most: int) -> bool:

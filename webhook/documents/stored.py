@@ -159,7 +159,7 @@ def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unr
         if size > _LARGE and (yaml := _YAML.match(begin)):
             items = partial(_blocks, file, yaml.end())
             kinds = [found[1].decode() if (found := _KIND.search(each)) else "" for each in items()]
-            return _of_yaml(zip(items(), kinds, strict=True), name, wanted)
+            return _of_yaml(zip(items(), kinds, strict=False), name, wanted)
         if not begin.lstrip().startswith(b"{"):
             return None
         file.seek(0)

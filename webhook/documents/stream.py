@@ -123,17 +123,8 @@ def _yaml_documents(
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
             continue
-        composed, error, whole = Composed(None), misplaced, chunk
-        if misplaced:
-            whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk
-        else:
-            from webhook.documents.compose import compose  # what is simple needs no libyaml
-
-            try:
-                composed = compose(chunk)
-            except ContentError as reason:
-                reason.offset += begin
-                error = reason if not_json is None or not_json.offset <= reason.offset else not_json
+        composed, error = (Composed(None), misplaced) if misplaced else _composed(begin, chunk, not_json)
+        whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk if misplaced else chunk
         not_json = None
         wrong: Iterable[Unreadable] = ()
         if error is not None:
@@ -141,15 +132,29 @@ def _yaml_documents(
             wrong = (source.unreadable(error.offset, error.message, error.hint),)
         elif composed.value is not None:
             index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            is_text = isinstance(composed.value, str) and _is_template(source, chunk)
-            no_object = source.unreadable(begin, "an object must be a JSON object", "") if is_text else None
-            wrong = (no_object,) if no_object else origin.repeated() if composed.repeated else ()
-            yield from () if wrong else documents_of(composed.value, index, origin)
-        yield from _unless_template(wrong, source, whole) if wrong else ()
+            if composed.repeated:
+                wrong = origin.repeated()
+            elif isinstance(composed.value, str) and _is_template(source, chunk):
+                wrong = (source.unreadable(begin, "an object must be a JSON object", ""),)
+            else:
+                yield from documents_of(composed.value, index, origin)
+        if wrong:
+            yield from _unless_template(wrong, source, whole)
         if composed.ignored is not None:
             offset = _after(_SPACE, source.text, begin + composed.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
+
+
+def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Composed, ContentError | None]:
+    """Read a document by libyaml, or tell why it cannot be read."""
+    from webhook.documents.compose import compose  # what is simple needs no libyaml
+
+    try:
+        return compose(chunk), None
+    except ContentError as reason:
+        reason.offset += begin
+        return Composed(None), reason if not_json is None or not_json.offset <= reason.offset else not_json
 
 
 def _is_template(source: Source, chunk: str) -> bool:

@@ -574,12 +574,12 @@ class FlowMap:
 
 def _remarks(tree: Tree, start: int, end: int, kept: Iterable[tuple[int, int]] = ()) -> str:
     """Return the comments in a part of the text, except those in its kept parts, each on its own line."""
-    found: list[str] = []
+    found, is_first = list[str](), tree.is_first(start)
     for begin, stop in [*sorted(kept), (end, end)]:
         found += tree.comments(start, begin)
         start = stop
     margin = tree.newline + tree.indentation(end)
-    return "".join(margin + remark for remark in found) + (margin if found else "")
+    return "".join(remark + margin for remark in found) if is_first or not found else margin.join(("", *found, ""))
 
 
 def flow_edits(tree: Tree, node: Node, value: Any) -> list[Edit]:

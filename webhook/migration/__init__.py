@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
+from webhook.api import gates
 from webhook.api.conversion import ConversionError, convert
-from webhook.api.gates import every
 from webhook.api.judgement import judge
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, served, target
@@ -74,14 +74,7 @@ def _with_version(whole: Any, items: Sequence[Any]) -> None:
         whole["apiVersion"] = versions.pop()
 
 
-TARGETS: Final = tuple(
-    name.rpartition("/")[2]
-    for name, version in VERSIONS.items()
-    if name.startswith(GROUP) and "DeviceClass" in version.kinds
-)
-"""The versions that objects can be converted to, the newest first."""
-
-FLAT_CLAIMS_SINCE: Final = Release(31)
+_FLAT_CLAIMS_SINCE: Final = Release(31)
 """The first release whose pods name their claims without ``source``."""
 
 
@@ -117,7 +110,7 @@ class Wanted:
     @property
     def has_flat_claims(self) -> bool:
         """Whether pods name their claims without ``source``."""
-        return all(release >= FLAT_CLAIMS_SINCE for release in self.releases)
+        return all(release >= _FLAT_CLAIMS_SINCE for release in self.releases)
 
     @property
     def newest(self) -> Release:
@@ -125,8 +118,7 @@ class Wanted:
         return max(self.releases, default=DEFAULT)
 
 
-_Steps = tuple["str | int", ...]
-
+_Steps = tuple[str | int, ...]
 _CLAIMS = ("spec", "resourceClaims")
 
 
@@ -140,17 +132,17 @@ def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSO
     Returns:
         The object, and the entries that had a ``source``.
     """
-    found = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
-    if not found:
+    nested = [(steps, entry) for steps, entry in _entries(obj, locations) if _is_nested(entry)]
+    if not nested:
         return obj, []
     changed = deepcopy(obj)
-    for steps, entry in found:
+    for steps, entry in nested:
         value_at(changed, steps[:-1])[steps[-1]] = {
             name: value
             for key, each in entry.items()
             for name, value in (each.items() if key == "source" else ((key, each),))
         }
-    return changed, [steps for steps, _ in found]
+    return changed, [steps for steps, _ in nested]
 
 
 def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[_Steps, Any]]:
@@ -274,10 +266,10 @@ def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:
     version = obj["apiVersion"]
     kind = VERSIONS[version].kinds[obj["kind"]]
     releases = (kind.since, kind.until) if wanted is None else (max(min(wanted.newest, kind.until), kind.since),)
-    found: list[dict[Path, str]] = []
+    unknown: list[dict[Path, str]] = []
     for release in releases:
-        compiled = compile_struct(kind.type, target(version, release, CREATE, every(release)))
+        compiled = compile_struct(kind.type, target(version, release, CREATE, gates.every(release)))
         misfits = apart(compiled.decoding.walk(obj))[0]
         paths = [misfit.path for misfit in misfits if misfit.rule == UNKNOWN_FIELD]
-        found.append({path: instead(compiled, path) for path in paths})
-    return {path: hint for path, hint in found[0].items() if all(path in each for each in found)}
+        unknown.append({path: instead(compiled, path) for path in paths})
+    return {path: hint for path, hint in unknown[0].items() if all(path in each for each in unknown)}

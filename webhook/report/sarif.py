@@ -168,8 +168,9 @@ def _of_file(file: str, findings: Sequence[Finding]) -> Iterator[tuple[Finding, 
     for finding in findings:
         if finding.line and source.line(finding.line) == finding.text:
             edits = [edit for plan in planner.plans([finding]) for edit in plan.edits.get(file, ())]
-            change = {"artifactLocation": _artifact(file), "replacements": [_replaced(each, source) for each in edits]}
             if edits:
+                replacements = [_replaced(each, source) for each in edits]
+                change = {"artifactLocation": _artifact(file), "replacements": replacements}
                 yield finding, {"description": {"text": finding.problem.hint or "fix"}, "artifactChanges": [change]}
 
 

@@ -520,7 +520,9 @@ class Suppressions:
     def _report_fixed(self, known: Known, report: Report) -> None:
         """List the findings of a baseline that are gone though their objects were read."""
         gone = known.gone() if known.kind == baseline.BASELINE else {}
-        files = {baseline.relative_file(file, known.directory) for file in report.files if gone}
+        if not gone:
+            return
+        files = {baseline.relative_file(file, known.directory) for file in report.files}
         objects = self._objects
         fixed = {
             each: count

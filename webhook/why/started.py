@@ -55,7 +55,7 @@ _BEFORE_WORDS: Final = re.compile(
 """What components put before the words of a driver."""
 _OF_KUBELET: Final = re.compile(
     r"(?i)\bfetch (?:ResourceClaim|claim) \S+?(?: referenced by pod \S+?)?: (?P<unread>.+)"
-    r"|(?P<unreserved>\bnot allowed to use resource ?claim\b)|(?P<earlier>claim with same name\b.*\bdifferent UID\b)"
+    r"|(?P<unreserved>\bnot allowed to use resource ?claim\b)|(?P<earlier>claim with same name \S+ and different UID\b)"
     r"|\bcheckpoint ResourceClaim\b"
 )
 """What kubelet itself says of a claim before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""

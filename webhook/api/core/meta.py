@@ -432,7 +432,7 @@ class Condition(V1Struct):
     reason = Text(
         "Why, as a word for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
     )
-    message = Text("Why, as a string for people.", max_length=MESSAGE_MAX_BYTES, written=True)
+    message = Text("Why, in words for people.", max_length=MESSAGE_MAX_BYTES, written=True)
 
 
 @check(Condition, before=IN_PLACE)

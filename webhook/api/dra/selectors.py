@@ -30,10 +30,7 @@ def is_too_long(expression: str) -> bool:
 
 def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
     """A CEL expression whose result is a boolean, and that does not cost too much."""
-    from webhook.cel.kubernetes.devices import (
-        TOO_COMPLEX,
-        refusal_of,  # slow to import
-    )
+    from webhook.cel.kubernetes.devices import TOO_COMPLEX, refusal_of  # slow to import
 
     try:
         refusal = refusal_of(expression, target.release, target.gates, stored=target.stored, is_derived=is_derived)
