@@ -6,15 +6,29 @@ from typing import Any
 from tests.cel.encoders import ENCODERS
 from tests.cel.mathematics import MATH
 from webhook.cel.environment import Environment
+from webhook.cel.errors import Issues
 from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
 from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
 from webhook.cel.ext.strings import strings
 from webhook.cel.runtime.meter import Meter
+from webhook.cel.syntax.lexer import CONSTANTS, tokenize
 from webhook.cel.types.base import DYN
 
 EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))
 EVERYTHING = Environment(EXTENSIONS)
+
+
+LITERALS = {"NUM_INT", "NUM_UINT", "NUM_FLOAT", "STRING", "BYTES", *CONSTANTS}
+
+
+def dynamic(text: str) -> str:
+    """An expression with each literal as `dyn(…)`: the checker lets mixed types pass, and its evaluation decides."""
+    tokens = tokenize(text, Issues(text))
+    for kind, word, offset in reversed([*zip(tokens.kinds, tokens.texts, tokens.offsets, strict=False)]):
+        if kind in LITERALS:
+            text = f"{text[:offset]}dyn({word}){text[offset + len(word) :]}"
+    return text
 
 
 def evaluate(text: str, environment: Environment = EVERYTHING, **bindings: Any) -> Any:

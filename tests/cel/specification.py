@@ -4,18 +4,20 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from tests.cel import EXTENSIONS
-from webhook.cel.checker.declarations import EnvironmentOptions, Library
+from tests.cel import EXTENSIONS, dynamic
+from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library
 from webhook.cel.environment import Environment
-from webhook.cel.errors import CelError
+from webhook.cel.errors import UNDECLARED, CelError, CompileError
 from webhook.cel.functions import Function, Overload
 from webhook.cel.kubernetes import net
 from webhook.cel.runtime.conversions import parse_duration, parse_timestamp
 from webhook.cel.runtime.operators import equal
+from webhook.cel.syntax.ast import Call, Ident, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import UInt, to_key
@@ -181,12 +183,36 @@ def same(found: Any, expected: Any) -> bool:
     return type(found) is type(expected) and equal(found, expected)
 
 
+def without_checks(text: str, environment: Environment) -> Checked:
+    """An expression that was not meant to be checked, as Kubernetes does with all.
+
+    If it has errors, its literals are dynamic, and its names are declared: without values, they are errors, once they
+    are evaluated.
+    """
+    with suppress(CompileError):
+        return environment.check(text)
+    text = dynamic(text)
+    try:
+        return environment.check(text)
+    except CompileError as error:
+        undeclared = {issue.arguments[0] for issue in error.issues if issue.code == UNDECLARED}
+    for node in within(environment.parse(text)):
+        if isinstance(node, Call) and node.function in undeclared:
+            operands = (types.DYN,) * len([*node.children()])
+            overload = Overload(node.function, operands, types.DYN, member=node.target is not None)
+            environment = environment.extend(Library("undeclared", functions=(Function(node.function, overload),)))
+        elif isinstance(node, Ident) and node.name in undeclared:
+            environment = environment.extend(variables={node.name: types.DYN})
+    return environment.check(text)
+
+
 def disagreement(case: dict[str, Any]) -> str:
     """The difference from the case's expectation; empty if there is none."""
     expected = case["expect"]
     environment = environment_of(case)
     try:
-        checked = environment.parse(case["expr"]) if case.get("disable_check") else environment.check(case["expr"])
+        check = partial(without_checks, environment=environment) if case.get("disable_check") else environment.check
+        checked = check(case["expr"])
         bindings = {name: value_of(value) for name, value in case.get("bindings", {}).items()}
         found = None if case.get("check_only") else environment.program(checked).evaluate(bindings)
     except CelError as error:

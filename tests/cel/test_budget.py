@@ -111,6 +111,20 @@ def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
     assert before - budget.left < 1000 * (count + 1)
 
 
+def test_comparing_values_is_as_much_work_below_an_optional() -> None:
+    environment = Environment([OPTIONALS], variables={"o": DYN, "p": DYN})
+    bindings = {name: [[number] for number in range(500)] for name in ("o", "p")}
+    spent = []
+    for text in ("o == p", "optional.of(o) == optional.of(p)"):
+        program = environment.compile(text)
+        program.prepare()
+        with limited(Budget()) as budget:
+            before = budget.left
+            assert program.evaluate(bindings) is True
+        spent.append(before - budget.left)
+    assert 500 <= spent[1] <= spent[0]
+
+
 def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_twice() -> None:
     program = Environment([OPTIONALS], variables={"o": DYN}).compile("o.?a" + ".optMap(x, x + 1)" * 14 + ".value()")
     program.prepare()

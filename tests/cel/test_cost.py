@@ -103,14 +103,6 @@ def test_steps_that_were_taken_before_cost_the_same(first: str, second: str, a: 
     assert spent(f"{first} || {second}") == spent(first) + spent(second)
 
 
-def test_a_call_that_fits_no_overload_costs_a_unit() -> None:
-    environment = FOLDING.extend(Library("", call_costs={"size": lambda values, _: len(values[1])}))
-    meter = Meter()
-    with pytest.raises(EvaluationError, match="no such overload"):
-        environment.program(environment.parse("size(1, 2, 3)")).evaluate({}, meter=meter)
-    assert meter.cost == 1
-
-
 def sizes(**declared: int) -> Callable[[EstimatedNode], Bounds | None]:
     by_path = {name.replace("__", ".@"): Bounds(0, size) for name, size in declared.items()}
     return lambda node: by_path.get(".".join(node.path))

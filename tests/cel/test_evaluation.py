@@ -289,45 +289,6 @@ def test_types_of_libraries_fail_in_cels_words(text: str, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-UNCHECKED = Environment((*EXTENSIONS, OWN), variables={"declared": INT})
-
-
-@each_row(
-    ("text", "value"),
-    [
-        ("x + 1", 2),
-        ("a.b.c", 5),
-        ("a.b", {"c": 3}),
-        ("sets.contains([1, 2], [1])", True),
-        ("[1].map(x, x + 1)", [2]),
-        ("[{'y': 1}].map(x, x.y)", [1]),
-        ("int", types.INT),
-        ("size('abc') + 'abc'.size()", 6),
-        ("type(1) == int", True),
-        ("optional.of(x).hasValue()", True),
-        ("test.Version == type(version('1'))", True),
-        ("Point{x: 2}.x", 2),
-        ("'b' in {'b': 1}", True),
-        ("1 in [1, 2]", True),
-        ("cel.bind(v, x, v + v)", 2),
-    ],
-)
-def test_without_checking_names_are_looked_up_when_they_are_needed(text: str, value: Any) -> None:
-    bindings = {"x": 1, "a.b.c": 5, "a": {"b": {"c": 3}}}
-    assert UNCHECKED.program(UNCHECKED.parse(text)).evaluate(bindings) == value
-
-
-def test_without_checking_unknown_names_are_errors_when_evaluated() -> None:
-    program = UNCHECKED.program(UNCHECKED.parse("unknown.x"))
-    with pytest.raises(EvaluationError, match=r"^no such attribute\(s\): unknown$"):
-        program.evaluate({})
-    program = UNCHECKED.program(UNCHECKED.parse("unknown(1)"))
-    with pytest.raises(EvaluationError, match=r"^no such overload: unknown\(int\)$"):
-        program.evaluate({})
-    with pytest.raises(ProgramError, match=r"^unknown type: Unknown$"):
-        UNCHECKED.program(UNCHECKED.parse("Unknown{}"))
-
-
 def test_map_keys_can_be_held_to_the_specification() -> None:
     strict = Environment(options=EnvironmentOptions(strict_map_keys=True))
     for text, message in (

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.cel import EVERYTHING, EXTENSIONS
+from tests.cel import EVERYTHING, EXTENSIONS, dynamic
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.environment import Environment, Program
 from webhook.cel.errors import CelError, CompileError, CostLimitExceededError, EvaluationError
@@ -114,11 +114,10 @@ def test_no_text_makes_the_compiler_fail_otherwise(text: str) -> None:
 
 
 @settings(max_examples=600)
-@given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
-def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: Any, p: Any, *, checked: bool) -> None:
+@given(text=expressions() | expressions().map(dynamic), o=JSON, p=JSON)
+def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: Any, p: Any) -> None:
     try:
-        parsed = ENVIRONMENT.check(text) if checked else ENVIRONMENT.parse(text)
-        program = ENVIRONMENT.program(parsed)
+        program = ENVIRONMENT.compile(text)
     except CelError:
         return
     meter = Meter(LIMIT)
@@ -136,14 +135,13 @@ def test_no_data_makes_an_evaluation_fail_otherwise_or_cost_more(text: str, o: A
 
 @settings(max_examples=200)
 @given(text=expressions(), o=JSON, p=JSON)
-def test_checking_does_not_change_what_comes_out(text: str, o: Any, p: Any) -> None:
+def test_types_do_not_change_what_comes_out(text: str, o: Any, p: Any) -> None:
     try:
-        checked = ENVIRONMENT.compile(text)
+        programs = [ENVIRONMENT.compile(each) for each in (text, dynamic(text))]
     except CelError:
         return
-    unchecked = ENVIRONMENT.program(ENVIRONMENT.parse(text))
     results = []
-    for program in (checked, unchecked):
+    for program in programs:
         try:
             results.append(repr(program.evaluate({"o": o, "p": p}, meter=Meter(LIMIT * 100))))
         except (EvaluationError, CostLimitExceededError):
@@ -171,18 +169,18 @@ SMALL = {
 
 
 @settings(max_examples=300)
-@given(text=expressions(), o=JSON, p=JSON, checked=st.booleans())
-def test_many_small_functions_do_what_one_does(text: str, o: Any, p: Any, *, checked: bool) -> None:
+@given(text=expressions() | expressions().map(dynamic), o=JSON, p=JSON)
+def test_many_small_functions_do_what_one_does(text: str, o: Any, p: Any) -> None:
     try:
-        parsed = ENVIRONMENT.check(text) if checked else ENVIRONMENT.parse(text)
-        whole = ENVIRONMENT.program(parsed)
+        checked = ENVIRONMENT.check(text)
+        whole = ENVIRONMENT.program(checked)
     except CelError:
         return
     expected = outcome(whole, {"o": o, "p": p})
     with ExitStack() as stack:
         for name, value in SMALL.items():
             stack.enter_context(mock.patch(name, value))
-        assert outcome(ENVIRONMENT.program(parsed), {"o": o, "p": p}) == expected
+        assert outcome(ENVIRONMENT.program(checked), {"o": o, "p": p}) == expected
 
 
 DEEP = (
@@ -233,7 +231,7 @@ def test_little_stack_left_is_no_python_error() -> None:
         for attempt in (
             lambda: ENVIRONMENT.parse(text),
             lambda: ENVIRONMENT.check(text),
-            lambda: ENVIRONMENT.program(ENVIRONMENT.parse("o")) and ENVIRONMENT.compile(text),
+            lambda: ENVIRONMENT.compile("o") and ENVIRONMENT.compile(text),
             lambda: program.evaluate({"o": 1}),
         ):
             try:

@@ -14,7 +14,6 @@ from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import TOO_DEEP, Meter
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.parser import parse
-from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
@@ -90,17 +89,16 @@ class Environment(Scope):
     ) -> None:
         super().__init__((STANDARD, *libraries), variables=variables, options=options)
 
-    def parse(self, text: str) -> Checked:
-        """Parses an expression without checking its types.
+    def parse(self, text: str) -> Expression:
+        """Parses an expression, without checking its types.
 
         Raises:
             CompileError: The text is not an expression.
         """
         try:
-            root, _ = self._parse(text)
+            return self._parse(text)[0]
         except RecursionError:
             raise _too_deep(text) from None
-        return Checked(text, root, types.DYN, is_checked=False)
 
     def check(self, text: str) -> Checked:
         """Parses an expression and checks its types.
@@ -118,7 +116,7 @@ class Environment(Scope):
             for validator in self.validators[function]:
                 validator.check(node, issues)
         issues.raise_if_any()
-        return Checked(text, root, root.type, is_checked=True)
+        return Checked(text, root, root.type)
 
     def _parse(self, text: str) -> tuple[Expression, Issues]:
         issues = Issues(text, None if current().is_offline else MAX_REPORT)

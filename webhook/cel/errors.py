@@ -171,7 +171,7 @@ class Issues:
         if not shown:
             return
         issue = Issue(code, arguments)
-        if offset != NOWHERE and not self.text:  # cel-go finds no column where there is no text
+        if offset != NOWHERE and not self.text:  # cel-go gives offsets in an empty text no column
             issue = Issue(code, arguments, offset, line=1)
         elif offset != NOWHERE:
             start, end = self.text.rfind("\n", 0, offset) + 1, self.text.find("\n", offset)

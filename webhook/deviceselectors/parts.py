@@ -156,7 +156,7 @@ class Parts:
         """
         program = self._programs.get(id(part))
         if program is None:
-            checked = Checked(self.text, part, BOOL, is_checked=True)
+            checked = Checked(self.text, part, BOOL)
             program = self._programs[id(part)] = self._environment.program(checked)
         return program.evaluate(bindings, meter=meter.Meter(devices.MAX_COST))
 
@@ -500,7 +500,7 @@ def _children(node: Expression, guards: Guards) -> Iterator[Read]:
 
 
 def _is_optional_below(node: Expression) -> bool:
-    """Tell whether a read continues an optional one: ``device.attributes[?"d"].x`` is none where there is no d."""
+    """Tell whether a read continues an optional one, as ``.x`` does in ``device.attributes[?"d"].x``."""
     outer = node.operand if isinstance(node, Select) else node.arguments[0] if isinstance(node, Call) else None
     return isinstance(outer, Call) and outer.function in _OPTIONAL
 

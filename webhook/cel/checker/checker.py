@@ -352,10 +352,9 @@ class Checker:
     """The check for each class of nodes."""
 
 
-_ALWAYS_FIT = types.UNKNOWN_KINDS | {Kind.ERROR}
-_SAYS_NOTHING = types.UNKNOWN_KINDS | {Kind.PARAMETER}
-_NULLABLE = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
-_COMPOSED = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+_SAYS_NOTHING: Final = types.UNKNOWN_KINDS | {Kind.PARAMETER}
+_NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
+_COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
 class Inference:
@@ -479,7 +478,7 @@ class Inference:
                 return False
         if first.kind is Kind.PARAMETER:
             return self._stands_for(second, first)[0]
-        if first.kind in _ALWAYS_FIT or second.kind in _ALWAYS_FIT:
+        if first.kind in _UNKNOWN or second.kind in _UNKNOWN:
             return True
         if first.kind is Kind.NULL:
             return second.is_nullable or second.kind in _NULLABLE
@@ -513,7 +512,7 @@ class Inference:
             if fits := given is meaning or self._agree(given, meaning):
                 meanings[expected] = self.most_general(given, meaning)
             return fits
-        if given.kind in _ALWAYS_FIT:
+        if given.kind in _UNKNOWN:
             return True
         if given.kind is Kind.NULL:
             return expected.kind in _NULLABLE

@@ -131,12 +131,11 @@ _COMPARISONS: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
 class Checked(NamedTuple):
-    """An expression that was parsed and, unless checking was left out, type-checked; else its type is `dyn`."""
+    """An expression whose types are known."""
 
     text: str
     root: Expression
     type: Type
-    is_checked: bool
 
 
 class Scope:

@@ -1,36 +1,30 @@
-"""Functions on strings (cel-go ext/strings.go), and the check of `format` (ext/formatting.go, formatting_v2.go)."""
+"""Functions on strings, among them `format` (cel-go ext/strings.go, formatting.go, formatting_v2.go)."""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from webhook.budget import READ, work
-from webhook.cel.checker.declarations import Library
-from webhook.cel.errors import EvaluationError
+from webhook.cel.checker.declarations import Library, Validator
+from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.functions import MOST, Bounds, Function, Overload, estimated, member, of_argument
+from webhook.cel.runtime import conversions
 from webhook.cel.runtime.operators import must_fit
-from webhook.cel.types.base import DYN, INT, STRING, Type, list_of
-from webhook.cel.types.values import Value
+from webhook.cel.syntax import ast
+from webhook.cel.syntax.ast import Expression
+from webhook.cel.types.base import DYN, INT, STRING, Kind, Type, list_of
+from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
 from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
 if TYPE_CHECKING:
     from webhook.cel.functions import Implementation
 
-
-import json
-import math
-from collections.abc import Callable, Iterable
-
-from webhook.cel.checker.declarations import Validator
-from webhook.cel.errors import Issues
-from webhook.cel.runtime import conversions
-from webhook.cel.syntax import ast
-from webhook.cel.syntax.ast import Expression
-from webhook.cel.types import base as types
-from webhook.cel.types.base import Kind
-from webhook.cel.types.values import Duration, Timestamp, UInt, from_key, type_of
+# -- `format`
 
 _DEFAULT_PRECISION: Final = 6
 _MAX_PRECISION: Final = 1000
@@ -251,7 +245,7 @@ def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
         return conversions.format_timestamp(value)
     if type(value) is Duration:
         return conversions.format_duration(value)
-    if type(value) is types.Type:
+    if type(value) is Type:
         return value.name
     raise _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
 
@@ -323,6 +317,8 @@ def _shown(letter: str, node: Expression) -> list[Expression]:
         return [node]
     return [node, *(part for child in node.children() for part in _shown(letter, child))]
 
+
+# -- other functions
 
 _UPPER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _LOWER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}

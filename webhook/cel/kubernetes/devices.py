@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.budget import current, work
 from webhook.cel.cache import Cache
@@ -30,12 +30,6 @@ from webhook.issues import Issue
 from webhook.later import cached_property
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-if TYPE_CHECKING:
-    from webhook.cel.errors import CompileError
-    from webhook.issues import Issue
-    from webhook.release import Release
-
 
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"
 LIST_ATTRIBUTES: Final = "DRAListTypeAttributes"
@@ -238,11 +232,12 @@ def _includes(target: Value, sought: Value) -> bool:
 
 
 def _includes_in_short(target: Value, sought: Value) -> bool:
-    if type(target) is not list or _includes(target[:_LIST_MAX], sought):
-        return type(target) is list or equal(target, sought)
-    if len(target) > _LIST_MAX:
+    if type(target) is not list:
+        return equal(target, sought)
+    found = _includes(target[:_LIST_MAX], sought)
+    if not found and len(target) > _LIST_MAX:
         raise EvaluationError(f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values")
-    return False
+    return found
 
 
 def _including(id_: str, includes: Callable[[Value, Value], bool], size: Bounds | None = None) -> Library:
@@ -328,7 +323,7 @@ TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
 
 
 def uncompiled(error: CompileError, expression: str, release: Release) -> Refusal:
-    """The refusal of a selector with errors; cel-go had a column where there is no text until 1.32 (cel-go 0.22)."""
+    """The refusal of a selector with errors; before Kubernetes 1.32 (cel-go 0.22), an empty text has a column."""
     text = str(error)
     work(len(text) // _CHARACTERS)
     if not expression and release < _NO_COLUMN_SINCE:

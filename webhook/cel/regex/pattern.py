@@ -412,7 +412,7 @@ class _Reader:
             if characters is not None:
                 characters = characters | {low, high} if high - low < 2 and len(characters) < 2 else None  # noqa: PLR2004 - a pair
         self._at += 1
-        one, *others = map(chr, characters or ()) if not negative and characters else ("",)
+        one, *others = map(chr, characters) if characters and not negative else ("",)
         is_pair = bool(others) and (one.lower() == others[0] or others[0].lower() == one)
         if one and (is_pair or not others):
             self._literal(fold=is_pair or (self._fold and one.lower() != one.upper()))

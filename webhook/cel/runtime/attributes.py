@@ -8,7 +8,7 @@ Links are paid for in advance, and refunded if they are not reached.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import groupby
 from typing import Final
 
@@ -123,10 +123,6 @@ _NATIVE: Final = {
 """cel-go's names for values of variables that it does not convert to its own."""
 LOOKUP: Final = (KeyError, TypeError, EvaluationError)
 """The exceptions of a step into a value that is not a plain dict with the key."""
-
-
-UNSET: Final = object()
-"""The value of a variable that is not bound."""
 
 
 class Link(NamedTuple):
@@ -254,11 +250,6 @@ def emit_presence(writer: Writer, chain: Chain, field: str, *, negated: bool = F
 def unbound(name: str) -> EvaluationError:
     """The error of a variable that was not bound."""
     return EvaluationError(f"no such attribute(s): {name}")
-
-
-def lookup(bindings: Mapping[str, Value], names: tuple[str, ...]) -> Value:
-    """The binding of the first name that has one; `UNSET` if none has."""
-    return next((bindings[name] for name in names if name in bindings), UNSET)
 
 
 def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:

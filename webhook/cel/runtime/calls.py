@@ -17,7 +17,7 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
 from webhook.cel.functions import CostFunction, traversal
 from webhook.cel.runtime import operators
 from webhook.cel.runtime.constants import is_in_list
-from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge, overloads_of
+from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge
 from webhook.cel.runtime.meter import SHARE, Meter, caught
 from webhook.cel.runtime.operators import Comparison, contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
@@ -43,7 +43,7 @@ def emit_call(writer: Writer, node: ast.Call, *, caught: bool) -> Operand:
     function = node.function
     if function in PATTERN_AT and type(writer.constant_of(node.arguments[PATTERN_AT[function]])) is str:
         function = PLANNED
-    overloads = overloads_of(node, writer.scope)
+    overloads = node.overloads or ()
     cost = charge(node.function, overloads, writer.scope)
 
     def make() -> Operand:

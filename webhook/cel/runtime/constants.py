@@ -12,7 +12,7 @@ from webhook.cel.errors import EvaluationError, ProgramError
 from webhook.cel.regex import re2 as regex
 from webhook.cel.runtime.aggregates import MapBuilder
 from webhook.cel.runtime.attributes import KEYS, no_key
-from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of, overloads_of
+from webhook.cel.runtime.dispatch import PATTERN_AT, callable_of
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.runtime.writer import NOT_CONSTANT
 from webhook.cel.syntax import ast
@@ -21,7 +21,7 @@ from webhook.cel.types.base import Kind, Type
 from webhook.cel.types.values import Value
 
 if TYPE_CHECKING:
-    from webhook.cel.checker.declarations import Checked, Scope, StructType
+    from webhook.cel.checker.declarations import Checked, Scope
 
 
 _UNKNOWN: Final = object()
@@ -39,18 +39,6 @@ LARGE: Final = 100
 def is_in_list(node: ast.Call) -> bool:
     """Whether the checker found that `x in y` tests a list."""
     return node.overloads is not None and [overload.id for overload in node.overloads] == ["in_list"]
-
-
-def struct_of(node: ast.StructExpression, scope: Scope) -> StructType:
-    """The type of a struct.
-
-    Raises:
-        ProgramError: The type does not exist.
-    """
-    found = next((each for each in map(scope.struct, scope.candidates(node.name)) if each is not None), None)
-    if found is None:
-        raise ProgramError(f"unknown type: {node.name}")
-    return found
 
 
 class Analysis:
@@ -77,8 +65,6 @@ class Analysis:
         """Looks at a node and those below it; gives its weight."""
         if node in self.weights:
             return 1
-        if isinstance(node, ast.StructExpression):
-            struct_of(node, self.scope)
         self.size += 1
         weight = 1
         variables = len(self.variables)
@@ -97,7 +83,7 @@ class Analysis:
 
     def _refuse_invalid(self, node: Expression) -> None:
         """Refuses types that cannot be values, invalid constant keys and invalid constant patterns."""
-        if isinstance(node, (ast.Ident, ast.Select)) and node.type.kind is _TYPE and self.checked.is_checked:
+        if isinstance(node, (ast.Ident, ast.Select)) and node.type.kind is _TYPE:
             name = node.resolved  # that of a variable, or of a type that only objects have (cel-go planner.go)
             if type(name) is Type and name.kind is Kind.STRUCT and not name.name.startswith(_MESSAGES):
                 name = name.name
@@ -133,7 +119,7 @@ class Analysis:
 
     def _find(self, node: Expression) -> Value:  # noqa: PLR0911 - one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
-            return node.resolved if self.checked.is_checked and type(node.resolved) is Type else NOT_CONSTANT
+            return node.resolved if type(node.resolved) is Type else NOT_CONSTANT
         if not self.scope.options.fold_constants:
             return NOT_CONSTANT
         if isinstance(node, ast.Call):
@@ -163,7 +149,7 @@ class Analysis:
         argument = self.value(node.arguments[0])
         if argument is NOT_CONSTANT:
             return NOT_CONSTANT
-        found = callable_of(node.function, overloads_of(node, self.scope), 1)(Meter(), argument)
+        found = callable_of(node.function, node.overloads or (), 1)(Meter(), argument)
         if type(found) is EvaluationError:
             raise ProgramError(str(found))
         return found

@@ -20,7 +20,6 @@ from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, p
 if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Scope
     from webhook.cel.functions import Overload
-    from webhook.cel.syntax import ast
 
 BUILT: Final = frozenset({Kind.STRING, Kind.BYTES, Kind.LIST, Kind.MAP})
 """Kinds whose values a call may have built."""
@@ -205,17 +204,5 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
 
 def charge(function: str, overloads: Sequence[Overload], scope: Scope) -> CostFunction | None:
     """The cost of a call, None for 1; with several possible overloads, it is 1, unless the environment sets another."""
-    if not overloads:
-        return None
     only, known = overloads[0] if len(overloads) == 1 else None, scope.call_costs
     return (only and known.get(only.id)) or known.get(function) or (only and only.cost)
-
-
-def overloads_of(node: ast.Call, scope: Scope) -> tuple[Overload, ...]:
-    """The possible overloads of a call: those that the checker found, else all with as many parameters."""
-    if node.overloads is not None:
-        return node.overloads
-    arity = len(node.arguments) + (node.target is not None)
-    functions = scope.functions
-    name = next((each for each in scope.candidates(node.function) if each in functions), node.function)
-    return tuple(overload for overload in functions.get(name, ()) if len(overload.parameters) == arity)

@@ -16,7 +16,7 @@ from webhook.budget import NONE, BudgetExceededError, current, work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.runtime import aggregates, attributes, calls, folds
 from webhook.cel.runtime.attributes import Chain, Link, emit_chain, emit_presence
-from webhook.cel.runtime.constants import LARGE, Analysis, struct_of
+from webhook.cel.runtime.constants import LARGE, Analysis
 from webhook.cel.runtime.meter import TOO_DEEP, Meter, caught, count_built, count_bytes, look
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.syntax import ast
@@ -58,7 +58,6 @@ class Generator(Writer):
         """Continues with another expression."""
         self.scope = analysis.scope
         self._analysis = analysis
-        self._is_checked = analysis.checked.is_checked
 
     def write(self) -> str:
         """Writes the whole expression; gives the name of its function."""
@@ -170,42 +169,14 @@ class Generator(Writer):
         return Chain(partial(self.emit, node))
 
     def _variable(self, node: ast.Ident | ast.Select) -> Chain | None:
-        if not self._is_checked:
-            return self._unchecked_variable(node)
         name = node.resolved
         if name is None or isinstance(name, Type):
             return None
         return Chain(partial(self.variable, name[1:]) if name.startswith(".") else self._locals[name])
 
-    def _unchecked_variable(self, node: ast.Ident | ast.Select) -> Chain | None:
-        name = ast.qualified_name(node)
-        if name is None:
-            return None
-        root = name.partition(".")[0]
-        if root in self._locals:
-            return Chain(self._locals[name]) if root == name else None
-        return Chain(partial(self._looked_up, node, self.scope.candidates(name)))
-
-    def _looked_up(self, node: ast.Ident | ast.Select, candidates: list[str]) -> Operand:
-        types = self.scope.types
-        type_ = next((types[each].parameters[0] for each in candidates if each in types), None)
-        result = self.set(f"lookup(bindings, {self.given(tuple(candidates))})")
-        with self.block(f"if {result} is UNSET:"):
-            if type_ is not None:
-                otherwise = self.constant(type_)
-            elif isinstance(node, ast.Ident):
-                otherwise = Operand(f"unbound({self.given(', '.join(candidates))})")
-            else:
-                chain = self._chain(node.operand)
-                otherwise = emit_chain(self, chain._replace(links=(*chain.links, Link(node.field))), own_cost=0)
-            self.line(f"{result} = {otherwise.text}")
-        return Operand(result)
-
     # -- calls
 
     def _call(self, node: ast.Call, *, caught: bool) -> Operand:  # noqa: PLR0911 - one branch for each special function
-        if not self._is_checked:
-            self._unqualify(node)
         if self._is_attribute(node):
             return self._attribute(node, caught=caught)
         function = node.function
@@ -224,18 +195,6 @@ class Generator(Writer):
             self.spend(1)
             return emit_presence(self, self._chain(argument.operand), argument.field, negated=True)
         return calls.emit_negation(self, argument)
-
-    def _unqualify(self, node: ast.Call) -> None:
-        """Without a checker, `sets.contains(…)` still differs from a call on `sets`."""
-        if node.target is None:
-            return
-        prefix = ast.qualified_name(node.target)
-        if prefix is None or prefix.partition(".")[0] in self._locals:
-            return
-        for candidate in self.scope.candidates(f"{prefix}.{node.function}"):
-            if candidate in self.scope.functions:
-                node.function, node.target = candidate, None
-                return
 
     def _conditional(self, node: ast.Call) -> Operand:
         condition, then, otherwise = node.arguments
@@ -271,7 +230,9 @@ class Generator(Writer):
             if isinstance(node, ast.MapExpression):
                 return aggregates.emit_map(self, node)
             assert isinstance(node, ast.StructExpression)  # noqa: S101 - there are no others
-            return aggregates.emit_struct(self, node, struct_of(node, self.scope).construct)
+            declared = self.scope.struct(node.name)
+            assert declared is not None  # noqa: S101 - the checker found it
+            return aggregates.emit_struct(self, node, declared.construct)
 
         return self.guarded(build, caught=caught)
 
@@ -386,7 +347,7 @@ def stopped(left: int, error: Exception) -> int:
 _NAMED: Final[tuple[Any, ...]] = (
     *(bool, dict, enumerate, int, iter, len, list, max, min, next, str, sum, type),
     *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
-    *(attributes.follow, attributes.goes_on, attributes.lookup, attributes.present, attributes.resolved_optional),
+    *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
     *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.inserted, folds.insert_entry, folds.insert_map),
@@ -401,7 +362,6 @@ BUILTINS: Final[dict[str, object]] = {
     "NO_VALUE": NO_VALUE,
     "PENDING": folds.PENDING,
     "STOPPED": (CostLimitExceededError, BudgetExceededError, RecursionError),
-    "UNSET": attributes.UNSET,
     "current": current,
 }
 """Everything that generated functions can call or name beside their own constants."""

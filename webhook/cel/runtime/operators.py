@@ -88,8 +88,10 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
         return bool(first == second)
     if cls in _PLAIN:
         return cls is other and bool(first == second)
-    if cls is list or isinstance(first, dict):
-        return Comparison().equal(first, second)
+    if cls is list:
+        return other is list and _equal_lists(first, second)
+    if isinstance(first, dict):
+        return _are_alike(first, second) and _equal_maps(first, second)
     if cls is Optional:
         return (
             other is Optional
@@ -111,6 +113,33 @@ _FEW: Final = 1000
 """How many lists and maps in a value are compared without looking for shared ones, which takes longer."""
 _KEPT: Final = 10_000
 """How many pairs of equal parts are remembered at a time: some megabytes."""
+
+
+def _are_alike(first: Value, second: Value) -> bool:
+    """Whether a map and a value are of the same type and size."""
+    if not isinstance(second, dict) or len(first) != len(second):
+        return False
+    are_plain = type(first) is dict and type(second) is dict
+    return are_plain or getattr(first, "cel_type", None) == getattr(second, "cel_type", None)
+
+
+def _equal_lists(first: list[Value], second: list[Value]) -> bool:
+    if len(first) != len(second):
+        return False
+    work(1 + len(first) // _PER_UNIT)
+    for one, other in zip(first, second, strict=True):  # noqa: SIM110 - `all` would need C stack for every level
+        if not equal(one, other, otherwise=True):
+            return False
+    return True
+
+
+def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
+    work(1 + len(first) // _PER_UNIT)
+    for key, one in first.items():
+        other = second.get(key, ABSENT)
+        if other is ABSENT or not equal(one, other, otherwise=True):
+            return False
+    return True
 
 
 class Comparison:
@@ -144,10 +173,7 @@ class Comparison:
             return self._are_equal(zip(first, second, strict=True), len(first))
         if not isinstance(first, dict):
             return equal(first, second)
-        if not isinstance(second, dict) or len(first) != len(second):
-            return False
-        are_plain = type(first) is dict and type(second) is dict
-        if not are_plain and getattr(first, "cel_type", None) != getattr(second, "cel_type", None):
+        if not _are_alike(first, second):
             return False
         others = map(second.get, first, repeat(ABSENT))
         return self._are_equal(zip(first.values(), others, strict=True), len(first))
@@ -157,12 +183,11 @@ class Comparison:
             if not self._are_equal(islice(pairs, _STRIDE), _STRIDE):
                 return False
             count -= _STRIDE
-        # Below an optional, and in functions, each list and map has a comparison of its own, which takes twice as long.
-        work((1 if self._meter else 2) + count // _PER_UNIT)
+        work(1 + count // _PER_UNIT)
         self._check_sooner(1 + count // _PER_UNIT)
         for one, other in pairs:
             if type(one) in CONTAINERS:
-                self._parts += self._meter is not None  # else the work alone limits it
+                self._parts += 1
                 if not (self.equal(one, other) if self._parts <= _FEW else self._are_shared_equal(one, other)):
                     return False
             elif other is ABSENT or not equal(one, other, otherwise=True):
@@ -194,7 +219,7 @@ class Comparison:
                     work(1 + len(container) // _TEXTS)
                     self._check_sooner(1 + len(container) // _TEXTS)
                 return item in container
-            compare = self.equal if cls in CONTAINERS else equal
+            compare = self.equal if cls in CONTAINERS and self._meter is not None else equal
             for start in range(0, len(container), _STRIDE):
                 elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container
                 self._check_sooner(1 + len(elements) // _PER_UNIT)

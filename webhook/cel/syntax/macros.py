@@ -75,7 +75,7 @@ def names_of(variables: Sequence[Expression], message: str) -> dict[str, Any]:
     return {"variable": first} | ({"variable2": others[0]} if others else {})
 
 
-def fold(  # a comprehension has as many parts
+def fold(
     at: int,
     shape: str,
     parts: Sequence[Expression],

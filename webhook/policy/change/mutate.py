@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.conversion import with_defaults
@@ -125,12 +124,15 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
     blamed = next((each for each in reversed(verdict.decisions) if each.changed), None)
     if blamed is None or verdict.object is None or request.subresource:
         return verdict
-    for code, reason, message in islice(_other_identities(request, verdict.object), 1):
-        told: dict[str, Any] = {"reason": reason, "message": message}
-        last = replace(blamed, denied=True, is_error=True, changed=False, refuses=True, **told)
-        decisions = (*verdict.decisions, last)
-        return verdict._replace(allowed=False, code=code, causes=(message,), decisions=decisions, **told)
-    return verdict
+    refused = next(_other_identities(request, verdict.object), None)
+    if refused is None:
+        return verdict
+    code, reason, message = refused
+    last = replace(blamed, denied=True, is_error=True, changed=False, refuses=True, reason=reason, message=message)
+    decisions = (*verdict.decisions, last)
+    return verdict._replace(
+        allowed=False, code=code, reason=reason, message=message, causes=(message,), decisions=decisions
+    )
 
 
 def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, str, str]]:

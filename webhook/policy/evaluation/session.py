@@ -26,7 +26,7 @@ from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import Matched, Plan, PolicySet
+    from webhook.policy.evaluation.policyset import Plan, PolicySet
     from webhook.policy.manifest.model import Policy, Stated
 
 

@@ -15,7 +15,6 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.policy.evaluation.request import Request
-    from webhook.policy.manifest.model import Policy
 
 
 INVALID: Final = "Invalid"

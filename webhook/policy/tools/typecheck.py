@@ -146,7 +146,7 @@ def _missing(
         for stated, error, environment in _errors(kind, policy, kinds, release, EVALUATED):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
-            tested = _tested(environment.parse(stated.text).root)
+            tested = _tested(environment.parse(stated.text))
             for issue in (issue for issue in undefined if issue.offset in tested):
                 name, owner = issue.arguments
                 place = next(iter(parts_with(name, owner, environment)), "")
