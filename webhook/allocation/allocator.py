@@ -301,7 +301,7 @@ class Failure(Answer):
             advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
             self.error = Fault(
                 f"{subject}{words}{advice}",
-                complaint.missing,
+                missing=complaint.missing,
                 claim=claim,
                 of_class=complaint.of_class,
                 words=words.lstrip(":, "),

@@ -17,7 +17,7 @@ from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolI
 from webhook.allocation.features import Implementation
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 
 
 @dataclass(eq=False)
@@ -296,22 +296,19 @@ def _read_counters(sets: dict[str, Mapping[str, Any]], slices: Sequence[Slice]) 
 # -- pools and slices that cannot be used: slices are missing, outdated, ignored or contradict each other
 
 
-class Flaw(str):
+class Flaw(Told):
     """Why devices of a pool are not used, such as ``incomplete: 1 of 2 slices of generation 3``.
 
     Args:
         state: The state of their pool in short, such as ``incomplete``.
     """
 
-    __slots__ = ("state",)
-
     state: str
 
-    def __new__(cls, state: str, details: str = "") -> Self:
+    @classmethod
+    def of(cls, state: str, details: str) -> Self:
         """Make the text."""
-        flaw = super().__new__(cls, ": ".join(filter(None, (state, details))))
-        flaw.state = state
-        return flaw
+        return cls(f"{state}: {details}", state=state)
 
 
 class Unused(NamedTuple):
@@ -345,12 +342,12 @@ def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
     found = []
     for slices in catalog.by_pool.values():
         last = max(each.generation for each in slices)
-        outdated = Flaw("outdated", f"its slices for the node are older than generation {last}")
+        outdated = Flaw.of("outdated", f"its slices for the node are older than generation {last}")
         for each in filter(lambda each: each.devices, slices):
             if each.generation < last:
                 found.append(Aside(each, outdated, is_outdated=True))
             elif reason := ignored(each, variant):
-                found.append(Aside(each, Flaw(f"used without slice {each.name}", reason), is_outdated=False))
+                found.append(Aside(each, Flaw.of(f"used without slice {each.name}", reason), is_outdated=False))
     return found
 
 
@@ -397,13 +394,13 @@ def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
 def _fault(pool: Pool, current: Sequence[Slice]) -> Flaw:
     """Return why a pool with some slices of the newest generation cannot be used."""
     if pool.reason:
-        return Flaw("invalid", pool.reason)
+        return Flaw.of("invalid", pool.reason)
     last, count = current[0].generation, current[0].count
     if counts := _contradictory(current):
-        return Flaw("incomplete", f"slices of generation {last} disagree on resourceSliceCount ({counts})")
+        return Flaw.of("incomplete", f"slices of generation {last} disagree on resourceSliceCount ({counts})")
     if len(current) > count:
-        return Flaw("incomplete", f"{len(current)} slices of generation {last}, but resourceSliceCount is {count}")
-    return Flaw("incomplete", f"{len(current)} of {count} slices of generation {last}")
+        return Flaw.of("incomplete", f"{len(current)} slices of generation {last}, but resourceSliceCount is {count}")
+    return Flaw.of("incomplete", f"{len(current)} of {count} slices of generation {last}")
 
 
 def _contradictory(slices: Sequence[Slice]) -> str:

@@ -6,7 +6,7 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from webhook.allocation.devices import Content, keep
 from webhook.allocation.features import Implementation
@@ -26,7 +26,7 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release
 
 _NAMED: Final = 3
@@ -51,43 +51,24 @@ RUNTIME: Final = "CEL runtime error: "
 """The prefix of errors from the evaluation of an expression."""
 
 
-class Fault(str):
+class Fault(Told):
     """Why an expression or a pod fails, in upstream's words.
 
     Args:
         missing: The key that the expression did not find in a device; empty for other errors.
         claim: The claim that fails, with its namespace; empty if the error is not about one.
         of_class: The class whose selector fails; empty for other errors.
-        words: The text without the claim and upstream's advice; the whole text if it is not stated.
+        words: The text without the claim and upstream's advice; empty if that is the whole text.
         has_overload: Whether the types of the values were not the fault.
         is_runtime: Whether the expression compiled, but failed for a device.
     """
 
-    __slots__ = ("claim", "has_overload", "is_runtime", "missing", "of_class", "words")
-
-    missing: str
-    claim: str
-    of_class: str
-    words: str
-    has_overload: bool
-    is_runtime: bool
-
-    def __new__(
-        cls,
-        text: str,
-        missing: str = "",
-        *,
-        claim: str = "",
-        of_class: str = "",
-        words: str = "",
-        has_overload: bool = True,
-        is_runtime: bool = False,
-    ) -> Self:
-        """Make the text."""
-        fault = super().__new__(cls, text)
-        fault.missing, fault.claim, fault.of_class, fault.words = missing, claim, of_class, words or text
-        fault.has_overload, fault.is_runtime = has_overload, is_runtime
-        return fault
+    missing: str = ""
+    claim: str = ""
+    of_class: str = ""
+    words: str = ""
+    has_overload: bool = True
+    is_runtime: bool = False
 
 
 NO_FAULT: Final = Fault("")
@@ -205,7 +186,8 @@ class _Selector:
         except CelError as error:
             if not isinstance(error, EvaluationError):
                 return Fault(f"{RUNTIME}{error}", is_runtime=True)
-            return Fault(f"{RUNTIME}{error}", error.missing, has_overload=error.has_overload, is_runtime=True)
+            missing, has_overload = error.missing, error.has_overload
+            return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)
 
 

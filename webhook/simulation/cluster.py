@@ -30,7 +30,7 @@ from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
@@ -143,32 +143,26 @@ def once_recovered(keys: Iterable[str], names: Sequence[str]) -> str:
 # -- why a node refuses a pod
 
 
-class Message(str):
+class Message(Told):
     """The scheduler's message why nodes refuse a pod, and the same as a sentence about them.
 
     Args:
-        verb: The verb of the sentence, which ends with `what`; and that about a single node, if it is another one.
+        verb: The verb of the sentence, which ends with `what`.
+        singular: That about a single node, if it is another one.
     """
 
-    __slots__ = ("_verbs", "_what")
-
-    _verbs: tuple[str, str]
-    _what: str
-
-    def __new__(cls, text: str, verb: str = "", what: str = "", singular: str = "") -> Self:
-        """Make the text."""
-        message = super().__new__(cls, text)
-        message._verbs, message._what = (verb, singular or verb), what
-        return message
+    verb: str = ""
+    what: str = ""
+    singular: str = ""
 
     @classmethod
     def of_nodes(cls, verb: str, what: str, singular: str = "") -> Self:
         """Return a message that is such a sentence itself."""
-        return cls(f"node(s) {verb} {what}", verb, what, singular)
+        return cls(f"node(s) {verb} {what}", verb=verb, what=what, singular=singular)
 
     def about(self, nodes: str, count: int) -> str:
         """Return the sentence."""
-        return f"{nodes} {self._verbs[count == 1]} {self._what}"
+        return f"{nodes} {(count == 1 and self.singular) or self.verb} {self.what}"
 
 
 UNNAMED: Final = Message.of_nodes("didn't", "satisfy plugin(s) [NodeAffinity]")
@@ -207,7 +201,7 @@ class Refusal(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _lack_of(resource: str) -> Message:
-    return Message(f"Insufficient {resource}", "have", f"too little {resource}", "has")
+    return Message(f"Insufficient {resource}", verb="have", what=f"too little {resource}", singular="has")
 
 
 _CORDONED: Final = Refusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)

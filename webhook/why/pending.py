@@ -748,7 +748,7 @@ class _Pending:
         claim = next((each for each in pending if full_name_of(each) == failing), None)
         if claim is None:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", (ref_of(self.pod),))
-        written, words, missing, of_class = self._source(claim), error.words, error.missing, error.of_class
+        written, words, missing, of_class = self._source(claim), error.words or error, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
         total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
         if not missing and total > LIMIT:
