@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, keep, terms
+from webhook.allocation.devices import Content, Device, Tolerations, keep, taint_of, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
@@ -231,6 +231,7 @@ class Ask:
         """Whether it wants capacity, and the driver's domain counts for a name without a domain."""
         self._takes: dict[tuple[int, str], Take | None] = {}
         self._tolerated: dict[int, bool] = {}
+        self._covering = Tolerations(self.tolerations)
 
     def value(self, attribute: Attribute, content: Content) -> Value | None:
         """Return the value of an attribute that a device has for it, None if it has none.
@@ -283,23 +284,7 @@ class Ask:
 
     def untolerated(self, content: Content) -> list[JSONObject]:
         """Return the taints of a device that it does not tolerate."""
-        return [
-            taint
-            for taint in content.taints
-            if not any(_tolerates(toleration, taint) for toleration in self.tolerations)
-        ]
-
-
-def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    """Tell whether a toleration covers a taint (``resourceclaim/devicetoleration.go``)."""
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Equal":
-        return bool(toleration.get("value", "") == taint.get("value", ""))
-    return bool(operator == "Exists")
+        return [each for each in content.taints if not self._covering.cover(taint_of(each))]
 
 
 class Request(NamedTuple):

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, repeat
+from itertools import count, product, repeat
 from sys import intern
 from typing import Any, Final, TypeVar
 
@@ -20,7 +20,7 @@ from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_qua
 from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple, Record, unset
 
 Result = TypeVar("Result")
@@ -198,6 +198,55 @@ def newest(slices: Sequence[Slice]) -> list[Slice]:
     """Return the slices of the newest generation among those of a pool."""
     generation = max(each.generation for each in slices)
     return [each for each in slices if each.generation == generation]
+
+
+class Taint(NamedTuple):
+    """A taint."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        """Write it as ``key=value:effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def toleration(self) -> JSONObject:
+        """The toleration of this taint alone."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+def taint_of(taint: JSONObject) -> Taint:
+    """Read a taint, as in the API."""
+    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+class Tolerations:
+    """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
+
+    Follows ``k8s.io/api/core/v1/toleration.go`` for nodes, and ``resourceclaim/devicetoleration.go`` for devices.
+
+    Args:
+        stated: The tolerations, as in the API.
+    """
+
+    def __init__(self, stated: Sequence[JSONObject]) -> None:
+        self.stated = stated
+        known = ([text(each, name) for name in ("operator", "value", "key", "effect")] for each in stated)
+        self._covered = {
+            (_ANY if operator == "Exists" else value, key, effect)
+            for operator, value, key, effect in known
+            if operator in {"", "Equal", "Exists"}
+        }
+
+    def cover(self, taint: Taint) -> bool:
+        """Tell whether one of them tolerates a taint."""
+        return not self._covered.isdisjoint(product((_ANY, taint.value), ("", taint.key), ("", taint.effect)))
+
+
+_ANY: Final = None
+"""Stands for all values of taints; an empty key or effect stands for all of these."""
 
 
 class TaintRule(NamedTuple):

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
-from webhook.allocation.devices import PoolId, amount, quantity_text
+from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
 from webhook.allocation.selecting import Fault
 from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
@@ -34,8 +34,6 @@ from webhook.simulation.cluster import (
     Demand,
     NodeState,
     Settings,
-    Taint,
-    Tolerations,
     amount_text,
     once_recovered,
 )

@@ -1,6 +1,6 @@
 """The state of a simulated cluster: nodes, pods, claims, allocated devices; and why a node refuses a pod.
 
-What tolerations cover follows ``k8s.io/api/core/v1/toleration.go``. The checks of a node, their order and their texts
+The checks of a node, their order and their texts
 are those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
 nodeaffinity, nodeports, noderesources).
 """
@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog, quantity_text
+from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
@@ -36,68 +36,16 @@ from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.spelling import either, some_of
 
-# -- taints, and what tolerates them
+# -- the taints of nodes
 
 _BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
-_ANY: Final = None
-"""Stands for all values of taints; an empty key or effect stands for all of these."""
-
-
-class Taint(NamedTuple):
-    """A taint."""
-
-    key: str
-    value: str
-    effect: str
-
-    def __str__(self) -> str:
-        """Write it as ``key=value:effect``."""
-        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
-
-    @property
-    def toleration(self) -> JSONObject:
-        """The toleration of this taint alone."""
-        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
-
-
-def taint_of(taint: JSONObject) -> Taint:
-    """Read a taint, as in the API."""
-    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""The taint of nodes that take no new pods."""
 
 
 def blocking(node: JSONObject) -> list[Taint]:
     """Return the taints of a node that keep pods from it."""
     return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
-
-
-UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""The taint of nodes that take no new pods."""
-
-
-class Tolerations:
-    """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
-
-    Args:
-        stated: The tolerations, as in the API.
-    """
-
-    def __init__(self, stated: Sequence[JSONObject]) -> None:
-        self.stated = stated
-        self._covered = set(filter(None, map(_covered, stated)))
-
-    def cover(self, taint: Taint) -> bool:
-        """Tell whether one of them tolerates a taint."""
-        key, value, effect = taint
-        of_key = ((_ANY, ""), (_ANY, key), (value, key))
-        return any((*each, effect_) in self._covered for each in of_key for effect_ in ("", effect))
-
-
-def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
-    """Return the value, key and effect of the taints that a toleration covers; None if it covers none."""
-    operator, key, effect = text(toleration, "operator"), text(toleration, "key"), text(toleration, "effect")
-    if operator == "Exists":
-        return _ANY, key, effect
-    return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
 
 
 NODE_STATES: Final = {

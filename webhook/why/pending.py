@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -38,9 +39,7 @@ from webhook.simulation.cluster import (
     TOO_MANY,
     NodeState,
     Refusal,
-    Taint,
     amount_text,
-    taint_of,
 )
 from webhook.simulation.rejections import (
     Explainer,
