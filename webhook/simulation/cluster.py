@@ -404,7 +404,7 @@ class Cluster:
         self.variants: dict[str, Cluster] = {}
         """Clusters that :meth:`variant` has made, by name: they use the devices that this one does."""
         self._sources: tuple[list[JSONObject], list[JSONObject]] | None = None
-        self._configure(settings)
+        self._configure(settings, {})
         homes = {
             pool: {self.index.get(each.node_name or "", EVERYWHERE) for each in slices}
             for pool, slices in self._catalog.by_pool.items()
@@ -428,17 +428,18 @@ class Cluster:
                         demand = demand.with_more(total(taken))
                 self._add(pod, demand, home)
 
-    def _configure(self, settings: Settings) -> None:
+    def _configure(self, settings: Settings, others: Mapping[str, list[JSONObject]]) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
-        inventory = self.inventory
-        classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
+        kinds = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
+        classes, slices, rules = (others[kind] if kind in others else self.inventory.all(kind) for kind in kinds)
         self.settings = settings
         self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        rules = [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
+        if settings.taint_rules_ignored:
+            rules = []
         if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
             rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
         sources = slices, rules
@@ -448,21 +449,25 @@ class Cluster:
         self.allocator = Allocator(
             classes,
             self._catalog,
-            filter(allocation_of, inventory.all("ResourceClaim")),
+            filter(allocation_of, self.inventory.all("ResourceClaim")),
             features=Features.of(settings.gates, settings.release),
             release=settings.release,
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
 
-    def variant(self, settings: Settings) -> Cluster:
-        """Return a cluster with the present objects and other settings, which shares its nodes with this one.
+    def variant(self, settings: Settings, **others: list[JSONObject]) -> Cluster:
+        """Return a cluster with the present pods and claims, which shares its nodes with this one.
+
+        Args:
+            settings: Its release and gates.
+            others: Its classes, slices or DeviceTaintRules by kind, in place of those of this one.
 
         Raises:
             ValueError: No allocator of the release supports the feature gates.
         """
         made = copy(self)
-        made._configure(settings)  # noqa: SLF001 - of the same class
+        made._configure(settings, others)  # noqa: SLF001 - of the same class
         return made
 
     @cached_property
