@@ -8,6 +8,7 @@ nodeaffinity, nodeports, noderesources).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -198,8 +199,7 @@ class Demand(NamedTuple):
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
-        total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
-        return self._replace(requests=total)
+        return self._replace(requests=Counter(self.requests) + Counter(taken))
 
 
 class NodeState:
@@ -210,7 +210,7 @@ class NodeState:
         self.name = text(node, "metadata", "name")
         status = mapping(node, "status")
         self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
-        self.used: dict[str, int] = {}
+        self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
         self._taints = blocking(node)
@@ -219,20 +219,18 @@ class NodeState:
     def add(self, demand: Demand) -> None:
         """Count a pod as running on the node."""
         self.pods += 1
-        for name, value in demand.requests.items():
-            self.used[name] = self.used.get(name, 0) + value
+        self.used.update(demand.requests)
         self.ports |= demand.ports
 
     def remove(self, demand: Demand) -> None:
         """Count a pod as gone from the node."""
         self.pods -= 1
-        for name, value in demand.requests.items():
-            self.used[name] -= value
+        self.used.subtract(demand.requests)
         self.ports -= demand.ports
 
     def left(self, name: str) -> int | None:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
-        return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
+        return self.allocatable.get(name, 0) - self.used[name] if self.allocatable else None
 
     def untolerated(self, tolerations: Tolerations) -> list[Taint]:
         """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
@@ -266,7 +264,7 @@ class NodeState:
         for name, wanted in demand.requests.items() if self.allocatable else ():
             if name in NATIVE or not is_delegated(name, self.allocatable):
                 allocatable = self.allocatable.get(name, 0)
-                if wanted > allocatable - self.used.get(name, 0):
+                if wanted > allocatable - self.used[name]:
                     missing.append(name)
                     resolvable = resolvable and wanted <= allocatable
         if not self.allocatable or not (missing or is_full):
