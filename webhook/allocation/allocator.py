@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
+from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel, Why
 from webhook.allocation.features import RECORDED, Features, implementation
@@ -203,9 +203,8 @@ class Attempt:
         for claim, picks in enumerate(found.picks or ()):
             try:
                 node_selector(picks, view)
-            except UnsupportedSelectorError as error:
-                complaint = Complaint(None, "create NodeSelector for claim ", "claim", claim, f": {error}")
-                return found._replace(complaint=complaint)
+            except Stop as stop:
+                return found._replace(complaint=stop.complaint._replace(item=claim))
         return found
 
     def _left(self, view: NodeView) -> Callable[[int], Available]:
@@ -389,10 +388,6 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
 # -- allocations, as in the API
 
 
-class UnsupportedSelectorError(Exception):
-    """A slice's node selector has more than one term; upstream fails then, for all nodes."""
-
-
 def allocation(
     claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int
 ) -> JSONObject:
@@ -403,7 +398,7 @@ def allocation(
         shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
 
     Raises:
-        UnsupportedSelectorError: A slice's node selector has more than one term.
+        Stop: A slice's node selector has more than one term; upstream fails then, for all nodes.
     """
     results, features = [], view.variant.features
     for pick in picks:
@@ -473,7 +468,7 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
     """Return a selector of the nodes that can use some devices, None for all nodes (``createNodeSelector``).
 
     Raises:
-        UnsupportedSelectorError: A slice's node selector has more than one term.
+        Stop: A slice's node selector has more than one term; upstream fails then, for all nodes.
     """
     terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
     for pick in picks:
@@ -487,7 +482,8 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
         if selector is not None:
             given = selector.get("nodeSelectorTerms") or ()
             if len(given) > 1:
-                raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
+                many = f": unsupported ResourceSlice.NodeSelector with {len(given)} terms"
+                raise Stop(Complaint(None, "create NodeSelector for claim ", "claim", after=many))
             for name, known in terms.items():
                 for each in (one for term in given for one in term.get(name) or ()):
                     same = (other for other in known if all(other.get(k) == each.get(k) for k in ("key", "operator")))

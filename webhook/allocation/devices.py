@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from itertools import count, product, repeat
 from sys import intern
@@ -126,17 +126,24 @@ def consumption(device: JSONObject) -> Counters:
     return found
 
 
-def keep(results: list[Result | None], content: Content, result: Result) -> Result:
-    """Keep the result for a content; a list by the contents' indexes takes a quarter of a dict's memory.
+def by_content(look: Callable[[Content], Result]) -> Callable[[Content], Result]:
+    """Return a function that looks at each content once: a list by their indexes takes a quarter of a dict's memory."""
+    known: list[Any] = []
 
-    Args:
-        results: The results so far; None where there is none.
-        result: Its result, which is returned.
-    """
-    if len(results) <= content.index:
-        results.extend(repeat(None, content.index + 1 - len(results)))
-    results[content.index] = result
-    return result
+    def find(content: Content) -> Result:
+        index = content.index
+        if index >= len(known):
+            known.extend(repeat(_UNSEEN, index + 1 - len(known)))
+        result: Any = known[index]
+        if result is _UNSEEN:
+            result = known[index] = look(content)
+        found: Result = result
+        return found
+
+    return find
+
+
+_UNSEEN: Final = object()
 
 
 class Device(Record):

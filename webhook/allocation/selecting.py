@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Content, keep
+from webhook.allocation.devices import Content, by_content
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -160,22 +160,17 @@ class _Selector:
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
         self._values = values
-        self._known: list[bool | Fault | None] = []
         self._alike: dict[Hashable, bool | Fault] = {}
+        self.holds = by_content(self._holds)
+        """Tells whether the selector holds, or returns its error."""
 
-    def holds(self, content: Content) -> bool | Fault:
-        """Tell whether the selector holds, or return its error."""
-        found = self._known[content.index] if content.index < len(self._known) else None
-        if found is None:
-            reads = self.reads if content.is_plain else None
-            key = None if reads is None else reads.key(content)
-            found = None if key is None else self._alike.get(key)
-            if found is None:
-                found = self._evaluate(content, reads)
-                if key is not None:
-                    self._alike[key] = found
-            keep(self._known, content, found)
-        return found
+    def _holds(self, content: Content) -> bool | Fault:
+        if self.reads is None or not content.is_plain:
+            return self._evaluate(content, None)
+        key = self.reads.key(content)
+        if key not in self._alike:
+            self._alike[key] = self._evaluate(content, self.reads)
+        return self._alike[key]
 
     def _evaluate(self, content: Content, reads: Reads | None) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
@@ -297,23 +292,17 @@ class Chooser:
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
         self._of_class, self._binds, self._of_request = of_class, binds, of_request
-        self.known: list[Choice | None] = []
-        """The results so far, by the contents' indexes."""
+        self.choose = by_content(self._choose)
+        """Tells whether the request wants a device."""
 
     @property
     def reads(self) -> list[Reads | None]:
         """The reads of each selector; None for a selector that may read anything."""
         return [each.reads for each in (*self._of_class, *self._of_request)]
 
-    def choose(self, content: Content) -> Choice:
-        """Tell whether the request wants a device."""
-        found = self.known[content.index] if content.index < len(self.known) else None
-        if found is not None:
-            return found
-        choice: Choice = False
-        if self._binds or not content.others.get("bindingConditions"):
-            choice = self._choice(self.first_false(content))
-        return keep(self.known, content, choice)
+    def _choose(self, content: Content) -> Choice:
+        is_bindable = self._binds or not content.others.get("bindingConditions")
+        return is_bindable and self._choice(self.first_false(content))
 
     def is_of_class(self, content: Content) -> Choice:
         """Tell whether a device belongs to the class, whatever the request wants."""
