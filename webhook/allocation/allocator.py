@@ -89,10 +89,6 @@ class Allocator:
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
         self._aside: Sequence[Aside] | None = None
-        self._is_local = self.catalog.is_local
-        if self._is_local:
-            for name in self.catalog.by_node:
-                self._views[name] = self._view(name, None)
 
     def attempt(self, claims: Sequence[JSONObject]) -> Attempt:
         """Prepare an attempt to allocate claims together, on one node after the other.
@@ -138,20 +134,17 @@ class Allocator:
         metadata = node["metadata"]
         name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
-        if view is None or not (self._is_local or view.labels == labels):
-            view = self._views[name] = self._view(name, labels)
+        if view is None or not (self.catalog.is_local or view.labels == labels):
+            view = self._views[name] = NodeView(
+                name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
+            )
         return view
-
-    def _view(self, name: str, labels: Mapping[str, str] | None) -> NodeView:
-        return NodeView(
-            name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
-        )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
         """Return the pools that have devices for a node but cannot be used there."""
         if self._aside is None:
             self._aside = set_aside(self.catalog, self.variant)
-        return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
+        return unused_on(view.node, view.labels, view.pools, self.catalog, self._aside)
 
 
 class Attempt:

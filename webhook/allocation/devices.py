@@ -291,44 +291,36 @@ class Catalog:
     """
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
-        self._rules = [TaintRule.of(each) for each in taint_rules]
-        self.has_rules = bool(self._rules)
+        every_rule = [TaintRule.of(each) for each in taint_rules]
+        self.has_rules = bool(every_rule)
         """Whether devices may have taints that their slices do not state."""
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
         self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
-        self.shared: list[Slice] = []
-        """The slices with devices for more than one node."""
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         """The slices with counters, by pool; they matter for all nodes."""
-        self.counters_of: defaultdict[str, list[Slice]] = defaultdict(list)
-        """The slices with counters by node; those that serve several nodes are under an empty name."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
+        """The slices by node; those that serve several nodes are under an empty name."""
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         self._by_name: dict[PoolId, dict[str, Device]] = {}
         """The cache of the devices of a pool, by name."""
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
         for raw in slices:
             slice_ = Slice(raw, len(self.slices))
-            rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
+            rules = [rule for rule in every_rule if rule.taints(*slice_.id)]
             slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
             self.slices.append(slice_)
+            self.by_node[slice_.node_name or ""].append(slice_)
+            self.by_pool[slice_.id].append(slice_)
             if slice_.counter_sets:
                 self.with_counters[slice_.id].append(slice_)
-                self.counters_of[slice_.node_name or ""].append(slice_)
-            else:
-                (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
-            self.by_pool[slice_.id].append(slice_)
             if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self._contents.clear()
-
-    @property
-    def is_local(self) -> bool:
+        self.is_local = "" not in self.by_node
         """Whether each slice serves a single node, so that labels of nodes do not matter."""
-        return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
 
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:

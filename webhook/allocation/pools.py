@@ -82,7 +82,7 @@ class GatherError(Exception):
 def gather(
     catalog: Catalog,
     node: str,
-    labels: Mapping[str, str] | None,
+    labels: Mapping[str, str],
     variant: Implementation,
     elsewhere: Sequence[Pool],
 ) -> list[Pool]:
@@ -150,9 +150,7 @@ def _amounts(sets: Mapping[str, Mapping[str, Any]]) -> Counters:
     }
 
 
-def _with_devices(
-    catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation
-) -> list[Slice]:
+def _with_devices(catalog: Catalog, node: str, labels: Mapping[str, str], variant: Implementation) -> list[Slice]:
     """Return the slices with devices for a node.
 
     Raises:
@@ -160,15 +158,14 @@ def _with_devices(
     """
     errors: list[GatherError] = []
     seen: list[Slice] = []
-    slices = [*catalog.by_node.get(node, ()), *catalog.shared]
-    if not (variant.sees_all_counters and variant.sees_whole_pools):
-        slices += [each for name in {node, ""} for each in catalog.counters_of.get(name, ())]
-        slices.sort(key=lambda each: each.order)
-    for each in slices:
+    has_counters_apart = variant.sees_all_counters and variant.sees_whole_pools
+    for each in (each for name in dict.fromkeys((node, "")) for each in catalog.by_node.get(name, ())):
+        if each.counter_sets and has_counters_apart:
+            continue
         if not variant.features.PartitionableDevices and ignored(each, variant):
             continue
         try:
-            if is_relevant(each, node, labels or {}):
+            if is_relevant(each, node, labels):
                 seen.append(each)
         except GatherError as error:
             errors.append(error)
@@ -549,7 +546,7 @@ class NodeView:
     def __init__(
         self,
         node: str,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, str],
         *,
         catalog: Catalog,
         usage: Usage,
@@ -619,7 +616,7 @@ class NodeView:
         if not device.slice.is_per_device:
             return True
         try:
-            return node_matches(self.node, self.labels or {}, device.content.others)
+            return node_matches(self.node, self.labels, device.content.others)
         except SelectorError as error:
             return str(error)
 
