@@ -86,7 +86,7 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry, pod in consumers(claim, cluster.inventory):
         name, state = text(entry, "name"), ""
-        if (namespace, name) in cluster.copies:
+        if f"{namespace}/{name}" in cluster.copies:
             state = COPY
         elif pod is None:
             state = "not found" if namespace in cluster.namespaces_of_pods else ""

@@ -378,11 +378,9 @@ class Scheduler:
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            keys = (
-                (namespace_of(pod), source(each, "resourceClaimName")) for each in items(pod, "spec", "resourceClaims")
-            )
-            known = cluster.refused
-            refusals = [_REFUSED.format("/".join(key), known[key]) for key in keys if known.get(key)]
+            entries, known, namespace = items(pod, "spec", "resourceClaims"), cluster.refused, namespace_of(pod)
+            named = (f"{namespace}/{source(each, 'resourceClaimName')}" for each in entries)
+            refusals = [_REFUSED.format(each, known[each]) for each in named if each in known]
             return Placement(pod, None, None, reason=uses.reason, notes=tuple(filter(None, [uses.note, *refusals])))
         for use in uses:
             if refused := cluster.refusal(use.claim):
@@ -757,7 +755,7 @@ def fit(
         metadata.pop("uid", None)
         spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
         copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
-        scheduler.cluster.copies.add((namespace_of(copy), name_of(copy)))
+        scheduler.cluster.copies.add(full_name_of(copy))
         try:
             placement = scheduler.schedule(copy)
         except DeadlineExceededError:
