@@ -21,6 +21,7 @@ from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.budget import DeadlineExceededError, check_deadline
 from webhook.inventory.affinity import nodes_named, selects
 from webhook.inventory.claims import (
+    MADE,
     POD,
     Blocked,
     Consumer,
@@ -750,8 +751,9 @@ def fit(
         take: Takes the placement of each copy that fits.
     """
     nodes: Counter[str] = Counter()
+    stem = "".join(name_of(pod).rpartition(MADE)[:2]) or name_of(pod)  # without the number of a pod of several
     for number in range(MOST):
-        metadata: JSONObject = {**pod["metadata"], "name": f"{name_of(pod)}-{number}"}
+        metadata: JSONObject = {**pod["metadata"], "name": f"{stem}-{number}"}
         metadata.pop("uid", None)
         spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
         copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
