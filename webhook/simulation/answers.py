@@ -307,7 +307,7 @@ class Answers:
         """Report devices that a scheduled pod's claims have had before, and that no slice publishes any more."""
         before = placement.needs.claims if placement.needs and placement.candidates else ()
         catalog = self._cluster.allocator.catalog
-        for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
+        for claim in filter(allocation_of, before if catalog.contents else ()):
             for device in map(device_of, results_of(claim)):
                 if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"

@@ -225,13 +225,9 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
     """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
     score = 0
     for claim, results in zip(claims, devices, strict=False):
-        chosen = {request for request, *_ in results if "/" in request}
-        if not chosen:
-            continue
-        for request in items(claim, "spec", "devices", "requests"):
-            for rank, alternative in enumerate(items(request, "firstAvailable")):
-                if f"{text(request, 'name')}/{text(alternative, 'name')}" in chosen:
-                    score += _ALTERNATIVES_MAX - rank
+        if chosen := {request for request, *_ in results if "/" in request}:
+            ranks = (each.path[-1] for each in requests_of(claim) if each.name in chosen)
+            score += sum(_ALTERNATIVES_MAX - int(rank) for rank in ranks)
     return score
 
 
