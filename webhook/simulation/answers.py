@@ -30,7 +30,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.binding import EPOCH, are_reservable, written
+from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
@@ -202,10 +202,8 @@ class Answers:
             once = Suggestion(f"once {' and '.join(wishes)}", len(nodes))
             return _advised([group], Advice([once], 0, is_complete=True)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
-        is_reservable = needs is None or are_reservable(
-            needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
-        )
-        if placement.node is not None or (placement.candidates and is_reservable):
+        is_bindable = placement.candidates and (needs is None or Round(self._cluster, needs).is_reservable)
+        if placement.node is not None or is_bindable:
             return _advised([], _NOTHING), _NOTHING
         if verdicts is None or needs is None:
             advice = _advice_untried(self._scheduler, placement, self._explained)

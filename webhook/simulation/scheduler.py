@@ -145,6 +145,16 @@ class Round:
         attempt = self.on(node).attempt
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
 
+    @property
+    def is_reservable(self) -> bool:
+        """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
+        release, timestamp = self.cluster.settings.release, self.cluster.timestamp
+        return not any(
+            binding.refusal(claim, consumer, namespace_of(claim), release, timestamp)
+            for claim, consumer in zip(self.needs.claims, self.needs.consumers, strict=False)
+            if allocation_of(claim) and not consumer.has(claim)
+        )
+
     def filter(self, node: int) -> Verdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
@@ -232,15 +242,11 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
 
 
 class Verdicts:
-    """The verdicts of all nodes on pods of one shape.
+    """The verdicts of all nodes on pods of one shape, or of those that their node affinity names."""
 
-    Args:
-        names: The names of the only nodes to check; None for all.
-    """
-
-    def __init__(self, cluster: Cluster, names: frozenset[str] | None = None) -> None:
+    def __init__(self, cluster: Cluster, demand: Demand) -> None:
         self._cluster = cluster
-        index = cluster.index
+        names, index = nodes_named(demand.spec), cluster.index
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
         self.by_node: dict[int, Verdict] = {}
         self.fitting: dict[int, int] = {}
@@ -479,7 +485,7 @@ class Scheduler:
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
             sort_keys=True,
         )
-        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, nodes_named(needs.demand.spec))
+        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, demand)
         self._verdicts[key] = verdicts
         if len(self._verdicts) > _SHARED_MAX:
             del self._verdicts[next(iter(self._verdicts))]
