@@ -417,7 +417,7 @@ BIG = "ITS{name: 'c', resources: ITS.resources{limits: {'cpu': '9'}}}".replace("
             {},
             CHANGE.format("priorityClassName", "'high'"),
             priority(),
-            "the integer value of priority (0) must not be provided in pod spec; priority admission controller computed",
+            "the integer value of priority (0) must not be provided",
         ),
         (
             {"runtimeClassName": "gvisor"},
