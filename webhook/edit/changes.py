@@ -181,12 +181,26 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     target = around.entry(within)
     if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
         return None
+    rest = [each for each in entries if each.name not in names]
+    place = entries.index(moved[0]) if target is None else rest.index(target) + 1
+    if _has_early_alias([*rest[:place], *moved, *rest[place:]]):
+        return None
     if target is not None:
         return None if around.style else _nested_in_existing(tree, entries, moved, target)
     try:
         return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
     except UnableError:
         return None
+
+
+def _has_early_alias(entries: Sequence[Entry]) -> bool:
+    """Tell whether an alias stands in front of its anchor, where it means another value of this name, or none."""
+    later = set[int]()
+    for each in reversed(entries):
+        if any(id(node.alias) in later for node in each.value.every):
+            return True
+        later.update(map(id, each.value.every))
+    return False
 
 
 def _nested_in_existing(
