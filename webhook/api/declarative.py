@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webhook.formats import decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
 from webhook.schema.derive.defaults import Defaults

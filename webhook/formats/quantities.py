@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import total_ordering
 
-from webhook.formats.names import FINE, Messages
+from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.records import Record
 

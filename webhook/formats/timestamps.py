@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import accumulate
 
-from webhook.formats.names import FINE, Messages
+from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 

@@ -809,25 +809,15 @@ class Scalar(Field):
         default: The API server's default when the field is absent or empty; a :class:`Default` if that depends on
             other fields.
         converted: Whether the API server converts an empty value to an absent one, and shows it so.
-        **common: As for :class:`Field`.
     """
 
     python: type
     zero: Any
     fits_by_type: ClassVar[bool] = True
     """Whether a value of the Python type can always be decoded."""
-
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        go: str = "",
-        default: Any = None,
-        converted: bool | Mapping[int, bool] = False,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self.go, self.default, self.converted = go, default, converted
+    go: str = ""
+    default: Any = None
+    converted: bool | Mapping[int, bool] = False
 
     def type_name(self, package: str) -> str:
         """Name the Go type, with its package if it is not one of Go's own."""
@@ -926,32 +916,22 @@ class Text(Scalar):
         max_characters: The most characters it may have.
         always: Whether an absent or empty text is checked like any other.
         required_if_given: Whether an empty text counts as missing; an absent one does not.
-        **common: As for :class:`Scalar`.
     """
 
     python = str
     zero = ""
+    go = "string"
+    checked_by: Callable[[str, Target], Iterable[Problem]] | None = None
+    one_of: Sequence[str] | Mapping[int, Sequence[str]] = ()
+    max_length: int | Mapping[int, int] | None = None
+    max_bytes: int | None = None
+    max_characters: int | None = None
+    always: bool | Mapping[int, bool] = False
+    required_if_given: bool = False
 
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        format: Format | Sequence[Format] = (),  # noqa: A002 - Kubernetes' own word
-        checked_by: Callable[[str, Target], Iterable[Problem]] | None = None,
-        one_of: Sequence[str] | Mapping[int, Sequence[str]] = (),
-        max_length: int | Mapping[int, int] | None = None,
-        max_bytes: int | None = None,
-        max_characters: int | None = None,
-        always: bool | Mapping[int, bool] = False,
-        required_if_given: bool = False,
-        go: str = "string",
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, go=go, **common)
+    def __init__(self, doc: str = "", *, format: Format | Sequence[Format] = (), **stated: Any) -> None:  # noqa: A002 - Kubernetes' own word
+        super().__init__(doc, **stated)
         self.formats = (format,) if callable(format) else tuple(format)
-        self.checked_by, self.one_of, self.always = checked_by, one_of, always
-        self.max_length, self.max_bytes, self.max_characters = max_length, max_bytes, max_characters
-        self.required_if_given = required_if_given
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the text's declared rules can find a problem: limits in bytes are handwritten."""
@@ -1053,24 +1033,14 @@ class Int(Scalar):
     Args:
         minimum: The smallest value, and the API server's message otherwise.
         maximum: The largest value, likewise.
-        **common: As for :class:`Scalar`.
     """
 
     python = int
     zero = 0
     fits_by_type = False
-
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        go: str = "int64",
-        minimum: tuple[int, str] | None = None,
-        maximum: tuple[int, str] | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, go=go, **common)
-        self.minimum, self.maximum = minimum, maximum
+    go = "int64"
+    minimum: tuple[int, str] | None = None
+    maximum: tuple[int, str] | None = None
 
     @property
     def bits(self) -> int:
@@ -1125,9 +1095,7 @@ class Bool(Scalar):
 
     python = bool
     zero = False
-
-    def __init__(self, doc: str = "", **common: Any) -> None:
-        super().__init__(doc, go="bool", **common)
+    go = "bool"
 
 
 class Parsed(Scalar):
@@ -1140,25 +1108,18 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
-        **common: As for :class:`Field`.
     """
 
     python = str
     zero = ""
     fits_by_type = False
+    rule: str
+    write: Callable[[Any], str] | None = None
+    reads: str = "string"
 
-    def __init__(
-        self,
-        parse: Callable[[Any], Any],
-        doc: str = "",
-        *,
-        rule: str,
-        write: Callable[[Any], str] | None = None,
-        reads: str = "string",
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self.parse, self.rule, self.write, self.reads = parse, rule, write, reads
+    def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self.parse, self.rule = parse, rule
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -1194,15 +1155,12 @@ class Anything(Field):
     Args:
         shape: The field that describes it, where it is known but not judged.
         default: The default that the API server sets.
-        **common: As for :class:`Field`.
     """
 
     is_object = False
     """Whether it must be an object."""
-
-    def __init__(self, doc: str = "", *, shape: Field | None = None, default: Any = None, **common: Any) -> None:
-        super().__init__(doc, **common)
-        self.shape, self.default = shape, default
+    shape: Field | None = None
+    default: Any = None
 
     def type_name(self, package: str) -> str:
         """Name Go's type for raw JSON."""
@@ -1244,14 +1202,13 @@ class Many(Field):
     Args:
         item: The field that each value is.
         max_items: The most values it may have.
-        **common: As for :class:`Field`.
     """
 
-    def __init__(
-        self, item: Field, doc: str = "", *, max_items: int | Mapping[int, int] | None = None, **common: Any
-    ) -> None:
-        super().__init__(doc, **common)
-        self.item, self.max_items = item, max_items
+    max_items: int | Mapping[int, int] | None = None
+
+    def __init__(self, item: Field, doc: str = "", **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self.item = item
 
     @property
     def struct(self) -> type[Struct] | None:
@@ -1280,27 +1237,15 @@ class Array(Many):
         required_detail: The API server's message for an empty list, if ``required``.
         list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
         list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
-        **common: As for :class:`Many`.
     """
 
-    def __init__(
-        self,
-        item: Field,
-        doc: str = "",
-        *,
-        unique: str | None = None,
-        at_item: bool | None = None,
-        skips_repeated: bool | Mapping[int, bool] = False,
-        size_ends_list: bool = True,
-        required_detail: str = "",
-        list_type: str = "atomic",
-        list_map_keys: Sequence[str] = (),
-        **common: Any,
-    ) -> None:
-        super().__init__(item, doc, **common)
-        self.list_type, self.list_map_keys = "map" if list_map_keys else list_type, list_map_keys
-        self.unique, self.at_item, self.skips_repeated = unique, at_item, skips_repeated
-        self.size_ends_list, self.required_detail = size_ends_list, required_detail
+    unique: str | None = None
+    at_item: bool | None = None
+    skips_repeated: bool | Mapping[int, bool] = False
+    size_ends_list: bool = True
+    required_detail: str = ""
+    list_type: str = "atomic"
+    list_map_keys: Sequence[str] = ()
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the list's own rules can find a problem: its size, repeated items."""
@@ -1457,22 +1402,12 @@ class Map(Many):
         key_bytes: The bytes of a key that error paths show.
         key_go: The Go type of the keys.
         is_atomic: Whether server-side apply replaces it as a whole (``+mapType=atomic``).
-        **common: As for :class:`Many`.
     """
 
-    def __init__(
-        self,
-        item: Field,
-        doc: str = "",
-        *,
-        key: Field | None = None,
-        key_bytes: int = 0,
-        key_go: str = "string",
-        is_atomic: bool = False,
-        **common: Any,
-    ) -> None:
-        super().__init__(item, doc, **common)
-        self.key, self.is_atomic, self.key_bytes, self.key_go = key, is_atomic, key_bytes, key_go
+    key: Field | None = None
+    key_bytes: int = 0
+    key_go: str = "string"
+    is_atomic: bool = False
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
@@ -1566,20 +1501,14 @@ class Nested(Field):
         type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
         required_detail: The API server's message if it is missing.
         default: The API server's default.
-        **common: As for :class:`Field`.
     """
 
-    def __init__(
-        self,
-        type_: type[Struct] | str,
-        doc: str = "",
-        *,
-        required_detail: str = "",
-        default: Default | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self._type, self.required_detail, self.default = type_, required_detail, default
+    required_detail: str = ""
+    default: Default | None = None
+
+    def __init__(self, type_: type[Struct] | str, doc: str = "", **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self._type = type_
 
     @property
     def struct(self) -> type[Struct]:
@@ -1650,10 +1579,12 @@ class Inlined(Nested):
         present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
         hollow: The fields that stand for it where the API server drops all that were submitted: it stays, without them.
         last: Its fields that Go declares after those of the struct around it.
-        **common: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
+        **stated: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
     """
 
     inline = True
+    pointer = True
+    last: Collection[str] = ()
 
     def __init__(
         self,
@@ -1662,11 +1593,10 @@ class Inlined(Nested):
         *,
         present: Callable[[dict[str, Any], Release], bool],
         hollow: Mapping[str, Any],
-        last: Collection[str] = (),
-        **common: Any,
+        **stated: Any,
     ) -> None:
-        super().__init__(type_, doc, pointer=True, **common)
-        self.present, self.hollow, self.last = present, hollow, last
+        super().__init__(type_, doc, **stated)
+        self.present, self.hollow = present, hollow
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile closures that take the whole struct around it."""

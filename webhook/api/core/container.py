@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from webhook import formats
 from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
-from webhook.formats.names import LATEST, tag_of
+from webhook.formats import LATEST, tag_of
 from webhook.problem import Problem, forbidden, invalid
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 

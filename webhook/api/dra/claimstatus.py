@@ -20,7 +20,7 @@ from webhook.api.dra.binding import (
 from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
-from webhook.formats.names import canonical_cidr
+from webhook.formats import canonical_cidr
 from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid
 from webhook.release import Release
 from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition
