@@ -69,6 +69,7 @@ from webhook.schema.declarations import (
 )
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
+    HARMLESS,
     UNKNOWN_FIELD,
     Misfit,
     SchemaFinding,
@@ -112,6 +113,16 @@ class CompiledField(NamedTuple):
     passes: type | None = None
     seen_as_is: bool = False
     struct: CompiledStruct | None = None
+
+
+def _under(findings: Iterable[SchemaFinding], step: str | int) -> list[Any]:
+    """Return the same findings as seen from one level above."""
+    return [
+        each._replace(path=Path((step, *each.path)))
+        if isinstance(each, Misfit) or each.spelled is None
+        else each.under(step)
+        for each in findings
+    ]
 
 
 def walking_later(compile_field: Callable[[], CompiledField]) -> Walk:
@@ -425,7 +436,7 @@ class CompiledStruct:
                     if len(found) < most_unknown:
                         found.append((name, [unknown_field(name, walks)]))
                 elif findings := walk_field(each):
-                    found.append((name, [each.under(name) for each in findings]))
+                    found.append((name, _under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
             if inlined:
                 found += [(name, findings) for name, walk_all in inlined if (findings := walk_all(value))]
@@ -453,7 +464,8 @@ class CompiledStruct:
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
-        of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
+        is_malformed = any(each.rule not in HARMLESS for each in misfits)
+        of_rules = NOTHING if self._several is None or is_malformed else self._several(value, problems)
         return [
             *misfits,
             *self._in_order(
@@ -501,11 +513,7 @@ class CompiledStruct:
     @cached_property
     def absent(self) -> list[FieldFindings]:
         """The findings for each absent field; computed on first use, as this may take long."""
-        return [
-            (name, [each.under(name) for each in findings])
-            for name, walk in self._walks[0].items()
-            if (findings := walk(None))
-        ]
+        return [(name, _under(findings, name)) for name, walk in self._walks[0].items() if (findings := walk(None))]
 
     @cached_property
     def _several(self) -> Several | None:  # noqa: C901 - as in walking
@@ -578,7 +586,7 @@ class CompiledStruct:
                 if inline:
                     found += change_field(new, old)
                 elif problems := change_field(new.get(name), old.get(name)):
-                    found += [problem.under(name) for problem in problems]
+                    found += _under(problems, name)
             if rules:
                 after, before = self.view(new), self.view(old)
                 of_rules = [each for rule in rules for each in self._named(rule, rule.rule(after, before))]
@@ -1108,6 +1116,7 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
+        usual: Matches common texts, which need no further look.
     """
 
     python = str
@@ -1116,6 +1125,7 @@ class Parsed(Scalar):
     rule: str
     write: Callable[[Any], str] | None = None
     reads: str = "string"
+    usual: Pattern | None = None
 
     def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
         super().__init__(doc, **stated)
@@ -1134,9 +1144,11 @@ class Parsed(Scalar):
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
         del go_type
-        parse, rule, reads = self.parse, self.rule, self.reads
+        parse, rule, reads, usual = self.parse, self.rule, self.reads, self.usual
 
         def decode(value: object) -> Sequence[Misfit]:
+            if usual is not None and type(value) is str and usual.fullmatch(value):
+                return NOTHING
             try:
                 parse(value)
             except TypeError:
@@ -1298,7 +1310,7 @@ class Array(Many):
             walk_each = (_walk_declarative(item) if goes_on else decode_item) if ends else walk_item
             for index, each in items:
                 if findings := walk_each(each):
-                    found += [finding.under(index) for finding in findings]
+                    found += _under(findings, index)
                     if len(found) >= enough:
                         found += _misfits(items, decode_item)
                         break
@@ -1367,7 +1379,7 @@ class Array(Many):
             found: list[Problem] = []
             for index, each in enumerate(new or ()):
                 if problems := change_item(each, before.get((each or {}).get(unique))):
-                    found += [problem.under(index) for problem in problems]
+                    found += _under(problems, index)
             return found
 
         return change
@@ -1388,7 +1400,7 @@ def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[M
     """Continue decoding after enough findings: dropped fields and refusals must still be known."""
     for step, value in items:
         misfits = [each for each in apart(decode(value))[0] if each.rule != UNKNOWN_FIELD]
-        yield from (misfit.under(step if isinstance(step, int) else Key(step)) for misfit in misfits)
+        yield from _under(misfits, step if isinstance(step, int) else Key(step))
         if refuses(misfits):
             return
 
