@@ -466,18 +466,8 @@ class CompiledStruct:
                 problems[name] = in_field
         is_malformed = any(each.rule not in HARMLESS for each in misfits)
         of_rules = NOTHING if self._several is None or is_malformed else self._several(value, problems)
-        return [
-            *misfits,
-            *self._in_order(
-                [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())], of_rules
-            ),
-        ]
-
-    def _in_order(self, found: list[Problem], of_rules: Sequence[Problem]) -> list[Problem]:
-        """Put the findings of rules after those in fields, or among them where the API server does."""
-        if not of_rules:
-            return found
-        return merged(found, of_rules, self, self.before)
+        in_fields = [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())]
+        return [*misfits, *merged(in_fields, of_rules, self)]
 
     @cached_property
     def before(self) -> dict[str, str | None]:
@@ -546,7 +536,7 @@ class CompiledStruct:
                     if found is not None:
                         self._mute(rule, found)
                     break
-            return problems if found is not None or len(problems) <= 1 else self._in_order([], problems)
+            return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
 
         return find
 
@@ -590,7 +580,7 @@ class CompiledStruct:
             if rules:
                 after, before = self.view(new), self.view(old)
                 of_rules = [each for rule in rules for each in self._named(rule, rule.rule(after, before))]
-                return self._in_order(found, of_rules)
+                return merged(found, of_rules, self)
             return found
 
         return change
@@ -726,15 +716,22 @@ _LAST: Final = (inf, "")
 
 
 def merged(
-    found: Sequence[Problem], of_rules: Sequence[Problem], struct: CompiledStruct, before: Mapping[str, str | None]
-) -> list[Problem]:
+    found: Sequence[Problem],
+    of_rules: Sequence[Problem],
+    struct: CompiledStruct,
+    before: Mapping[str, str | None] | None = None,
+) -> Sequence[Problem]:
     """Return the findings in a struct in the API server's order.
 
     Args:
         found: The findings in fields, in their order.
         of_rules: The findings of rules about several fields, in the order of the rules.
-        before: Where the findings of each rule come, by its name; see :func:`webhook.schema.check`.
+        before: Where the findings of each rule come, by its name, if not as the struct has it; see
+            :func:`webhook.schema.check`.
     """
+    if not of_rules:
+        return found
+    before = struct.before if before is None else before
     placed: list[tuple[Position, Problem]] = []
     last: list[Problem] = []
     for problem in of_rules:
