@@ -48,9 +48,9 @@ _c_identifier_pattern = Pattern(_C_IDENTIFIER)
 _condition_reason_pattern = Pattern(_CONDITION_REASON)
 
 
-def _mismatch(text: str, pattern: str, *examples: str) -> str:
+def _mismatch(text: str, pattern: str, examples: str) -> str:
     """Describe the expected form of a text (``RegexError``, whose commas stand where upstream puts them)."""
-    shown = " or ".join(f"'{example}', " for example in examples)
+    shown = " or ".join(f"'{example}', " for example in examples.split())
     return f"{text} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
@@ -58,8 +58,7 @@ NO_LABEL = _mismatch(
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
     "an alphanumeric character",
     _LABEL,
-    "my-name",
-    "123-abc",
+    "my-name 123-abc",
 )
 NO_SUBDOMAIN = _mismatch(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -76,42 +75,31 @@ NO_CASELESS_SUBDOMAIN = _mismatch(
 _NO_KEY = _mismatch(
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
     _KEY,
-    "MyName",
-    "my.name",
-    "123-abc",
+    "MyName my.name 123-abc",
 )
 _NO_VALUE = _mismatch(
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
     "end with an alphanumeric character",
     _VALUE,
-    "MyValue",
-    "my_value",
-    "12345",
+    "MyValue my_value 12345",
 )
 _NO_DNS1035 = _mismatch(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
     "and end with an alphanumeric character",
     _DNS1035,
-    "my-name",
-    "abc-123",
+    "my-name abc-123",
 )
 _NO_C_IDENTIFIER = _mismatch(
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
     "or '_'",
     _C_IDENTIFIER,
-    "my_name",
-    "MY_NAME",
-    "MyName",
+    "my_name MY_NAME MyName",
 )
 _NO_CONDITION_REASON = _mismatch(
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
     "characters or '_,:', and must end with an alphanumeric character or '_'",
     _CONDITION_REASON,
-    "my_name",
-    "MY_NAME",
-    "MyName",
-    "ReasonA,ReasonB",
-    "ReasonA:ReasonB",
+    "my_name MY_NAME MyName ReasonA,ReasonB ReasonA:ReasonB",
 )
 _TOO_MANY_SLASHES = f"{_NO_KEY} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 
