@@ -26,7 +26,7 @@ from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
 
 if TYPE_CHECKING:
-    from webhook.scan.stored import Cluster
+    from webhook.scan.stored import Stored
     from webhook.simulation.answers import Overlay
 
 DETAILED_MAX: Final = 5_000
@@ -140,7 +140,7 @@ class Picture:
     def __init__(
         self,
         rows: Sequence[Row],
-        cluster: Cluster,
+        cluster: Stored,
         *,
         stories: Sequence[Story] = (),
         given: Mapping[DeviceID, str] | None = None,

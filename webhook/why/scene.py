@@ -18,7 +18,7 @@ from webhook.problem import value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule, told
 from webhook.release import Release
-from webhook.scan.stored import Cluster as Stored
+from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
 from webhook.simulation.cluster import Taint
