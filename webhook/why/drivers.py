@@ -14,17 +14,7 @@ from webhook.hints.names import listed
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
-from webhook.objects import (
-    JSONObject,
-    at,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    number,
-    text,
-)
+from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
 from webhook.scan.stored import once
 from webhook.simulation.cluster import Taint, Tolerations, blocking, taint_of
 from webhook.simulation.workloads import is_for

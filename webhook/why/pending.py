@@ -28,7 +28,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.simulation import binding
+from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
@@ -42,19 +42,7 @@ from webhook.simulation.cluster import (
     amount_text,
     taint_of,
 )
-from webhook.simulation.rejections import (
-    Explainer,
-    Group,
-    RequestKey,
-    elsewhere,
-    key_of,
-    shortfall_of,
-    taints_of,
-    unmet,
-    used_by,
-    wanted_of,
-    whole,
-)
+from webhook.simulation.rejections import Group, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
@@ -79,12 +67,12 @@ class _Asked:
         self.key, self.written = key, written
         self.device_class, self.extended = of
         self.every = [request for _, request in groups]
-        short = [(found, group, request) for group, request in groups if (found := shortfall_of(request))]
+        short = [(found, group, request) for group, request in groups if (found := rejections.shortfall_of(request))]
         self.step = max((each.step for each, *_ in short), default=0)
         alike = [(group, request) for each, group, request in short if each.step == self.step]
         self.alike = [request for _, request in alike]
         self._counts = [len(group.nodes) for group, _ in alike]
-        self.wanted = max(map(wanted_of, self.every), default=1)
+        self.wanted = max(map(rejections.wanted_of, self.every), default=1)
 
     def total(self, step: str) -> int:
         """Return the number of devices that a step leaves on all nodes."""
@@ -140,7 +128,7 @@ class Lacks:
         self._whole: dict[RequestKey, list[RequestKey]] = {}
         """The alternatives of each request; the request itself if it has none."""
         for key in found:
-            self._whole.setdefault(whole(key), []).append(key)
+            self._whole.setdefault(rejections.whole(key), []).append(key)
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
@@ -156,7 +144,7 @@ class Lacks:
         unmet = [
             [self._asked[key] for key in keys]
             for keys in self._whole.values()
-            if all(shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
+            if all(rejections.shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
         ]
         if not unmet and self._groups:
             yield self._together()._replace(sort="constraints")
@@ -271,7 +259,9 @@ class Lacks:
     # -- taints
 
     def _not_tolerated(self, asked: _Asked) -> Cause:
-        taints = list(dict.fromkeys(taint for several in taints_of(asked.alike) for taint in sorted(several)))
+        taints = list(
+            dict.fromkeys(taint for several in rejections.taints_of(asked.alike) for taint in sorted(several))
+        )
         rules = self._scene.cluster.rules_of(taints)
         free = "" if asked.total("free") == asked.total("selected") else "free "
         total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
@@ -317,7 +307,8 @@ class Lacks:
             f"{asked.who}{because and f': {brief(because)}'}"
         )
         taken = [
-            f"claim {each['claim']}{used_by(each)} holds {self._taken(each, capacity)}" for each in held[:NAMED_MAX]
+            f"claim {each['claim']}{rejections.used_by(each)} holds {self._taken(each, capacity)}"
+            for each in held[:NAMED_MAX]
         ]
         more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
         sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
@@ -356,7 +347,7 @@ class Lacks:
     def _together(self) -> Cause:
         """Say why no node meets all requests, though each is met somewhere."""
         about = [each.about for each in self._asked.values()]
-        met = [{key_of(one) for one in each.requests if shortfall_of(one) is None} for each in self._groups]
+        met = [{key_of(one) for one in each.requests if rejections.shortfall_of(one) is None} for each in self._groups]
         meeting = {
             key: [each for each, of in zip(self._groups, met, strict=True) if not of.isdisjoint(keys)]
             for key, keys in self._whole.items()
@@ -409,7 +400,7 @@ class Lacks:
 
 def _named(held: Sequence[JSONObject]) -> str:
     """Write the claims that hold devices, with their pods."""
-    names = [f"{each['claim']}{used_by(each)}" for each in held[:NAMED_MAX]]
+    names = [f"{each['claim']}{rejections.used_by(each)}" for each in held[:NAMED_MAX]]
     if rest := len(held) - len(names):
         names.append(f"{rest} more")
     *others, last = names or ["others"]
@@ -688,12 +679,15 @@ class _Pending:
             yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
-            said = "; ".join(elsewhere(self.scene.cluster, each) for each in allocated)
+            said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
             yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
-            groups = Explainer(self.scene.cluster).groups(alone, round_)
-            steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+            groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
+            steps = [
+                min((each.step for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
+                for group in groups
+            ]
             names = [
                 name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
             ]

@@ -22,25 +22,14 @@ from webhook.objects import (
     namespace_of,
     number,
     text,
+    texts,
 )
 from webhook.simulation.binding import time_of
 from webhook.simulation.cluster import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
-from webhook.why import claims, drivers
-from webhook.why.containers import (
-    CRASHED,
-    PREPARE,
-    brief,
-    crashed,
-    failed,
-    last_words,
-    outcome,
-    restarted,
-    said_by_kubelet,
-    unready,
-    waiting,
-)
+from webhook.why import claims, containers, drivers
+from webhook.why.containers import CRASHED, PREPARE, brief
 from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
@@ -85,38 +74,33 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", [pod])
     return list(_not_started(scene, pod)) or [starting]
 
-    # -- ended
+
+# -- ended
 
 
 def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if at(pod, "metadata", "deletionTimestamp"):
         yield _terminating(scene, pod)
         return
-    held = [each for each in uses(scene, pod) if allocation_of(each.claim)]
-    kept = f"; claim {full_name_of(held[0].claim)} still has its devices" if held else "; its claims are released"
-    if not items(pod, "spec", "resourceClaims"):
-        kept = ""
-    about = [pod, *scene.owners(pod)]
-    reason, words = text(pod, "status", "reason"), text(pod, "status", "message")
-    target = _disruption(pod)
+    about, kept = [pod, *scene.owners(pod)], ""
+    if items(pod, "spec", "resourceClaims"):
+        held = next((each.claim for each in uses(scene, pod) if allocation_of(each.claim)), None)
+        kept = f"; claim {full_name_of(held)} still has its devices" if held else "; its claims are released"
     if text(pod, "status", "phase") == "Succeeded":
-        said = f"has succeeded (completed): it has ended, and nothing is wrong{kept}"
-        yield Cause(said, about, is_well=True)
+        yield Cause(f"has succeeded (completed): it has ended, and nothing is wrong{kept}", about, is_well=True)
         return
+    target = _disruption(pod)
     if target is not None:
         yield _disrupted(scene, pod, target)._replace(stage=ENDED)
-    if reason:
-        yield Cause(f"has failed ({reason}): {brief(words) or 'see its events'}{kept}", about)
+    if reason := text(pod, "status", "reason"):
+        yield Cause(f"has failed ({reason}): {brief(text(pod, 'status', 'message')) or 'see its events'}{kept}", about)
         return
-    for status in failed(pod):
-        ended = mapping(status, "state", "terminated")
-        said = last_words(ended)
-        yield Cause(
-            f"has failed: container {text(status, 'name')} ended with {outcome(ended)}{said and f': {said}'}{kept}",
-            [Ref("Container", text(status, "name")), about],
-            (scene.logs(pod),),
-        )
-    if target is None and not list(failed(pod)):
+    for status in containers.failed(pod):
+        ended, name = mapping(status, "state", "terminated"), text(status, "name")
+        said = f": {said}" if (said := containers.last_words(ended)) else ""
+        said = f"has failed: container {name} ended with {containers.outcome(ended)}{said}{kept}"
+        yield Cause(said, [Ref("Container", name), about], (scene.logs(pod),))
+    if target is None and not list(containers.failed(pod)):
         yield Cause(f"has failed{kept}", about)
 
 
@@ -132,20 +116,24 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
         held = [full_name_of(each.claim) for each in uses(scene, pod) if allocation_of(each.claim)]
         release = f", and releases claim {', '.join(held)} then" if held else ""
         return found._replace(text=f"{found.text}; it is being terminated{release}")
-    finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
-    unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        said = f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
-        return found._replace(text=said)
-    if unprepared:
+    if down := _node_down(scene, pod):
+        return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}")
+    if unprepared := scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod"):
         return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", [pod])
-    if finalizers:
+    if finalizers := texts(pod, "metadata", "finalizers"):
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", [pod])
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
     why = "since somebody or its controller deleted it"
     return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
+
+
+def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
+    """Say that the node of a pod is not ready; None if it is, or is not known."""
+    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
+    if node is None or is_ready(node):
+        return None
+    found = drivers.not_ready(node)
+    return found._replace(text=f"its node {name_of(node)} {found.text}")
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -231,12 +219,12 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    bad = [each for each in blocked if not each.consumer.has(each.claim)]
-    if not bad:
+    bad = next((each for each in blocked if not each.consumer.has(each.claim)), None)
+    if bad is None:
         return
-    claim = bad[0].claim
+    claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
-    name = f"claim {name_of(claim)}" if not name_of(claim).endswith(MADE) else f"claim {bad[0].name}"
+    name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
         made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
@@ -273,15 +261,11 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        if (found := catalog.find(device_of(result))) is None:
-            continue
-        for each in found.content.taints:
-            taint = taint_of(each)
-            tolerated = Tolerations(items(result, "tolerations")).cover(taint)
-            if taint.effect in effects and not tolerated:
-                yield Cause(
-                    f"the taint {taint} of device {found}", [about_taints(taint), Ref("Device", found.name), claim]
-                )
+        found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
+        for taint in map(taint_of, found.content.taints if found else ()):
+            if found and taint.effect in effects and not tolerated.cover(taint):
+                about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
+                yield Cause(f"the taint {taint} of device {found}", about)
 
 
 # -- not started
@@ -294,20 +278,21 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         name = text(pod, "spec", "nodeName")
         yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
         return
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        yield found._replace(text=f"its node {name_of(node)} {found.text}, so that kubelet does not start it")
+    if down := _node_down(scene, pod):
+        yield down._replace(text=f"{down.text}, so that kubelet does not start it")
     unprepared = scene.events(pod, PREPARE)
     yield from _of_drivers(scene, pod, node, unprepared)
     yield from _gone(scene, pod)
     if unprepared:
         yield from _of_preparing(scene, pod, unprepared[0])
     tail = _devices_are_there(scene, pod)
-    held_up = list(waiting(scene, pod))
+    held_up = list(containers.waiting(scene, pod))
     held_up += [
-        crashed(scene, pod, each) for each in failed(pod) if text(each, "state", "waiting", "reason") != CRASHED
+        containers.crashed(scene, pod, each)
+        for each in containers.failed(pod)
+        if text(each, "state", "waiting", "reason") != CRASHED
     ]
-    held_up = held_up or list(said_by_kubelet(scene, pod))
+    held_up = held_up or list(containers.said_by_kubelet(scene, pod))
     yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
     for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
         yield cause._replace(text=f"is on a device with a taint: {cause.text}")
@@ -329,9 +314,8 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepar
         if trouble is not None and (unprepared or driver in named):
             yield Cause(f"{who}: {trouble.text}", [trouble.about, about], trouble.helps)
         elif driver in named:
-            workload = drivers.daemon_set(scene, driver)
             why = "no DaemonSet looks like it"
-            if workload is not None:
+            if workload := drivers.daemon_set(scene, driver):
                 why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
             yield Cause(f"{who}: {why}", [about, workload])
 
@@ -409,31 +393,28 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _gone(scene, pod)
     for cause in _tainted(scene, pod, ("NoExecute",)):
         yield cause._replace(text=f"is going to be evicted because of {cause.text}")
-    troubled = list(failed(pod))
+    troubled = list(containers.failed(pod))
     for status in troubled:
-        cause = crashed(scene, pod, status)
+        cause = containers.crashed(scene, pod, status)
         has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
         yield cause._replace(text=f"{cause.text}{has}")
-    yield from (each for each in waiting(scene, pod) if not troubled)
-    for status in unready(pod):
+    yield from (each for each in containers.waiting(scene, pod) if not troubled)
+    for status in containers.unready(pod):
         probes = [each for each in scene.events(pod, "Unhealthy") if each.warns]
         words = f": {brief(probes[0].words)}" if probes else ""
         name = text(status, "name")
         yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
-    for status in restarted(pod):
+    for status in containers.restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
-            words = last_words(ended)
+            words = containers.last_words(ended)
             yield Cause(
                 f"container {name} runs, and has ended {number(status, 'restartCount')} times, the last with "
-                f"{outcome(ended)}{words and f': {words}'}",
+                f"{containers.outcome(ended)}{words and f': {words}'}",
                 [Ref("Container", name)],
             )
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        said = f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
-        yield found._replace(text=said)
+    if down := _node_down(scene, pod):
+        yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
     for cause in _tainted(scene, pod, ("NoSchedule",)):
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
