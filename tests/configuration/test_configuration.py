@@ -258,8 +258,14 @@ class TestMistakes:
         configure("exclude: [" + "1," * 1000 + "]")
         lines = draguard("validate", "apps").err.splitlines()
         assert (len(lines), lines[-1]) == (21, "and more")
+
+    def test_a_list_is_bounded(self, configure: Callable[..., None]) -> None:
         configure("exclude: [" + "a," * 1001 + "]")
-        assert ".draguard.yaml:1:1: exclude: must have at most 1000 items" in draguard("validate", "apps").err
+        done = draguard("validate", "apps")
+        assert (done.code, done.out) == (2, "")
+        assert done.err.startswith(
+            "draguard validate: error: .draguard.yaml:1:1: exclude: must have at most 1000 items"
+        )
 
     def test_its_size_is_bounded(self, configure: Callable[..., None]) -> None:
         configure("#" * 1024 * 1024 + "\n")

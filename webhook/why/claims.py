@@ -65,7 +65,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         if not template:
             yield Cause(f"{ref} does not exist{where}{stale}", [ref, meant])
             return
-        unless = ", unless ResourceClaims were not collected: there is none"
+        unless = ", or ResourceClaims were not collected: --cluster has none"
         yield Cause(
             f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the pod "
             f"waited{'' if scene.inventory.knows(_CLAIM) else unless}",

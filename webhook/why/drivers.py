@@ -11,10 +11,12 @@ from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
+from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
+from webhook.scan.drivers import unpublished
 from webhook.scan.stored import once
 from webhook.simulation.cluster import Taint, Tolerations, blocking, taint_of
 from webhook.simulation.workloads import is_for
@@ -90,6 +92,25 @@ def absent(scene: Scene, driver: str) -> Cause:
             return Cause(f"{what}: {said}", about, trouble.helps)
     said = f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells"
     return Cause(said, about, (f"see {scene.logs(found)}",))
+
+
+def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
+    """Return, for each driver that a DaemonSet runs, the first of its pods that publishes nothing, though it should."""
+    if text(workload, "kind") != "DaemonSet":
+        return []
+    return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
+
+
+def unpublished_by(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say that a driver's pod runs and publishes nothing on its node, though it should as far as other nodes tell."""
+    if text(controller_of(pod), "kind") != "DaemonSet":
+        return
+    for plugin, driver, nodes in unpublished(scene):
+        node = home_of(pod)
+        if node in nodes and plugin.pods[node] is pod:
+            said = f"driver {driver} runs on {node}, and publishes no ResourceSlice there"
+            about = Ref("Node", node), Ref("Driver", driver)
+            yield Cause(said, [pod, about, plugin.workload], (f"see {scene.logs(pod)}",))
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
@@ -199,7 +220,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         found = trouble or Cause(
             f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
             [workload],
-            (f"see {scene.logs(pods[name])}",),
+            (f"see {scene.logs(pods.get(name, workload))}",),
         )
         about = [found.about, *(Ref("Driver", each) for each in own)]
         found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)

@@ -404,6 +404,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         words = f": {brief(probes[0].words)}" if probes else ""
         name = text(status, "name")
         yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
+    yield from drivers.unpublished_by(scene, pod)
     for status in containers.restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
