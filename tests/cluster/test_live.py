@@ -374,7 +374,7 @@ def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pyte
     program.chmod(0o755)
     monkeypatch.setattr(live, "SECONDS", 1.0)
     with pytest.raises(ClusterError, match="kubectl took longer"):
-        live.Kubectl(str(program), "", print).get("/version")
+        live.Kubectl(str(program), "", print).read("/version", 100)
     child = int((tmp_path / "pid").read_text())
     for _ in range(50):
         if not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]:

@@ -115,6 +115,15 @@ def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
     assert {sort for sort, count in counts.items() if count} == {"not-explained"}
 
 
+def test_a_rolling_update_waits_for_itself_although_replica_sets_were_not_collected() -> None:
+    record = next(each for each in records() if each["id"] == "rolling-update-needs-a-device")
+    inventory = Inventory(each for each in record["objects"]["items"] if each["kind"] != "ReplicaSet")
+    deployment = inventory.find("Deployment", record["pod"].rpartition("/")[2], record["namespace"])
+    assert deployment is not None
+    cause = explain(Scene(inventory), deployment, "it")["cause"]
+    assert re.search(record["says"], cause, re.IGNORECASE), cause
+
+
 def test_a_cluster_is_recorded_for_each_cause() -> None:
     assert len({record["cause"] for record in records()}) == 58
 

@@ -37,7 +37,7 @@ from webhook.records import NamedTuple
 from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.simulation import Settings, release_in
 from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
@@ -192,7 +192,7 @@ class Snapshot:
         self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
-        cluster = Cluster(inventory=inventory, settings=self.settings)
+        cluster = Stored(inventory=inventory, settings=self.settings)
         self._fleet = Fleet(cluster.catalog, self.settings.release, self.settings.gates)
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
