@@ -9,6 +9,7 @@ costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from webhook.cel.errors import EvaluationError
@@ -40,6 +41,30 @@ class UInt(int):
     def __repr__(self) -> str:
         """The number as CEL writes it."""
         return f"{int(self)}u"
+
+
+def within(value: float, least: int, most: int) -> Any:  # a value of the same class
+    """The number itself, if it is within bounds.
+
+    Raises:
+        EvaluationError: It is not.
+    """
+    if least <= value <= most:
+        return value
+    raise EvaluationError("integer overflow" if least else "unsigned integer overflow")
+
+
+int64: Final = partial(within, least=INT_MIN, most=INT_MAX)
+"""The number itself, if it fits 64 bits with a sign."""
+
+
+def uint64(value: float) -> UInt:
+    """A number without sign and fraction.
+
+    Raises:
+        EvaluationError: It does not fit 64 bits.
+    """
+    return UInt(within(value, 0, UINT_MAX))
 
 
 class _Nanos:
