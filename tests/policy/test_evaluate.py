@@ -3,6 +3,7 @@
 import json
 import time
 import tracemalloc
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -403,27 +404,27 @@ def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
 
 def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
     policies = load([policy(validations=[{"expression": "true"}]), binding()])
-    places = policies.plans["ValidatingAdmissionPolicy"]
+    find = partial(policies.plan, "ValidatingAdmissionPolicy")
     request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
-    found = places.find(request)
-    assert places.find(request) is found
+    found = find(request)
+    assert find(request) is found
     for number in range(1000):
-        assert places.find(request._replace(subresource=str(number))) == ()
-    assert places.find(request) is not found
-    assert places.find(request) == found
+        assert find(request._replace(subresource=str(number))) == ()
+    assert find(request) is not found
+    assert find(request) == found
 
 
 def test_long_places_are_not_kept() -> None:
     policies = load([policy(validations=[{"expression": "true"}]), binding()])
-    places = policies.plans["ValidatingAdmissionPolicy"]
+    find = partial(policies.plan, "ValidatingAdmissionPolicy")
     request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", object=POD)
     size = 2**18
     tracemalloc.start()
     for number in range(20):
         long = f"{number}".rjust(size)
-        places.find(request._replace(subresource=long))
-        places.find(request._replace(kind=Kind("", "v1", long)))
-        places.find(request._replace(resource=Resource(long, "v1", "pods")))
+        find(request._replace(subresource=long))
+        find(request._replace(kind=Kind("", "v1", long)))
+        find(request._replace(resource=Resource(long, "v1", "pods")))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 2 * size
@@ -443,7 +444,7 @@ def test_a_plan_of_a_place_has_invocations() -> None:
         ]
     )
     request = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD)
-    fixed, beside = policies.plans["ValidatingAdmissionPolicy"].find(request)
+    fixed, beside = policies.plan("ValidatingAdmissionPolicy", request)
     assert isinstance(fixed, Invocation)
     assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
     assert isinstance(beside, Candidate)

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
@@ -61,7 +61,7 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
         MergeError: It does.
     """
     for error in _fractions(configuration, schema):
-        kind = kind_of(text(configuration, "apiVersion"), text(configuration, "kind"))
+        kind = kind_in(configuration)
         raise MergeError(f"unable to convert unstructured object to {kind}: {error}")
 
 
