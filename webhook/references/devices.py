@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, Final
 
+from webhook.allocation import Result
+from webhook.allocation.devices import amount
+from webhook.budget import current
 from webhook.cel.types.values import type_of
+from webhook.deviceselectors.fleet import EVERYWHERE, Group
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
+from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
-from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, text
-from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, Steps, contents_of_class, finding, rule
+from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
+from webhook.inventory.claims import Request, allocation_of
+from webhook.inventory.resources import amounts, container_requests, path_of
+from webhook.objects import JSONObject, at, items, mapping, text
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, value_at
+from webhook.references.rules import (
+    Context,
+    Steps,
+    claim_or_template,
+    contents_of_class,
+    field_of,
+    finding,
+    rule,
+    sorted_out,
+)
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
@@ -29,23 +47,6 @@ from webhook.spelling import nearest
 if TYPE_CHECKING:
     from webhook.allocation.devices import Content
     from webhook.deviceselectors.fleet import Fleet
-
-
-from bisect import bisect_left
-from copy import deepcopy
-from typing import Any
-
-from webhook.allocation import Result
-from webhook.allocation.devices import amount
-from webhook.budget import current
-from webhook.deviceselectors.fleet import EVERYWHERE, Group
-from webhook.formats.quantities import parse_quantity
-from webhook.inventory import Inventory, MalformedError, devices_path
-from webhook.inventory.claims import Request, allocation_of, source
-from webhook.inventory.resources import amounts, container_requests, path_of
-from webhook.objects import at, mapping, namespace_of
-from webhook.problem import NOTE, Remark, value_at
-from webhook.references.rules import field_of, sorted_out
 
 
 @rule("not-published", *SELECTING, beside_devices=True)
@@ -475,13 +476,8 @@ def _never_provided(pod: JSONObject, extended: JSONObject, context: Context) -> 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
     """Return the requests of a pod's claim, none if it is already allocated; None if unknown."""
-    namespace, inventory = namespace_of(pod), context.inventory
-    if name := source(entry, "resourceClaimName"):
-        claim = inventory.find("ResourceClaim", name, namespace)
-        return None if claim is None else {} if allocation_of(claim) else mapping(claim, "spec", "devices")
-    name = source(entry, "resourceClaimTemplateName")
-    template = inventory.find("ResourceClaimTemplate", name, namespace)
-    return None if template is None else mapping(template, "spec", "spec", "devices")
+    found = claim_or_template(pod, entry, context)
+    return None if found is None else {} if allocation_of(found) else mapping(found, *devices_path(found))
 
 
 def _extended(pod: JSONObject, context: Context) -> JSONObject:
