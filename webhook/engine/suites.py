@@ -52,7 +52,7 @@ from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
-from webhook.spelling import nearest
+from webhook.spelling import nearest, some_of
 
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
@@ -369,8 +369,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
     reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
-    more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-    return f"{'; '.join(dict.fromkeys(reasons[:_SHOWN]))}{more}"
+    return "; ".join(dict.fromkeys(some_of(reasons, _SHOWN, "and {} more")))
 
 
 def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:

@@ -177,24 +177,24 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     if not context.inventory.knows("ResourceQuota"):
         return
-    if obj.get("kind") not in CLAIMS:
-        is_new = obj["owner"]["kind"] == "Pod" and ("Pod", namespace_of(obj), name_of(obj)) not in context.stored
-        if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
-            yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-        for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
-            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(obj)
-            template = context.inventory.find(CLAIMS[1], name, namespace)
-            if (
-                template
-                and (CLAIMS[1], namespace, name) in context.stored
-                and (why := _quota_refusal(template, context))
-            ):
-                path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-                yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
-    elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
-        yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
-    elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
-        yield finding(devices_path(obj), f"the API server refuses the claim: {why}", reason="Forbidden")
+    kind, namespace = obj["kind"], namespace_of(obj)
+    is_stored = (kind, namespace, name_of(obj)) in context.stored
+    if kind in CLAIMS:
+        is_template = kind == CLAIMS[1]
+        if (is_template or not is_stored) and (why := _quota_refusal(obj, context)):
+            refused = _CLAIMS_REFUSED if is_template else "the API server refuses the claim: "
+            yield finding(devices_path(obj), refused + why, reason="Forbidden")
+        return
+    is_new = obj["owner"]["kind"] == "Pod" and not is_stored
+    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
+        yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
+    for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+        name = text(entry, "resourceClaimTemplateName")
+        template = context.inventory.find(CLAIMS[1], name, namespace)
+        why = _quota_refusal(template, context) if template and (CLAIMS[1], namespace, name) in context.stored else ""
+        if why:
+            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
