@@ -110,7 +110,7 @@ def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
     record = next(each for each in records() if each["id"] in SORTS["claim"].split())
     inventory = Inventory()
     for each in record["objects"]["items"]:
-        inventory.add(each)
+        inventory.take(each)
     counts = pending_by_sort(Scene(inventory), 0)
     assert {sort for sort, count in counts.items() if count} == {"not-explained"}
 
