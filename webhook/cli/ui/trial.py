@@ -15,7 +15,8 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.check.simulated import settings_of, what_if
+from webhook.check.simulated import what_if
+from webhook.check.target import settings_of
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
