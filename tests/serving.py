@@ -82,8 +82,9 @@ def ask(
     host: str = "127.0.0.1",
 ) -> tuple[int, bytes]:
     """Send one request over a connection of its own, with TLS if a client's settings are given."""
-    options = {"timeout": SOON, **({"context": trust} if trust else {})}
-    connection = (http.client.HTTPSConnection if trust else http.client.HTTPConnection)(host, port, **options)
+    connection = http.client.HTTPConnection(host, port, timeout=SOON)
+    if trust:
+        connection = http.client.HTTPSConnection(host, port, timeout=SOON, context=trust)
     try:
         connection.request(method, path, body, headers or {}, encode_chunked=not isinstance(body, bytes | str | None))
         response = connection.getresponse()

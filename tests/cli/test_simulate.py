@@ -184,6 +184,9 @@ class TestFit:
         assert done.out.startswith("no pod is pending\n")
 
 
+GIVE = "give a manifest, or [NAMESPACE/]NAME of a pod of the cluster"
+
+
 class TestNames:
     @pytest.mark.parametrize("name", ["team-x/train-1-0", "train-1-0"])
     def test_a_pod_of_the_cluster(self, name: str) -> None:
@@ -209,12 +212,7 @@ class TestNames:
             ("two", ("-n", "a"), "two: no such file, and namespace a has no pod two: did you mean b/two?"),
             ("b/pod/two", ("-q",), "b/two: node-"),
             *(
-                (
-                    each,
-                    (),
-                    f"{each}: give a manifest, or [NAMESPACE/]NAME of a pod of the cluster: `draguard why {each}` "
-                    "explains the Deployment",
-                )
+                (each, (), f"{each}: {GIVE}: `draguard why {each}` explains the Deployment")
                 for each in ("deployment/serve", "default/deployment/serve", "Deployment/default/serve")
             ),
         ],
@@ -227,8 +225,7 @@ class TestNames:
     def test_pods_of_a_workload_that_is_not_there(self, tmp_path: Path) -> None:
         pods = ("b/serve-1-a", "jobs/serve", "b/two")
         done = self.asked(tmp_path, *pods, name="b/deployment/serve")
-        ask = "give a manifest, or [NAMESPACE/]NAME of a pod of the cluster: did you mean b/serve-1-a?"
-        assert (done.code, ask in done.err) == (2, True)
+        assert (done.code, f"{GIVE}: did you mean b/serve-1-a?" in done.err) == (2, True)
         assert self.asked(tmp_path, *pods, name="jobs/serve", options=("-q",)).out.startswith("jobs/serve: node-")
 
 

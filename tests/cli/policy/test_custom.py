@@ -77,9 +77,9 @@ def rules(*resources: str) -> list[dict[str, Any]]:
 
 def validating(expression: str, *resources: str, message: str = "refused", **spec: Any) -> list[dict[str, Any]]:
     """Return a policy about gadgets, with its binding and their definition."""
-    reference: dict[str, Any] = {"paramRef": {"name": "limit", "namespace": "default", "parameterNotFoundAction": "Deny"}}
+    limit = {"name": "limit", "namespace": "default", "parameterNotFoundAction": "Deny"}
     made = policy(rules=rules(*resources), validations=[{"expression": expression, "message": message}], **spec)
-    return [made, binding(**(reference if "paramKind" in spec else {})), DEFINITION]
+    return [made, binding(paramRef=limit) if "paramKind" in spec else binding(), DEFINITION]
 
 
 def mutating(expression: str) -> list[dict[str, Any]]:
