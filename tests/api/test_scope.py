@@ -208,7 +208,7 @@ class TestDirectories:
         folder = write(tmp_path_factory.mktemp("a"), files)
         assert left_out(folder) == {reason: 1}
         levels = {each["level"] for each in findings("validate", folder / named)}
-        assert levels == {"warning" if reason == "template" else "error"}
+        assert levels == {"note" if reason == "template" else "error"}
 
     def test_templates_of_charts_are_counted(self, tmp_path: Path) -> None:
         chart = {
