@@ -16,8 +16,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
-from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.formats.quantities import BINARY_SI, DECIMAL_SI, Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import DEFAULT
-from webhook.formats import decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text

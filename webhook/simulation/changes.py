@@ -21,7 +21,7 @@ from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.fleet import published
 from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
-from webhook.formats import Quantity, readable_quantity
+from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests

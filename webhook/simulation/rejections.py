@@ -13,7 +13,7 @@ from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
-from webhook.formats import readable_quantity
+from webhook.formats.quantities import readable_quantity
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
 from webhook.inventory.claims import DeviceID, allocation_of, consumers, device_of, is_pod, named, results_of

@@ -15,7 +15,8 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.check.simulated import settings_of, what_if
+from webhook.check.simulated import what_if
+from webhook.check.target import settings_of
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -37,7 +38,7 @@ from webhook.records import NamedTuple
 from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.simulation import Settings, release_in
 from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
@@ -192,7 +193,7 @@ class Snapshot:
         self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
-        cluster = Cluster(inventory=inventory, settings=self.settings)
+        cluster = Stored(inventory=inventory, settings=self.settings)
         self._fleet = Fleet(cluster.catalog, self.settings.release, self.settings.gates)
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
