@@ -16,6 +16,7 @@ from webhook.allocation.devices import TaintRule, decode_amount
 from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
+from webhook.grouping import by_key
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
@@ -157,9 +158,10 @@ class Picture:
         self._spaces = grouped(rows, "namespace")
         by_held = sorted(self._spaces.keys() - {NONE}, key=lambda name: (-self._spaces[name].held, name))
         self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
-        self._boxes: dict[_Box, list[Row]] = defaultdict(list)
-        for row in sorted(rows, key=lambda row: padded(row.node)):
-            self._boxes[(row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool)].append(row)
+        by_node = sorted(rows, key=lambda row: padded(row.node))
+        self._boxes: dict[_Box, list[Row]] = by_key(
+            ((row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool), row) for row in by_node
+        )
         names = [box[0] for box in self._boxes if box[0]]
         start, end = _beginning(names), _beginning([name[::-1] for name in names])[::-1]
         self._alike = (start.rpartition("-")[0], "".join(end.partition(".")[1:])) if len(names) > 1 else ("", "")
@@ -236,12 +238,13 @@ class Picture:
     @cached_property
     def _used(self) -> Mapping[tuple[str, str], Sequence[DeviceID]]:
         """The devices of claims and pods."""
-        found: dict[tuple[str, str], list[DeviceID]] = defaultdict(list)
-        for row in self.rows:
-            for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods)):
-                for name in names:
-                    found[kind, name].append(_id(row))
-        return found
+        users = (
+            (row, kind, name)
+            for row in self.rows
+            for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods))
+            for name in names
+        )
+        return by_key(((kind, name), _id(row)) for row, kind, name in users)
 
     @cached_property
     def _marked(self) -> Mapping[int, Sequence[_Box]]:
@@ -354,10 +357,7 @@ class Picture:
         if self._letters:
             several = " (+ if several)" * (sum(self._spaces[name].held for name in self._letters) > sums.held)
             yield f"<fieldset><legend>Held, by namespace{several}</legend>"
-            by_letter: dict[str, list[str]] = defaultdict(list)
-            for name, letter in self._letters.items():
-                by_letter[letter].append(name)
-            for letter, names in by_letter.items():
+            for letter, names in by_key((letter, name) for name, letter in self._letters.items()).items():
                 held = sum(self._spaces[name].held for name in names)
                 said = escaped(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
                 sample = f'<b class="{letter}">{letter}</b>'

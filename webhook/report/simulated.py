@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
+from webhook.grouping import by_key
 from webhook.inventory import Inventory
 from webhook.objects import JSONObject, items
 from webhook.report.text import colored, counted
@@ -78,10 +79,7 @@ class Text:
             return
         state = self._in("good", f"{'' if last else 'at least '}{counted(found.pods, 'pod')}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
-        by_count: dict[int, list[str]] = {}
-        for node, pods in found.nodes.items():
-            by_count.setdefault(pods, []).append(node)
-        for pods, nodes in sorted(by_count.items(), reverse=True):
+        for pods, nodes in sorted(by_key((pods, node) for node, pods in found.nodes.items()).items(), reverse=True):
             yield f"  {shortened(nodes)}: {pods}{' each' if len(nodes) > 1 else ''}"
         if last is not None:
             yield f"then no node takes another{_because_of(last)}"
@@ -188,9 +186,7 @@ def _devices(answer: JSONObject) -> Iterator[str]:
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
     """Report why nodes refuse a pod; those with the same text together."""
-    alike: dict[tuple[str, ...], list[JSONObject]] = {}
-    for group in groups:
-        alike.setdefault(tuple(_group(group)), []).append(group)
+    alike = by_key((tuple(_group(group)), group) for group in groups)
     counts = [sum(each["count"] for each in several) for several in alike.values()]
     for number, (lines, several) in zip(counts[:_GROUPS_MAX], alike.items(), strict=False):
         nodes = shortened([name for each in several for name in each["nodes"]], number)

@@ -10,6 +10,7 @@ from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
+from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
@@ -120,15 +121,10 @@ class Lacks:
     ) -> None:
         self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
         self._sources = scene.claim_sources(pod)
-        found: dict[RequestKey, list[tuple[Group, JSONObject]]] = {}
-        for group in groups:
-            for request in group.requests:
-                found.setdefault(key_of(request), []).append((group, request))
+        found = by_key((key_of(request), (group, request)) for group in groups for request in group.requests)
         self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
-        self._whole: dict[RequestKey, list[RequestKey]] = {}
+        self._whole = by_key((rejections.whole(key), key) for key in found)
         """The alternatives of each request; the request itself if it has none."""
-        for key in found:
-            self._whole.setdefault(rejections.whole(key), []).append(key)
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
