@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -221,19 +222,16 @@ class Picture:
 
     def _otherwise(self) -> Mapping[DeviceID, Sequence[str]]:
         """Return the classes of cells that look otherwise with a change, or that findings elsewhere touch."""
-        found: dict[DeviceID, list[str]] = defaultdict(list)
-        for place, each in enumerate(self._opening):
-            for key in dict.fromkeys(each.devices):
-                found[key].append(f"z{place}")
-        for place, (_, _, devices) in enumerate(self._elsewhere):
-            for key in devices:
-                found[key].append(f"c{place}")
-        releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
-        for row in self.rows if releasing else ():
-            for place, released in releasing:
-                if row.claims and released.issuperset(row.claims):
-                    found[_id(row)].append(f"j{place}")
-        return found
+        opening = [*enumerate(self._opening)]
+        releasing = [(place, {*each.released}) for place, each in opening if each.released]
+        held = (row for row in self.rows if row.claims)
+        return by_key(
+            chain(
+                ((key, f"z{place}") for place, each in opening for key in dict.fromkeys(each.devices)),
+                ((key, f"c{place}") for place, (_, _, devices) in enumerate(self._elsewhere) for key in devices),
+                ((_id(row), f"j{place}") for row in held for place, gone in releasing if gone.issuperset(row.claims)),
+            )
+        )
 
     @cached_property
     def _used(self) -> Mapping[tuple[str, str], Sequence[DeviceID]]:
@@ -256,8 +254,7 @@ class Picture:
                 touching[key] += numbers_of
         for box, rows in self._boxes.items():
             places: list[DeviceID | str] = [box[0], *map(_id, rows)]
-            numbers = {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}
-            for number in numbers:
+            for number in {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}:
                 found[number].append(box)
         return found
 
@@ -483,17 +480,12 @@ class Picture:
 
     def _cells(self, rows: Sequence[Row]) -> Iterator[str]:
         """Return the cells of a node; devices that draw on the same counters are in a frame."""
-        frame: tuple[str, ...] = ()
-        for row in rows:
-            whole = (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
-            if whole != frame:
-                yield "</span>" * bool(frame)
-                if whole:
-                    left = ", ".join(f"{name} {amount}" for name, amount in row.counters[whole[2]].items())
-                    yield f'<span title="{escaped(f"{whole[2]}: {left} left")}">'
-                frame = whole
-            yield self._cell(row)
-        yield "</span>" * bool(frame)
+        for whole, (first, *others) in ((whole, [*several]) for whole, several in groupby(rows, _whole)):
+            cells = "".join(map(self._cell, (first, *others)))
+            if whole:
+                left = ", ".join(f"{name} {amount}" for name, amount in first.counters[whole[2]].items())
+                cells = f'<span title="{escaped(f"{whole[2]}: {left} left")}">{cells}</span>'
+            yield cells
 
     def _cell(self, row: Row) -> str:
         letters, key, tag = self._letters_of(row), _id(row), _element(row)
@@ -564,6 +556,11 @@ def _id(row: Row) -> DeviceID:
     return row.driver, row.pool, row.device
 
 
+def _whole(row: Row) -> tuple[str, ...]:
+    """Return what identifies the counters on which a device draws; nothing if it draws on none."""
+    return (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
+
+
 def _beginning(names: Sequence[str]) -> str:
     """Return what all names begin with."""
     first, last = min(names, default=""), max(names, default="")
@@ -592,7 +589,7 @@ def _bar(row: Row) -> Iterator[str]:
 
 def _made_of(rows: Sequence[Row]) -> str:
     """Say what devices a node has; those that draw on the same counters count once."""
-    wholes = {(row.driver, row.pool, *row.counters)[:3] if row.counters else _id(row): row for row in rows}
+    wholes = {_whole(row) or _id(row): row for row in rows}
     models = Counter(f"{row.model}{' in parts' * bool(row.counters)}" for row in wholes.values())
     return ", ".join(f"{number} {model}" for model, number in models.most_common())
 
