@@ -92,6 +92,7 @@ def _devices(claim: JSONObject) -> str:
 
 
 def _in_state(cluster: Stored, state: str, only: JSONObject | None) -> Iterator[JSONObject]:
+    """Yield the claims in a state: those of the cluster, or only one."""
     for claim in cluster.all("ResourceClaim") if only is None else [only]:
         if state_of(claim, cluster) == state:
             yield claim

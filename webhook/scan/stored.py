@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
 
 WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob")
-"""The kinds that make pods; those that others of them own come last."""
+"""The kinds that make pods."""
 KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
 """The kinds whose objects rules judge; other kinds are read to judge these."""
