@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from webhook.allocation.devices import decode_amount, quantity_text
+from webhook.allocation.devices import Tolerations, decode_amount, quantity_text, taint_of
 from webhook.allocation.pools import available, whole
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
@@ -30,7 +30,6 @@ from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
 from webhook.scan.stored import UNHEALTHY, Result, Stored, once, published_health
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.cluster import Tolerations, taint_of
 
 _RESERVED_MANY: Final = 230
 _DELETING: Final = 600

@@ -152,7 +152,7 @@ class Stored:
                 self.inventory.hold(obj)
                 continue
             try:
-                self.inventory.add(obj)
+                self.inventory.take(obj)
             except MalformedError as error:
                 self.unread.append((obj["kind"], str(error)))
                 self.inventory.add_allocation(obj)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import Slice
+from webhook.allocation.devices import Slice, Tolerations, taint_of
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
@@ -19,7 +19,7 @@ from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
 from webhook.scan.drivers import unpublished
 from webhook.scan.stored import once
-from webhook.simulation.cluster import Tolerations, blocking, taint_of
+from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
@@ -39,9 +40,7 @@ from webhook.simulation.cluster import (
     TOO_MANY,
     NodeState,
     Refusal,
-    Taint,
     amount_text,
-    taint_of,
 )
 from webhook.simulation.rejections import Group, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
@@ -718,7 +717,7 @@ class _Pending:
         claim = next((each for each in pending if full_name_of(each) == failing), None)
         if claim is None:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", [self.pod])
-        written, words, missing, of_class = self._source(claim), error.words, error.missing, error.of_class
+        written, words, missing, of_class = self._source(claim), error.words or error, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
         total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
         if not missing and total > LIMIT:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from webhook.allocation.devices import Taint
 from webhook.api import gates
 from webhook.api.versions import release_of
 from webhook.grouping import by_key
@@ -21,7 +22,6 @@ from webhook.release import Release
 from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.cluster import Taint
 
 _MENTIONED: Final = (
     *("ResourceQuota", "ResourceClaimTemplate", "ResourceClaim", "DeviceClass", "PriorityClass"),

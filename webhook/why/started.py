@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from webhook.allocation.devices import Tolerations, taint_of
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
@@ -25,7 +26,6 @@ from webhook.objects import (
     texts,
 )
 from webhook.simulation.binding import time_of
-from webhook.simulation.cluster import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, containers, drivers

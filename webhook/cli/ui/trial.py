@@ -15,7 +15,8 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.check.simulated import settings_of, what_if
+from webhook.check.simulated import what_if
+from webhook.check.target import settings_of
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -180,7 +181,7 @@ class Snapshot:
             self._stated.cluster, report, [*KINDS, *_WORKLOADS], quiet=self._stated.quiet, tell=notes.append
         ):
             try:
-                inventory.add(document.data, has_nulls=False)
+                inventory.take(document.data, has_nulls=False)
             except MalformedError as error:
                 notes.append(f"note: not read: {error}")
                 inventory.add_allocation(document.data)
@@ -353,7 +354,7 @@ class Snapshot:
             what_if(Namespace(without=(), release=[value]), inventory, DEFAULT_NAMESPACE)
             return f"claim {value} is released", self._deletion(claim, namespace)
         rule = _rule(value, len(before) + 1, self.places, self.settings)
-        inventory.add(rule)
+        inventory.take(rule)
         warned = "".join(f"# {each.message}\n" for each in self._problems(rule) if each.level == WARNING)
         return f"device {value} is tainted", warned + dump([rule])
 
