@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from copy import deepcopy
+from typing import Any, Final
 
+from webhook.allocation import Result
+from webhook.allocation.devices import Content, amount
+from webhook.budget import current
 from webhook.cel.types.values import type_of
+from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
+from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
-from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, text
-from webhook.problem import Advice, Fix, Problem
-from webhook.references.rules import Context, Steps, contents_of_class, finding, rule
+from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
+from webhook.inventory.claims import Request, allocation_of, source
+from webhook.inventory.resources import amounts, container_requests, path_of
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, value_at
+from webhook.references.rules import Context, Steps, contents_of_class, field_of, finding, rule, sorted_out
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
@@ -25,27 +34,6 @@ from webhook.references.selecting import (
     wrong_holder_hint,
 )
 from webhook.spelling import nearest
-
-if TYPE_CHECKING:
-    from webhook.allocation.devices import Content
-    from webhook.deviceselectors.fleet import Fleet
-
-
-from bisect import bisect_left
-from copy import deepcopy
-from typing import Any
-
-from webhook.allocation import Result
-from webhook.allocation.devices import amount
-from webhook.budget import current
-from webhook.deviceselectors.fleet import EVERYWHERE, Group
-from webhook.formats.quantities import parse_quantity
-from webhook.inventory import Inventory, MalformedError, devices_path
-from webhook.inventory.claims import Request, allocation_of, source
-from webhook.inventory.resources import amounts, container_requests, path_of
-from webhook.objects import at, mapping, namespace_of
-from webhook.problem import NOTE, Remark, value_at
-from webhook.references.rules import field_of, sorted_out
 
 
 @rule("not-published", *SELECTING, beside_devices=True)
@@ -101,8 +89,6 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``;
     ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
     """
-    from webhook.deviceselectors.fleet import lacking  # only with slices at hand
-
     fleet = context.fleet
     if fleet is None:
         return
