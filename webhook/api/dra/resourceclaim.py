@@ -11,7 +11,7 @@ from webhook.api.dra.claimstatus import ALLOCATED_BY_SCHEDULER, CHECKED_ONCE_SIN
 from webhook.api.dra.devicerequest import DeviceRequest
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
 from webhook.api.dra.opaque import DeviceConfiguration
-from webhook.api.dra.selectors import is_too_long
+from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
 from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, required
 from webhook.release import Release
@@ -241,7 +241,7 @@ def _cost_too_much(expressions: Iterable[str], target: Target) -> bool:
         costs = [
             cost_of(each, target.release, target.gates, stored=target.stored, is_derived=True)
             for each in expressions
-            if each and not is_too_long(each)
+            if each and not formats.exceeds(each, EXPRESSION_MAX_BYTES)
         ]
     except BudgetExceededError:
         if not current().is_offline:

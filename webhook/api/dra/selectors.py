@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain
 from webhook.budget import BudgetExceededError, current
+from webhook.formats import exceeds
 from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Target, Text
 
@@ -22,14 +23,9 @@ _LENGTH_LIMITED_SINCE = 32
 
 def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
-    if is_too_long(expression) and target.release >= _LENGTH_LIMITED_SINCE:
+    if exceeds(expression, EXPRESSION_MAX_BYTES) and target.release >= _LENGTH_LIMITED_SINCE:
         return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
     return compiled(expression, target)
-
-
-def is_too_long(expression: str) -> bool:
-    """Tell whether an expression has too many bytes."""
-    return len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES
 
 
 def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
@@ -81,7 +77,7 @@ def selectors(doc: str, **common: Any) -> Array:
 
 def cel_derived_attribute(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
-    if is_too_long(expression):
+    if exceeds(expression, EXPRESSION_MAX_BYTES):
         return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
     return compiled(expression, target, is_derived=True)
 
