@@ -83,7 +83,8 @@ _LONGEST: Final = 253
 
 
 _WITHOUT_QUOTES: Final = InYaml(
-    "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
+    "write a map: without quotes around it, and without | after the key",
+    json="write an object: without quotes around it",
 )
 
 

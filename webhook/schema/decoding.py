@@ -198,7 +198,8 @@ def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
     if go_type.startswith("map[") and kind != "object":
         return Advice(
             InYaml(
-                "write a map: a line `key: value` for each entry", 'write an object: `"key": "value"` between { and }'
+                "write a map: a line `key: value` for each entry",
+                json='write an object: `"key": "value"` between { and }',
             )
         )
     if kind in _SEVERAL:

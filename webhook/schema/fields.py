@@ -1325,7 +1325,8 @@ class Array(Many):
             return Advice(hint)
         return Advice(
             InYaml(
-                f"write a list: `- {key}: …` in place of `…:`", f'write an array: [{{"{key}": …}}] in place of {{…: …}}'
+                f"write a list: `- {key}: …` in place of `…:`",
+                json=f'write an array: [{{"{key}": …}}] in place of {{…: …}}',
             ),
             Fix("list", key),
         )
@@ -1552,7 +1553,7 @@ class Nested(Field):
             otherwise = choices[-1] if choices else ("", f", with {some}", False)
             meant, what, is_right = next((each for each in choices if each[2]), otherwise)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
-            hint = InYaml(f"write a map{what}", f"write an object{what}")
+            hint = InYaml(f"write a map{what}", json=f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
@@ -31,10 +32,8 @@ from webhook.simulation.cluster import (
     Message,
     NodeState,
     Refusal,
-    Taint,
     amount_text,
     state_of,
-    taint_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, Final, TypeGuard
+from typing import Final, TypeGuard
 
 from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
-from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
+from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, struct
 from webhook.cel.types.values import only_class
 from webhook.formats import quantities
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
 
-@only_class
+@only_class(QUANTITY)
 class Quantity:
     """A quantity, as a value of expressions; `computed` if it is the result of `add` or `sub`."""
 
     __slots__ = ("computed", "number")
-    cel_type: ClassVar[Type] = QUANTITY
 
     def __init__(self, number: quantities.Quantity, *, computed: bool = False) -> None:
         self.number = number
