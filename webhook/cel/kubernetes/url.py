@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import cache
 from typing import Final
 
 from webhook.budget import work
@@ -138,12 +137,9 @@ def _text(data: bytes) -> str:
 
 def escape(data: bytes, part: Part) -> bytes:
     """Escapes bytes for a part of a URL."""
-    return data.decode("latin-1").translate(_escapes(part)).encode()
+    from urllib.parse import quote_from_bytes  # few expressions have URLs
 
-
-@cache
-def _escapes(part: Part) -> dict[int, str]:
-    return {byte: f"%{byte:02X}" for byte in range(256) if byte not in part.value}
+    return quote_from_bytes(data, bytes(part.value)).encode()
 
 
 def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
