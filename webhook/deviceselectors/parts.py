@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final, TypeVar
 
 from webhook.cel.cache import Cache
@@ -37,7 +37,7 @@ from webhook.cel.syntax.ast import (
     within,
 )
 from webhook.cel.syntax.ast import reads as paths
-from webhook.cel.syntax.lexer import tokenize
+from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
@@ -698,8 +698,13 @@ def _with_presence_test(
 
     before = len(_open(root, names))
     start = min(each.offset for each in within(node))
-    for place in islice(_places(expression, start), _MOST_PLACES):
-        end = _end(expression, place)
+    tokens = tokenize(expression, Issues(expression))
+    words = [*zip(tokens.offsets, tokens.texts, strict=True)]
+    preceding = takewhile(
+        lambda word: word[1] not in _OPERATORS, (each for each in reversed(words) if each[0] <= start)
+    )
+    for place, _ in islice(preceding, _MOST_PLACES):
+        end = _end(words, place)
         condition = f"{test}{expression[place:end]}"
         is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
         if test.startswith("!") and parent == AND and not is_enclosed:
@@ -711,26 +716,14 @@ def _with_presence_test(
     return ""
 
 
-def _end(expression: str, start: int) -> int:
+def _end(words: Iterable[tuple[int, str]], start: int) -> int:
     """Return the end of the condition that begins at a word."""
-    tokens = tokenize(expression, Issues(expression))
     depth, end, before = 0, start, ""
-    for offset, word in zip(tokens.offsets, tokens.texts, strict=True):
+    for offset, word in words:
         if offset < start:
             continue
         depth += (word in _OPENING) - (word in _CLOSING)
-        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == "<EOF>":
+        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == END:
             break
         end, before = offset + len(word), word
     return end
-
-
-def _places(expression: str, start: int) -> Iterator[int]:
-    """Iterate backwards over the tokens of a condition."""
-    tokens = tokenize(expression, Issues(expression))
-    for offset, word in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
-        if offset > start:
-            continue
-        if word in _OPERATORS:
-            return
-        yield offset
