@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
@@ -329,7 +329,7 @@ def _constant(node: Expression) -> str | None:
     """Write a constant as people do; None if the expression is not a constant."""
     if isinstance(node, Literal):
         return shown(node.value)
-    if isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None:
+    if is_made(node):
         inner = node.arguments[0]
         return str(inner.value) if isinstance(inner, Literal) else None
     if isinstance(node, ListExpression):
@@ -546,11 +546,9 @@ def _tested(node: Expression) -> Guards:
     return _NONE
 
 
-def constants(nodes: Iterable[Expression]) -> Iterator[Call]:
-    """Iterate over the quantities and versions that are written as constants."""
-    for each in nodes:
-        if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
-            yield each
+def is_made(node: Expression) -> TypeGuard[Call]:
+    """Tell whether an expression makes a quantity or a version."""
+    return isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None
 
 
 def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> set[str]:
