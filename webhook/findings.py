@@ -12,7 +12,7 @@ from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, cut
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.documents import Document, Unreadable
+    from webhook.documents import Document, Piece, Unreadable
 
 UNREADABLE = "unreadable"
 """The rule for text that Kubernetes cannot read."""
@@ -186,7 +186,7 @@ def unread(what: Unreadable) -> Finding:
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 
-def readable(documents: Iterable[Document | Unreadable], findings: list[Finding]) -> Iterator[Document]:
+def readable(documents: Iterable[Piece], findings: list[Finding]) -> Iterator[Document]:
     """Yield documents; report those that cannot be read."""
     from webhook.documents import Unreadable  # reviews have none
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Piece
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import changed, nested
 from webhook.edit.scalars import key, rewritten
@@ -24,11 +24,7 @@ _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceCl
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
 
 
-_CLASS_KEYS: Final = (
-    (IMPLICIT_PREFIX, ""),
-    (f"requests.{IMPLICIT_PREFIX}", ""),
-    ("", QUOTA_SUFFIX),
-)
+_CLASS_KEYS: Final = ((IMPLICIT_PREFIX, ""), (f"requests.{IMPLICIT_PREFIX}", ""), ("", QUOTA_SUFFIX))
 """What stands around the name of a class in the key of an amount: that of the extended resource of a class; in a
 ResourceQuota, of requests of it, and of devices of the class (``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
 
@@ -146,7 +142,7 @@ class Planner:
     def __init__(
         self,
         texts: Mapping[str, str],
-        documents: Iterable[Document | Unreadable],
+        documents: Iterable[Piece],
         unwritable: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._texts, self._unwritable = texts, unwritable
@@ -321,7 +317,7 @@ class State(NamedTuple):
     """
 
     texts: dict[str, str]
-    documents: Sequence[Document | Unreadable]
+    documents: Sequence[Piece]
     findings: Sequence[Finding]
     unwritable: Mapping[str, str]
 

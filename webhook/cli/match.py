@@ -31,7 +31,7 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
-from webhook.documents import Document, Unreadable
+from webhook.documents import Piece
 from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
@@ -162,7 +162,7 @@ def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[Ro
 
 
 def _objects(
-    documents: Iterable[Document | Unreadable], refused: Refusals, inventory: Inventory, report: Report
+    documents: Iterable[Piece], refused: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
     for document in readable(documents, report.findings):

@@ -138,6 +138,10 @@ class Document:
         return comments(self.file, *self.extent, mark)
 
 
+Piece = Document | Unreadable
+"""A document, or the error in the place of one that cannot be read."""
+
+
 class First:
     """What reads simple documents before others do: the same values and places, or None if it does not know."""
 
