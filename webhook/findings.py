@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
-from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, cut
+from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, Steps, cut
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Finding(NamedTuple):
     template: str = ""
     releases: tuple[str, ...] = ()
     key_line: int = 0
-    within: tuple[str | int, ...] = ()
+    within: Steps = ()
 
     def __str__(self) -> str:
         """Write the finding on one line, as compilers do, with the hint in parentheses."""
