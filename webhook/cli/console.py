@@ -119,9 +119,9 @@ def put_out(files: Iterable[tuple[str, str, str]], arguments: Namespace) -> None
         sys.stdout.writelines(joined(after for _, _, after in files))
 
 
-def tell(line: str) -> None:
-    """Print a line on standard error."""
-    show_lines([line], sys.stderr)
+def tell(*lines: str) -> None:
+    """Print lines on standard error."""
+    show_lines(lines, sys.stderr)
 
 
 _NARROWEST: Final = 40
