@@ -64,7 +64,7 @@ class Deployed:
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
         about = identity(document.data)
-        old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
+        old = _matching(self._objects.get(_key(about), {}), about.namespace)
         return (None, []) if old is None else _in_version_of(about, old)
 
     def note(self, document: Document) -> None:
@@ -72,7 +72,7 @@ class Deployed:
         if not self._has_noted:
             about = identity(document.data)
             states = self._objects.get(_key(about), {})
-            self._has_noted = next(_matching(states, about.namespace), None) is not None
+            self._has_noted = _matching(states, about.namespace) is not None
 
     def remarks(self) -> list[str]:
         """Return the remarks on a state that has none of the noted objects."""
@@ -188,7 +188,7 @@ class AtRevision:
         else:
             known = self._changed.get(_key(about), [])
             known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
-        return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
+        return _matching({identity(was.data).namespace: was for _, was in known}, about.namespace)
 
     def _rendering(self, document: Piece) -> _Objects | None:
         """Return the objects that the chart or kustomization of a document rendered to; None if it was none."""
@@ -279,14 +279,11 @@ def _key(about: Identity) -> _Key:
     return about.api_version.rpartition("/")[0], about.kind, about.name
 
 
-def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
-    """Find the state in a namespace; a namespace that one side does not state matches any."""
-    if namespace in states:
-        yield states[namespace]
-    elif "" in states:
-        yield states[""]
-    elif not namespace and len(states) == 1:
-        yield from states.values()
+def _matching(states: Mapping[str, _T], namespace: str) -> _T | None:
+    """Return the state in a namespace, None if there is none; one that a side does not state matches any."""
+    if namespace in states or "" in states:
+        return states[namespace if namespace in states else ""]
+    return next(iter(states.values())) if len(states) == 1 and not namespace else None
 
 
 _MOST: Final = 200
