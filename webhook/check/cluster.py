@@ -54,7 +54,7 @@ def read_cluster(
             inventory.definitions.append(document.data)
             continue
         try:
-            inventory.add(document.data, has_nulls=is_whole)
+            inventory.take(document.data, has_nulls=is_whole)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     return inventory

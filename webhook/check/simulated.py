@@ -330,7 +330,7 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         for consumer in items(claim, "status", "reservedFor"):
             if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
-        inventory.add({**claim, "status": {}})
+        inventory.take({**claim, "status": {}})
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

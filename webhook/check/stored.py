@@ -13,15 +13,15 @@ from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.optional import install
 from webhook.report.model import Report
-from webhook.scan.stored import KINDS_READ, Cluster
+from webhook.scan.stored import KINDS_READ, Stored
 from webhook.simulation import Settings
 from webhook.usage import UsageError
 
 _WORK: Final = 8 * DOCUMENT
 
 
-def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], None]) -> tuple[Cluster, Settings]:
-    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
+def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], None]) -> tuple[Stored, Settings]:
+    """Read a cluster, and its release and gates; `Stored.judge` adds the objects that drivers and controllers write.
 
     Args:
         arguments: The command's arguments.
@@ -34,7 +34,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
     install("objects")
-    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
+    cluster = Stored(option_profiles(getattr(arguments, "driver_profile", ())))
     cluster.inventory.context = context_of(arguments.cluster)
     for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
         report.files.setdefault(document.source)
