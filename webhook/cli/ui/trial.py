@@ -22,7 +22,7 @@ from webhook.cli.match import refused
 from webhook.devices import Table
 from webhook.deviceselectors.fleet import ERROR as FAILS
 from webhook.deviceselectors.fleet import TRUE, Fleet, Query
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import Piece, Unreadable, parse
 from webhook.documents.dump import dump
 from webhook.edit.rewrite import with_objects
 from webhook.engine.manifests import review
@@ -260,7 +260,7 @@ class Snapshot:
         versions = served(kind, self.settings.release)
         return made if not versions or made["apiVersion"] in versions else convert(made, versions[0])
 
-    def edits(self, documents: Iterable[Document | Unreadable]) -> Iterator[Change]:
+    def edits(self, documents: Iterable[Piece]) -> Iterator[Change]:
         """Yield how manifests change objects of the cluster: those of :meth:`chosen`, which have the same uid."""
         for data in objects_of(documents):
             kind, name = text(data, "kind"), name_of(data)
@@ -399,7 +399,7 @@ class Snapshot:
         return self.inventory.kubectl(deletion) if pods else ""
 
 
-def objects_of(documents: Iterable[Document | Unreadable]) -> Iterator[JSONObject]:
+def objects_of(documents: Iterable[Piece]) -> Iterator[JSONObject]:
     """Yield what of documents may be an object."""
     for each in documents:
         if not isinstance(each, Unreadable) and isinstance(each.data, dict):
