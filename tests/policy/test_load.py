@@ -100,7 +100,7 @@ def test_defaults_are_the_api_servers() -> None:
     (made,) = load([policy(validations=[{"expression": "true"}])]).policies
     assert not made.fails_open
     assert not made.match.is_exact
-    assert made.match.namespaces.is_empty
+    assert made.match.namespaces == ()
     assert made.match.rules[0].scope == "*"
     assert made.validations[0].reason == "Invalid"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
@@ -18,23 +20,16 @@ from webhook.policy.evaluation.request import Request, as_stated, in_namespace, 
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, kind_in
+from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
+from webhook.schema import STATUS
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
 
 if TYPE_CHECKING:
     from webhook.engine.prescheduled import Rewrite
-
-
-from collections import Counter
-from collections.abc import Iterator
-
-from webhook.api.judgement import judge
-from webhook.policy.manifest.kinds import Kinds
-from webhook.schema import STATUS
 
 _BAD_REQUEST: Final = 400
 

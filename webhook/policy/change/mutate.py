@@ -219,8 +219,8 @@ class _Mutator:
             return
         met = evaluate_conditions(policy, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self.tally.add(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
-        if not met.holds or (due is not None and _key(invocation) not in due):
+            self.tally.add(invocation.failed(met.error, path=met.path, fault=met.fault, refuses=True))
+        if not met.value or (due is not None and _key(invocation) not in due):
             return
         for mutation in policy.mutations:
             if obj is None:

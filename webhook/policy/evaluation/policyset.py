@@ -23,7 +23,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_o
 from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
 from webhook.policy.evaluation.verdict import Decision
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has
+from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has, selects
 from webhook.policy.manifest.policies import GROUP
 from webhook.problem import ERROR, Path, Problem, quoted
 from webhook.records import NamedTuple
@@ -138,7 +138,7 @@ def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: Name
     if not _namespace_matches(criteria, request, labels):
         return None
     objects = (each for each in (request.object, request.old_object) if each is not None)
-    if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
+    if criteria.objects and not any(selects(criteria.objects, labels_of(each)) for each in objects):
         return None
     if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
         return None
@@ -148,14 +148,14 @@ def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: Name
 
 
 def _namespace_matches(criteria: MatchResources, request: Request, labels: NamespaceLabels) -> bool:
-    if criteria.namespaces.is_empty:
+    if not criteria.namespaces:
         return True
     is_namespace = request.resource.resource == "namespaces"
     if not request.namespace and not is_namespace:
         return True  # cluster-scoped objects are never exempt by a namespace's labels
     if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
-        return criteria.namespaces.matches(labels_of(request.object))
-    return criteria.namespaces.matches(labels(request.namespace))
+        return selects(criteria.namespaces, labels_of(request.object))
+    return selects(criteria.namespaces, labels(request.namespace))
 
 
 def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
@@ -222,7 +222,7 @@ def _params(
 
 def _found(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
     for name, each in objects.find(kind, namespace):
-        if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
+        if name == ref.name if ref.selector is None else selects(ref.selector, labels_of(each)):
             yield each
 
 

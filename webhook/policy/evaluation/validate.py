@@ -79,16 +79,16 @@ def _warning(decision: Decision) -> str:
 def _evaluate(session: Session, invocation: Invocation) -> _Result:
     policy, matched = invocation.hook.policy, invocation.matched
     try:
-        bindings = session.bindings(invocation, session.object(matched.kind))
+        bindings = session.bindings(invocation, session.converted(session.request.object, matched.kind))
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
         return [invocation.failed(text, is_of_binding=True)], ()
     met = evaluate_conditions(policy, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
-        failed = invocation.failed(met.error, path=met.failed, fault=met.fault)
+        failed = invocation.failed(met.error, path=met.path, fault=met.fault)
         return _NOTHING if policy.fails_open else ([failed], ())
-    if not met.holds:
+    if not met.value:
         return _NOTHING
     try:
         decisions = _validations(invocation, bindings, session.meter)
