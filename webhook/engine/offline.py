@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
+from webhook.engine.prescheduled import Rewrite
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import JSONObject, is_definition, mapping, metadata_of, text
 from webhook.policy.change.defaults import completed, defaulted, stated
@@ -27,9 +28,6 @@ from webhook.records import NamedTuple
 from webhook.schema import STATUS
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
-
-if TYPE_CHECKING:
-    from webhook.engine.prescheduled import Rewrite
 
 _BAD_REQUEST: Final = 400
 

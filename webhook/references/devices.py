@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.allocation import Result
-from webhook.allocation.devices import amount
+from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.fleet import EVERYWHERE, Group
+from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
@@ -43,10 +43,6 @@ from webhook.references.selecting import (
     wrong_holder_hint,
 )
 from webhook.spelling import nearest
-
-if TYPE_CHECKING:
-    from webhook.allocation.devices import Content
-    from webhook.deviceselectors.fleet import Fleet
 
 
 @rule("not-published", *SELECTING, beside_devices=True)

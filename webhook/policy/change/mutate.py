@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
@@ -23,7 +23,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, PolicyFault
+from webhook.policy.evaluation.policyset import Invocation, PolicyFault, PolicySet
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import (
     ConfigurationError,
@@ -39,9 +39,6 @@ from webhook.policy.manifest.model import DENY, MUTATING, Stated
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
 
 DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""

@@ -12,18 +12,16 @@ from fractions import Fraction
 from functools import partial, reduce
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.core.meta import generated_name
 from webhook.api.core.pod import pod_amounts, quantities
 from webhook.formats.quantities import Quantity
 from webhook.objects import JSONObject, items, mapping, metadata_of, number, text
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import CREATE, Request
 from webhook.policy.manifest.kinds import Kind
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""

@@ -15,29 +15,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
-from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
+from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request, placed
 from webhook.policy.evaluation.verdict import Decision
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has, selects
-from webhook.policy.manifest.policies import GROUP
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource, kind_in
+from webhook.policy.manifest.model import (
+    MUTATING,
+    VALIDATING,
+    Binding,
+    Given,
+    MatchResources,
+    ParamRef,
+    Policy,
+    Rule,
+    has,
+    selects,
+)
+from webhook.policy.manifest.policies import GROUP, KINDS
 from webhook.problem import ERROR, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 
-if TYPE_CHECKING:
-    from webhook.policy.manifest.model import MatchResources, ParamRef, Rule
-
-    NamespaceLabels = Callable[[str], Mapping[str, Any]]
-    RequestPlace = tuple[Resource, Kind, str, str, bool]
-    Plan = tuple["Invocation | Candidate", ...]
-    _Key = TypeVar("_Key")
-    _Value = TypeVar("_Value")
+NamespaceLabels = Callable[[str], Mapping[str, Any]]
+RequestPlace = tuple[Resource, Kind, str, str, bool]
+Plan = tuple["Invocation | Candidate", ...]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
@@ -102,17 +110,11 @@ def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSON
     Args:
         namespace: The namespace of an object that states none.
     """
-    metadata = metadata_of(obj)
-    if not metadata or metadata.get("namespace") or not kinds.is_namespaced(kind):
-        return obj
-    return obj | {"metadata": {**metadata, "namespace": namespace}}
+    return placed(obj, namespace) if kinds.is_namespaced(kind) else obj
 
 
 _NEVER_JUDGED: Final = {
-    GROUP: frozenset(
-        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
-        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
-    ),
+    GROUP: frozenset(map(guess_resource, KINDS)),
     "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
     "authorization.k8s.io": frozenset(
         {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}

@@ -7,7 +7,7 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
@@ -17,17 +17,14 @@ from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, Matched
+from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
 from webhook.policy.manifest.kinds import Kind, kind_in
+from webhook.policy.manifest.model import Policy, Stated
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import Plan, PolicySet
-    from webhook.policy.manifest.model import Policy, Stated
 
 
 class OutOfBudgetError(Exception):

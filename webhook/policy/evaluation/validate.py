@@ -6,12 +6,13 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation
+from webhook.policy.evaluation.policyset import Invocation, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,
@@ -24,10 +25,6 @@ from webhook.policy.evaluation.session import (
 )
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Decision, Tally, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import VALIDATING, Validation
-
-if TYPE_CHECKING:
-    from webhook.cel.runtime.meter import Meter
-    from webhook.policy.evaluation.policyset import PolicySet
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""

@@ -6,16 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.objects import JSONObject
+from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import AUDIT, DENY, WARN, Binding, Policy
 from webhook.problem import GO_JSON_ESCAPES, Path, quoted
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.request import Request
-
 
 INVALID: Final = "Invalid"
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
