@@ -15,7 +15,14 @@ from webhook.problem import GO_JSON_ESCAPES, Path, quoted
 from webhook.records import NamedTuple
 
 INVALID: Final = "Invalid"
-_CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
+_CODES: Final = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "Conflict": 409,
+    "RequestEntityTooLarge": 413,
+    **dict.fromkeys(("InternalError", ""), 500),
+}
 _OTHER_CODE: Final = 422
 
 
@@ -133,8 +140,13 @@ class Verdict(NamedTuple):
 
 
 def code_of(reason: str) -> int:
-    """Return the HTTP status that goes with a reason (apiserver ``policy/validating/errors.go``)."""
+    """Return the HTTP status that goes with a reason (apimachinery ``pkg/api/errors``)."""
     return _CODES.get(reason, _OTHER_CODE)
+
+
+def refused(reason: str, message: str, obj: JSONObject | None = None, **facts: Any) -> Verdict:
+    """Return a verdict that refuses an object for a reason, with further fields."""
+    return Verdict(allowed=False, code=code_of(reason), reason=reason, message=message, object=obj, **facts)
 
 
 def forbidden(request: Request, message: str) -> str:
