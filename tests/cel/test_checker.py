@@ -8,7 +8,7 @@ from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, DYN, INT, STRING, list_of, map_of, opaque, parameter, struct
 
@@ -17,9 +17,9 @@ BOX = opaque("Box", parameter("T"))
 LIBRARY = Library(
     "test",
     functions=(
-        Function("box", Overload("box", (parameter("T"),), BOX)),
-        Function("pick", Overload("pick", (list_of(parameter("T")), parameter("T")), parameter("T"))),
-        Function("geo.here", Overload("here", (), POINT)),
+        Overload("box", "box", (parameter("T"),), BOX),
+        Overload("pick", "pick", (list_of(parameter("T")), parameter("T")), parameter("T")),
+        Overload("geo.here", "here", (), POINT),
     ),
     structs=(StructType(POINT, {"x": INT, "y": INT, "name": STRING, "next": POINT}),),
 )

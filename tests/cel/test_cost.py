@@ -17,7 +17,7 @@ from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.checker.declarations import Library
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.functions import MOST, Bounds, CallEstimate, EstimatedNode, Function, Overload, fixed
+from webhook.cel.functions import MOST, Bounds, CallEstimate, EstimatedNode, Overload, fixed
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types import base as types
 from webhook.cel.types.base import BOOL, DYN, INT, STRING
@@ -129,13 +129,13 @@ def test_a_presence_test_is_estimated_free_in_kubernetes() -> None:
 
 
 def test_libraries_bring_their_estimates() -> None:
-    overloads = Overload(
-        "twice", (STRING,), STRING, estimate=lambda size_of, nodes: CallEstimate(fixed(2), size_of(nodes[0]))
+    twice = Overload(
+        "twice", "twice", (STRING,), STRING, estimate=lambda size_of, nodes: CallEstimate(fixed(2), size_of(nodes[0]))
     )
     environment = FOLDING.extend(
         Library(
             "estimates",
-            functions=(Function("twice", overloads),),
+            functions=(twice,),
             call_estimates={"contains": lambda _, __: CallEstimate(fixed(9))},
         )
     )

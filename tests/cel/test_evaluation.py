@@ -12,7 +12,7 @@ from tests.rows import each_row, each_row_beside
 from webhook.cel.checker.declarations import EnvironmentOptions, Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.errors import EvaluationError, ProgramError
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload, member
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, INT, STRING, Type, opaque, struct
 from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, to_key
@@ -250,11 +250,9 @@ POINT = struct("Point")
 OWN = Library(
     "own",
     functions=(
-        Function("version", Overload("version", (STRING,), Version.cel_type, Version)),
-        Function(
-            "later", Overload("later", (Version.cel_type,) * 2, types.BOOL, lambda a, b: a.text > b.text, member=True)
-        ),
-        Function("three", Overload("three", (INT, INT, INT), INT, lambda a, b, c: a + b + c)),
+        Overload("version", "version", (STRING,), Version.cel_type, Version),
+        member("later", "later", (Version.cel_type,) * 2, types.BOOL, lambda a, b: a.text > b.text),
+        Overload("three", "three", (INT, INT, INT), INT, lambda a, b, c: a + b + c),
     ),
     types=(Version.cel_type,),
     structs=(
@@ -327,11 +325,11 @@ def test_errors_show_optionals_by_their_values(value: str, shown: str) -> None:
 
 
 def test_the_first_element_tells_the_overload_each_time() -> None:
-    overloads = [
-        Overload(f"sort_of_{type_.name}", (types.list_of(type_),), STRING, lambda _, name=type_.name: name)
+    overloads = tuple(
+        Overload("sort_of", f"sort_of_{type_.name}", (types.list_of(type_),), STRING, lambda _, name=type_.name: name)
         for type_ in (INT, STRING, types.list_of(INT), DYN)
-    ]
-    environment = Environment([Library("sorts", functions=(Function("sort_of", *overloads),))], variables={"o": DYN})
+    )
+    environment = Environment([Library("sorts", functions=overloads)], variables={"o": DYN})
     program = environment.compile("sort_of(o)")
     values: list[list[Any]] = [[1], ["a"], [[1]], [["a"]], [None], []]
     found = {str(value): [program.evaluate({"o": value}) for _ in range(3)] for value in values}

@@ -405,7 +405,8 @@ def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     assert "kubectl patch" in draguard("scan", "--live").out
     assert "kubectl --context CONTEXT patch" in draguard("scan", "--context", "a", "--context", "b").out
     why = draguard("why", "claim/u", "--context", "prod")
-    assert "kubectl --context prod patch resourceclaim u -n default --subresource status" in why.out
+    patch = """--subresource status --type merge -p '{"status":{"allocation":null,"reservedFor":null}}'"""
+    assert f"kubectl --context prod patch resourceclaim u -n default {patch} releases its devices" in why.out
 
 
 def test_a_watched_table_stays_when_the_cluster_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -566,7 +566,7 @@ class TestAnswers:
     def test_any_other_text_is_a_usage_error(self) -> None:
         done = draguard("explain", "no idea what this is")
         assert (done.code, done.out) == (2, "")
-        assert "no idea what this is is no name, no message of a known component" in done.err
+        assert "no idea what this is is not a name, a field, or a message of a known component" in done.err
 
     def test_a_field_of_several_kinds_needs_one(self) -> None:
         done = draguard("explain", '* spec.template.spec.restartPolicy: Unsupported value: "Gt"')

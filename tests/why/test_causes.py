@@ -178,6 +178,24 @@ def plugin(name: str) -> JSONObject:
     return completed({"kind": "DaemonSet", "metadata": {"name": name}, "spec": {"template": template}})
 
 
+def test_the_pod_that_publishes_nothing_is_found_among_many() -> None:
+    owner = {"kind": "DaemonSet", "name": "example"}
+    names = [f"n{index:03}" for index in range(200)]
+    objects: list[JSONObject] = [plugin("example"), device_class()]
+    for name in names:
+        objects += [
+            {"kind": "Node", "metadata": {"name": name}},
+            {"kind": "Pod", "metadata": {"name": name, "ownerReferences": [owner]}, "spec": {"nodeName": name}},
+            {"kind": "ResourceSlice", "spec": {"nodeName": name, "devices": ["d"] * (name != "n150")}},
+        ]
+    quiet = [each for each in objects if each.get("spec", {}).get("devices") != []]
+    answer = answer_of("daemonset/example", list(map(completed, quiet)))
+    assert answer["cause"].startswith(
+        "daemonset/example: pod n150: driver gpu.example.com runs on n150, and publishes no"
+    )
+    assert any("logs --namespace default n150" in each for each in answer["helps"])
+
+
 def test_evidence_has_events_in_time_once_and_no_claim_that_is_not_there() -> None:
     refusal = 'create ResourceClaim : resourceclaims "p-x-{}" is forbidden: exceeded quota: "{}"'
     said = [

@@ -315,6 +315,9 @@ _ADVICE: Final = (
 """The hint that upstream's ``cel/errors.go`` adds, from 1.37 on."""
 
 
+# -- what another order could change
+
+
 def depends_on_order(demand: Demand, view: NodeView, catalog: Catalog, *, has_devices: bool) -> bool:
     """Tell whether another order could change the result on a node.
 
@@ -381,6 +384,9 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
             if any(ask.chooser.choose(content) is not False for ask in demand.asks for content in drawing):
                 tried.setdefault(name, []).append(driver)
     return {name: drivers for name, drivers in tried.items() if len(drivers) > 1}
+
+
+# -- allocations, as in the API
 
 
 class UnsupportedSelectorError(Exception):
@@ -489,6 +495,9 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
                         known.append(each)
     term = {name: found for name, found in terms.items() if found}
     return {"nodeSelectorTerms": [term]} if term else None
+
+
+# -- scenarios
 
 
 def outcome(scenario: Mapping[str, Any]) -> JSONObject:

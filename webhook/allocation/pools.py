@@ -412,6 +412,8 @@ def _contradictory(slices: Sequence[Slice]) -> str:
     return ", ".join(map(str, counts)) if len(counts) > 1 else ""
 
 
+# -- devices in use
+
 _NAMES: Final = frozenset({"driver", "pool", "device"})
 """The fields that name a device; a result that lacks one of them uses none."""
 
@@ -535,6 +537,9 @@ def available(pool: Pool, used: PoolUsage, *, with_shares: bool) -> Available:
                     if key in left:
                         left[key] -= amount
     return Available(left, any(each < 0 for each in left.values()))
+
+
+# -- the devices of a node
 
 
 class NodeView:

@@ -29,6 +29,8 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 
+# -- groups of devices that share counters
+
 Key = tuple[int, str, str]
 """A counter: the place of its pool, its counter set and its name."""
 
@@ -134,6 +136,8 @@ def connected(keys_of: Mapping[int, Collection[Key]]) -> Collection[list[int]]:
         found[root(next(iter(keys)))].append(index)
     return found.values()
 
+
+# -- states that lead nowhere
 
 _MOST: Final = 64 << 20
 """The bytes that the states of one search may take."""
@@ -392,12 +396,14 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
     )
 
 
-Groups = frozenset[str]
+# -- what a search has allocated so far
+
+CompatibilityGroups = frozenset[str]
 CounterSetKey = tuple[str, str]
 """A pool's name and a counter set."""
 
 
-def declared(raw: JSONObject) -> Iterator[tuple[str, Groups]]:
+def declared(raw: JSONObject) -> Iterator[tuple[str, CompatibilityGroups]]:
     """Return the groups of a device for each counter set that it draws on; empty for none."""
     for each in raw.get("consumesCounters") or ():
         yield each.get("counterSet", ""), frozenset(each.get("compatibilityGroups") or ())
@@ -417,7 +423,7 @@ class Common:
 
     def __init__(self, view: NodeView) -> None:
         self._view = view
-        self.common: dict[CounterSetKey, Groups] = {}
+        self.common: dict[CounterSetKey, CompatibilityGroups] = {}
         for place, pool in enumerate(view.pools):
             used = view.usages[place]
             for each in (*pool.slices, *pool.others):
@@ -429,10 +435,10 @@ class Common:
                             key = (pool.name, name)
                             self.common[key] = _joined(self.common.get(key), groups)
 
-    def add(self, index: int) -> Mapping[CounterSetKey, Groups | None] | None:
+    def add(self, index: int) -> Mapping[CounterSetKey, CompatibilityGroups | None] | None:
         """Put a device on its counter sets; return their previous groups, or None if it is not compatible."""
         pool = self._view.pools[self._view.pool_of[index]].name
-        before: dict[CounterSetKey, Groups | None] = {}
+        before: dict[CounterSetKey, CompatibilityGroups | None] = {}
         for name, groups in declared(self._view.devices[index].content.others):
             key = (pool, name)
             known = self.common.get(key)
@@ -443,7 +449,7 @@ class Common:
             self.common[key] = _joined(known, groups)
         return before
 
-    def restore(self, before: Mapping[CounterSetKey, Groups | None]) -> None:
+    def restore(self, before: Mapping[CounterSetKey, CompatibilityGroups | None]) -> None:
         """Restore the groups that `add` returned."""
         for key, known in before.items():
             if known is None:
@@ -452,7 +458,7 @@ class Common:
                 self.common[key] = known
 
 
-def _joined(known: Groups | None, groups: Groups) -> Groups:
+def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> CompatibilityGroups:
     if known is None:
         return groups
     return known & groups if known and groups else known
@@ -467,7 +473,7 @@ class Draw(NamedTuple):
     """
 
     counters: bool = False
-    groups: Mapping[CounterSetKey, Groups | None] | None = None
+    groups: Mapping[CounterSetKey, CompatibilityGroups | None] | None = None
 
 
 _NOTHING: Final = Draw()
@@ -684,6 +690,8 @@ class State:
         if self._common is not None:
             self._common.common = dict(common)
 
+
+# -- the search
 
 DONE: Final = 0
 FAILED: Final = 1

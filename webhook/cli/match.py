@@ -84,15 +84,17 @@ def run(arguments: Namespace) -> int:
         for line in as_text(wrong):
             print(line, file=sys.stderr)
         return UNREAD
-    named = {text(each, "spec", "nodeName") for each in slices} - {""}
-    if names := sorted(named - {name for _, name in inventory.names("Node")}) if inventory.knows("Node") else []:
-        show_lines([f"note: slices name {shortened(names)}, not among the nodes"], sys.stderr)
+    if inventory.knows("Node"):
+        named = {text(each, "spec", "nodeName") for each in slices} - {""}
+        absent = sorted(named - {name for _, name in inventory.names("Node")})
+        show_lines([f"note: slices name {shortened(absent)}, not among the nodes"] if absent else [], sys.stderr)
     show_lines(_published_twice(slices), sys.stderr)
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(catalog, variant)
     about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
-    own = (Query((), [{"cel": {"expression": expression}}]) for expression in arguments.expression)
-    query = [Question({**about, "name": each}, one) for each, one in zip(arguments.expression, own, strict=True)]
+    query = [
+        Question({**about, "name": each}, Query((), [{"cel": {"expression": each}}])) for each in arguments.expression
+    ]
     return _match(arguments, [*query, *_requests(given, inventory)], fleet, not_used)
 
 

@@ -318,8 +318,8 @@ class Server:
             yield Part("APIService", [reader.read(each, "APIService") if reader else each for each in services])
         pool = ThreadPoolExecutor(_WORKERS)
         try:
-            groups = ((kind, Kinds().of_group(GROUPS[kind])) for kind in kinds if kind != "APIService")
-            asked = [known for kind, group in groups for known in [each for each in group if each.kind == kind][:1]]
+            others = (kind for kind in kinds if kind != "APIService")
+            asked = [known for kind in others for known in Kinds().of_group(GROUPS[kind]) if known.kind == kind]
             has_faults = False
             for found in [pool.submit(self._part, known, served, where) for known in asked]:
                 while watch and not wait([found], _EVERY).done:

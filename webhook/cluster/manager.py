@@ -352,24 +352,31 @@ class Pair:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             new = Path(tempfile.mkdtemp(prefix="..", dir=self.directory))
             try:
-                for name, content in ((SERVING, certificate), (SERVING_KEY, key)):
-                    with os.fdopen(os.open(new / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                        file.write(content)
+                _write(new / SERVING, certificate)
+                _write(new / SERVING_KEY, key)
                 if fault := _fault(new):
                     raise ClusterError(f"the pair in the Secret is refused, the one in use kept: {fault}")
                 for name in (SERVING, SERVING_KEY):
                     _link(self.directory / name, f"{_DATA}/{name}")
                 _link(self.directory / _DATA, new.name)
             finally:
-                # Unused files are those of the previous pair, or the remains of a crash.
-                current = os.path.realpath(self.directory / _DATA)
-                for path in self.directory.glob("..?*"):
-                    if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
-                        shutil.rmtree(path)
+                self._remove_unused()
         except OSError as error:
             raise ClusterError(
                 f"cannot write to {self.directory}: {error.strerror}: give a directory that can be written"
             ) from error
+
+    def _remove_unused(self) -> None:
+        """Remove unused files: the previous pair or the remains of a crash."""
+        current = os.path.realpath(self.directory / _DATA)
+        for path in self.directory.glob("..?*"):
+            if path.is_dir() and not path.is_symlink() and os.path.realpath(path) != current:
+                shutil.rmtree(path)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
 
 
 def _link(path: Path, target: str) -> None:

@@ -182,10 +182,10 @@ class Table:
         self._unused = unused(cluster.catalog, cluster.variant)
         self._classes: defaultdict[int, list[str]] = defaultdict(list)
         """The classes that select each content."""
-        fleet = cluster.context.fleet
-        for each in sorted(cluster.all("DeviceClass"), key=name_of) if fleet else ():
-            for content in fleet.of_class(items(each, "spec", "selectors")) if fleet else ():
-                self._classes[content.index].append(name_of(each))
+        if fleet := cluster.context.fleet:
+            for each in sorted(cluster.all("DeviceClass"), key=name_of):
+                for content in fleet.of_class(items(each, "spec", "selectors")):
+                    self._classes[content.index].append(name_of(each))
         self._sick = {
             text(one, "resourceID"): text(one, "health")
             for pod in cluster.inventory.running()

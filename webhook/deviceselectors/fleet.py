@@ -1,7 +1,7 @@
 """The devices of a cluster, and those that classes and selectors select.
 
 Equal devices count as one content (:mod:`webhook.allocation.devices`); selectors are evaluated once for those contents
-that look alike to them (:mod:`webhook.deviceselectors.fleet`).
+that look alike to them, a group.
 """
 
 from __future__ import annotations

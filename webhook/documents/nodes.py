@@ -72,6 +72,13 @@ class Node(Record):
         """The values of a map or the items of a list."""
         return self.items or [entry.value for entry in self.entries or ()]
 
+    @property
+    def every(self) -> Iterator[Node]:
+        """The value, and those in it."""
+        yield self
+        for each in self.inner:
+            yield from each.every
+
     def entry(self, name: object) -> Entry | None:
         """Return the entry of a map by name; None if it has none, or the entry is written elsewhere."""
         return next((each for each in self.entries or () if each.name == name and each.key.is_whole), None)

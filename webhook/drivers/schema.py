@@ -137,10 +137,9 @@ def _mistakes(where: Path, value: Any, gates: Collection[str], *, is_lenient: bo
     if not isinstance(value, dict):
         yield mistake(where, "must be a map")
         return
-    unknown = (
-        key for key in map(str, value.keys() - _KEYWORDS.keys() - _IGNORED) if not key.startswith("x-kubernetes-")
-    )  # the others are for the API server
-    for key in sorted(unknown):  # no check is left out silently
+    unknown = map(str, value.keys() - _KEYWORDS.keys() - _IGNORED)
+    # Other keywords of Kubernetes' own are for its API server: a driver does not look at them.
+    for key in sorted(each for each in unknown if not each.startswith("x-kubernetes-")):
         yield mistake(where, f"unknown keyword {key}; {_UNSUPPORTED.get(key) or meant(key, _KEYWORDS)}", key)
     value, found = apart(where, value, _KEYWORDS)
     yield from found
@@ -301,7 +300,7 @@ class _Walk:
 
     def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
-        if {*SEVERAL, "not"}.isdisjoint(schema):
+        if _PARTS.isdisjoint(schema):
             return
         walk = _Walk(self._profile, is_lenient=True)
         for each in schema.get("allOf", ()):

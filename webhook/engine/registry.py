@@ -65,19 +65,21 @@ def before_validation(request: Request, kinds: Kinds) -> Request:
     if request.operation == UPDATE and request.old_object:
         obj = _kept(request.object, request.old_object, request, kinds)
         if request.subresource == STATUS:
-            if kinds.is_custom(request.kind):
-                obj = {name: each for name, each in obj.items() if name in {"metadata", STATUS}}
-                obj = {name: each for name, each in request.old_object.items() if name != STATUS} | obj
-                kept: AbstractSet[str] = (metadata_of(request.old_object).keys() | metadata_of(obj).keys()) - {
-                    "managedFields"
-                }
-            else:
-                kept = _KEPT_BY_STATUS.get((request.kind.group, request.kind.kind), frozenset())
-            stored = {name: each for name, each in metadata_of(request.old_object).items() if name in kept}
-            own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
-            obj = {**obj, "metadata": own | stored}
+            obj = _with_stored_rest(obj, request.old_object, request, kinds)
         return request._replace(object=obj)
     return request
+
+
+def _with_stored_rest(obj: JSONObject, old: JSONObject, request: Request, kinds: Kinds) -> JSONObject:
+    """Return an update of the status, with what it cannot change taken from the stored object."""
+    kept: AbstractSet[str] = _KEPT_BY_STATUS.get((request.kind.group, request.kind.kind), frozenset())
+    if kinds.is_custom(request.kind):
+        sent = {name: each for name, each in obj.items() if name in {"metadata", STATUS}}
+        obj = {name: each for name, each in old.items() if name != STATUS} | sent
+        kept = (metadata_of(old).keys() | metadata_of(obj).keys()) - {"managedFields"}
+    stored = {name: each for name, each in metadata_of(old).items() if name in kept}
+    own = {name: each for name, each in metadata_of(obj).items() if name not in kept}
+    return {**obj, "metadata": own | stored}
 
 
 def _prepared(obj: JSONObject) -> JSONObject:
@@ -99,9 +101,7 @@ def _prepared_job(spec: JSONObject, metadata: Mapping[str, Any]) -> JSONObject:
     template, selector = mapping(spec, "template"), mapping(spec, "selector")
     of_template = mapping(template, "metadata")
     uid = text(metadata, "uid")
-    names = dict.fromkeys(("batch.kubernetes.io/job-name", "job-name"), text(metadata, "name")) | dict.fromkeys(
-        _JOB_UIDS, uid
-    )
+    names = dict.fromkeys(_JOB_NAMES, text(metadata, "name")) | dict.fromkeys(_JOB_UIDS, uid)
     labels = {**names, **mapping(of_template, "labels")}
     matched = {_JOB_UIDS[0]: uid, **mapping(selector, "matchLabels")}
     return spec | {
@@ -138,6 +138,7 @@ def _prepared_service(spec: JSONObject, _metadata: Mapping[str, Any]) -> JSONObj
 
 
 _FINALIZER: Final = "kubernetes"
+_JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
 _JOB_UIDS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _ADDRESSES: Final = {"IPv4": "10.96.0.10", "IPv6": "fd00:10:96::a"}
 _FIRST_NODE_PORT: Final = 30000

@@ -321,7 +321,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
             raise
     parts = parts or _of_rules(answer, kubernetes)
     if not parts:
-        what = "is no name, no message of a known component, and no field of a kind"
+        what = "is not a name, a field, or a message of a known component"
         raise UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
     return "\n\n".join(parts)
 

@@ -89,14 +89,16 @@ class Annotated(Answers):
             for problem in every_rule()["selects-nothing"].check(device_class, self._context):
                 yield f"DeviceClass {name_of(device_class)}: {told(problem)}"
         claims = [("ResourceClaim", claim) for claim in placement.claims if not allocation_of(claim)]
-        for kind, obj in (("Pod", placement.pod), *claims):
-            for rule in map(every_rule().__getitem__, _CAUSES):
-                if kind in rule.kinds:
-                    for problem in rule.check(obj, self._context):
-                        named = namespace_of(obj), str(value_at(obj, problem.path))
-                        # Of a claim that the API server has refused, a note says why it is not there.
-                        if rule.name != "claim-not-found" or named not in self._cluster.refused:
-                            yield told(problem)
+        rules = [every_rule()[name] for name in _CAUSES]
+        applying = (
+            (rule, obj) for kind, obj in (("Pod", placement.pod), *claims) for rule in rules if kind in rule.kinds
+        )
+        for rule, obj in applying:
+            for problem in rule.check(obj, self._context):
+                named = namespace_of(obj), str(value_at(obj, problem.path))
+                # Of a claim that the API server has refused, a note says why it is not there.
+                if rule.name != "claim-not-found" or named not in self._cluster.refused:
+                    yield told(problem)
 
 
 def simulate(

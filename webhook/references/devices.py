@@ -13,7 +13,7 @@ from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group
+from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
@@ -98,8 +98,6 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     depends on which devices are free. Check first: ``has(device.attributes["d"].x) && …``, or ``.?x.orValue(…)``;
     ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
     """
-    from webhook.deviceselectors.fleet import lacking  # only with slices at hand
-
     fleet = context.fleet
     if fleet is None:
         return

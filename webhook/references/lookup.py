@@ -104,7 +104,8 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         every_rule()
         return
     if kind not in _SELECTING:
-        _declare(*filter(None, (_OF_OTHERS.get(kind),)))
+        if kind in _OF_OTHERS:
+            _declare(_OF_OTHERS[kind])
         return
     contents = [each.content for each in context.requests(obj)] if kind in CLAIMS else []
     if any(mapping(each, "capacity") for each in contents):

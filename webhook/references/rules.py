@@ -139,7 +139,7 @@ class Context:
         self.alike = Alike()
         """The cache of findings for similar objects."""
         self.users_of: Callable[[str, str], Sequence[JSONObject]] = lambda _namespace, _claim: ()
-        """Returns the pods that use a claim, as :func:`webhook.references.requests.pod_view` shows them."""
+        """Returns the pods that use a claim, as :func:`pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
         self._requests: tuple[Any, Sequence[Request]] = (None, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.api.dra.names import ONE_VALUE
@@ -58,21 +58,23 @@ def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
 
 def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Yield selectors, no more than the API server accepts: each is looked at together with all others."""
-    holders: Iterable[tuple[Sequence[JSONObject], Sequence[JSONObject], Steps, bool, str]]
     if obj.get("kind") == "DeviceClass":
-        holders = [(items(obj, "spec", "selectors"), (), ("spec",), True, "")]
-    else:
-        holders = (
-            (each.own, each.of_class, each.path, known is not None and not is_noted(known), each.class_name)
-            for each in context.requests(obj)
-            for known in [each.device_class]
-        )
-    for every, of_class, path, is_certain, class_name in holders:
-        own, around = every[:SELECTORS_MAX_ITEMS], of_class[:SELECTORS_MAX_ITEMS]
-        for index, each in enumerate(own):
-            expression, where = text(each, "cel", "expression"), (*path, "selectors", index, "cel", "expression")
-            if parts := parts_of(expression, context.release, context.gates):
-                yield Selector(where, expression, parts, around, own, index, is_certain, class_name)
+        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec",), context)
+        return
+    for request in context.requests(obj):
+        is_certain = request.device_class is not None and not is_noted(request.device_class)
+        for each in _compiled(request.own, request.of_class, request.path, context):
+            yield each._replace(is_certain=is_certain, class_name=request.class_name)
+
+
+def _compiled(
+    own: Sequence[JSONObject], around: Sequence[JSONObject], path: Steps, context: Context
+) -> Iterator[Selector]:
+    own, around = own[:SELECTORS_MAX_ITEMS], around[:SELECTORS_MAX_ITEMS]
+    for index, each in enumerate(own):
+        expression, where = text(each, "cel", "expression"), (*path, "selectors", index, "cel", "expression")
+        if parts := parts_of(expression, context.release, context.gates):
+            yield Selector(where, expression, parts, around, own, index, is_certain=True, class_name="")
 
 
 WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})

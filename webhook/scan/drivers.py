@@ -27,8 +27,8 @@ _STARTING: Final = 300
 _COMMON: Final = frozenset({"com", "org", "net", "io", "ai", "dev", "k8s", "kubernetes", "x"})
 """Words of domains that say nothing about hardware."""
 _SAME: Final = {"mig": "gpu", "habana": "intel"}
-_MADE: Final = ("metadata", "creationTimestamp")
 """Words that stand for another word, as they name the same hardware or vendor."""
+_MADE: Final = ("metadata", "creationTimestamp")
 
 
 @once
@@ -90,12 +90,14 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
             yield Found(plugin.workload, message, f"{describe} shows why pods are missing; else see their logs")
 
 
-def unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]:
-    """Yield the drivers that run on nodes and publish nothing for them.
+@once
+def unpublished(cluster: Cluster) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
+    """Return the drivers that run on nodes and publish nothing for them.
 
     A driver may have nothing to publish on some of the nodes on which it runs, if its DaemonSet does not choose them by
     their hardware: then others must publish. Devices that claims hold tell that there are slices, though none is known.
     """
+    found = []
     are_missing = bool(cluster.allocated) and not cluster.inventory.knows("ResourceSlice")
     for plugin, absent in () if are_missing else absences(cluster):
         settled = (
@@ -109,7 +111,8 @@ def unpublished(cluster: Cluster) -> Iterator[tuple[Plugin, str, Sequence[str]]]
             served = cluster.slices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]
             if missing and (_is_choosy(plugin.workload) or 2 * len(missing) <= len(ready)):
-                yield plugin, driver, missing
+                found.append((plugin, driver, missing))
+    return found
 
 
 def _is_settled(pod: JSONObject, cluster: Cluster) -> bool:
@@ -123,10 +126,8 @@ def _is_choosy(workload: JSONObject) -> bool:
     terms = items(spec, *REQUIRED, "nodeSelectorTerms")
     every = (each for term in terms for each in items(term, "matchExpressions"))
     wanted = [text(each, "key") for each in every if text(each, "operator") not in {"NotIn", "DoesNotExist"}]
-    return not {*mapping(spec, "nodeSelector"), *wanted} <= {
-        "kubernetes.io/os",
-        "kubernetes.io/arch",
-    }  # which say nothing about hardware
+    of_any = {"kubernetes.io/os", "kubernetes.io/arch"}  # which say nothing about hardware
+    return not {*mapping(spec, "nodeSelector"), *wanted} <= of_any
 
 
 @rule("node-without-slices")
@@ -153,11 +154,11 @@ def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
     for node in cluster.all("Node"):
         offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
         for resource in filter(is_extended, offered):
+            of_resource = _words(resource)
+            if "monitoring" in of_resource:  # which only lets pods look at hardware
+                continue
             for driver, of_driver in words.items():
-                is_same = len(of_driver & _words(resource)) > 1 and "monitoring" not in _words(
-                    resource
-                )  # which only lets pods look at hardware
-                if is_same and name_of(node) in cluster.slices_on[driver]:
+                if len(of_driver & of_resource) > 1 and name_of(node) in cluster.slices_on[driver]:
                     offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
                     message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
                     hint = f"keep the device plugin from the nodes of the driver, or driver {driver} from this one"
@@ -170,7 +171,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 _LOCAL: Final = frozenset({"pcibusid", "pciaddress", "pciaddr", "deviceid"})
-"""Those that tell it from others of its node."""
+"""Attributes that tell a piece of hardware from others of its node."""
 _ADDRESS: Final = re.compile("^[^:]*:[^:]*:[^:]*$")
 """How PCI addresses look, such as ``0000:17:00.0``."""
 _PARENT: Final = "parent"
@@ -295,7 +296,7 @@ def slice_without_node(cluster: Cluster) -> Iterator[Found]:
 def devices_stranded(cluster: Cluster) -> Iterator[Found]:
     """No device class selects a device, so that no claim can request it.
 
-    A class of the driver is missing, or was made for other models. Devices that nobody is to use need none.
+    A class of the driver is missing, or was made for other models. Devices that no claim should get need no class.
     """
     fleet = cluster.context.fleet
     if fleet is None or not cluster.all("DeviceClass"):

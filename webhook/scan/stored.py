@@ -26,7 +26,7 @@ from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
 from webhook.simulation.binding import newest, time_of
-from webhook.simulation.workloads import is_suspended, replicas_of
+from webhook.simulation.workloads import is_suspended, owners_of, replicas_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document
@@ -327,14 +327,14 @@ class Cluster:
     def owner(self, obj: JSONObject) -> JSONObject | None:
         """Return the controller of an object; None if it has none, or the known object of that name is another one.
 
-        If no ReplicaSets were collected, it is the Deployment that names them.
+        If no ReplicaSets, or Jobs, were collected, it is the Deployment, or CronJob, that has made them.
         """
         if not (above := controller_of(obj)):
             return None
-        kind, namespace = text(above, "kind"), namespace_of(obj)
-        if kind == "ReplicaSet" and not self.inventory.knows(kind):
-            return self.inventory.find("Deployment", text(above, "name").rpartition("-")[0], namespace)
-        return self.inventory.referred(kind, above, namespace)
+        if self.inventory.knows(kind := text(above, "kind")):
+            return self.inventory.referred(kind, above, namespace_of(obj))
+        named = (self.inventory.find(kind, name, namespace) for namespace, kind, name in owners_of(obj))
+        return next(filter(None, named), None)
 
     def owners(self, obj: JSONObject) -> Iterator[JSONObject]:
         """Yield the controller of an object, the controller's own controller, and so on; none twice."""

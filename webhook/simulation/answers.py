@@ -146,6 +146,8 @@ NOT_SIMULATED: Final = (
 )
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
+_MISTAKEN: Final = 34
+"""The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 
 
 class Overlay(NamedTuple):
@@ -398,7 +400,3 @@ def _concerned(claim: JSONObject, cluster: Cluster) -> bool:
     settings, requests = cluster.settings, requests_of(claim, cluster.inventory)
     found = [drivers_of(each.of_class, settings.release, settings.gates) for each in requests]
     return any(not each or rule.driver in {None, *each} for rule in rules for each in found)
-
-
-_MISTAKEN: Final = 34
-"""The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""

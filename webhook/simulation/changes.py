@@ -44,6 +44,9 @@ from webhook.simulation.scheduler import Needs
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
 
+NODES_MAX: Final = 2000
+"""The number of nodes on which a change is tried."""
+
 
 def these(changes: Iterable[Change]) -> Callable[[Collection[int]], Iterable[Change]]:
     """Return a function that returns the same changes whichever nodes are open."""
@@ -83,13 +86,20 @@ class Change(NamedTuple):
         return self.about == other.about and bool(other.parts) and self.parts > other.parts
 
 
-def demanding(**fields: Any) -> Callable[[Needs], Needs]:
-    """Return a function that changes a pod's demands of its node.
+def demanding(field: str, entries: Mapping[str, Any]) -> Callable[[Needs], Needs]:
+    """Return a function that changes a pod's demands of its node; the others stay as another change has made them.
 
     Args:
-        fields: Fields of a Demand, with their new values.
+        field: The field of a Demand that changes, a map.
+        entries: Its entries that change, with their new values; None for one that is left out.
     """
-    return lambda needs: needs._replace(demand=needs.demand._replace(**fields))
+
+    def edit(needs: Needs) -> Needs:
+        every = {**getattr(needs.demand, field), **entries}
+        changed: Any = {name: value for name, value in every.items() if value is not None}
+        return needs._replace(demand=needs.demand._replace(**{field: changed}))
+
+    return edit
 
 
 def in_claim(index: int, change: Callable[[JSONObject], object]) -> Callable[[Needs], Needs]:
@@ -259,17 +269,20 @@ class _Request:
             self._reselect(f"with {what} in {self._title}", 1, selector, better)
             for what, better in (*lower, *others(parts, self._values))
         ]
-        kept = [each for each in items(self._asks, "selectors") if each != selector]
-        what = f"without the selector {parts.wanted()} of {self._title}"
-        without = self._change(what, 2, expression, _setting(selectors=kept))
+        without = self._reselect(f"without the selector {parts.wanted()} of {self._title}", 2, selector)
         yield without._replace(closer=these(less), selects_less=True)
 
-    def _reselect(self, what: str, size: int, selector: JSONObject, better: str) -> Change:
-        """Change the expression of a selector."""
+    def _reselect(self, what: str, size: int, selector: JSONObject, better: str = "") -> Change:
+        """Change the expression of a selector, or drop the selector; the others stay as another change has made them.
+
+        Args:
+            better: The expression that it gets; empty to drop it.
+        """
+        instead = [{"cel": {"expression": better}}] if better else []
 
         def edit(asks: JSONObject) -> None:
-            changed = {"cel": {"expression": better}}
-            asks["selectors"] = [changed if each == selector else each for each in items(asks, "selectors")]
+            every = items(asks, "selectors")
+            asks["selectors"] = [one for each in every for one in (instead if each == selector else [each])]
 
         return self._change(what, size, text(selector, "cel", "expression"), edit)
 
@@ -562,7 +575,7 @@ def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator
                 None if (most := each.left(name)) is None else most - taken.get(index, {}).get(name, 0)
                 for index, each in enumerate(nodes)
             ]
-            yield from _of_resource(demand, name, wanted, left)
+            yield from _of_resource(name, wanted, left)
 
 
 def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[str]) -> Iterator[Change]:
@@ -574,9 +587,8 @@ def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[s
             selector, [mapping(each.node, "metadata", "labels") for each in nodes]
         ):
             what = f"with nodeSelector {meant} in place of {written}"
-            yield Change(what, 0, "nodeSelector", demanding(spec={**spec, "nodeSelector": better}))
-        without = {key: value for key, value in spec.items() if key != "nodeSelector"}
-        yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding(spec=without))
+            yield Change(what, 0, "nodeSelector", demanding("spec", {"nodeSelector": better}))
+        yield Change("without the pod's nodeSelector", 2, "nodeSelector", demanding("spec", {"nodeSelector": None}))
     terms = items(mapping(spec, *REQUIRED), "nodeSelectorTerms")
     # A term may be for certain nodes, such as that of a DaemonSet's pod; it stays if at least one of them exists.
     named = [(each, nodes_named_by(each)) for each in terms if items(each, "matchFields")]
@@ -586,8 +598,7 @@ def _of_selection(demand: Demand, nodes: Sequence[NodeState], known: Container[s
         if exists:
             kept = [{"matchFields": each["matchFields"]} for each in exists]
             affinity["nodeAffinity"] = {REQUIRED[-1]: {"nodeSelectorTerms": kept}}
-        changed = demanding(spec={**spec, "affinity": affinity})
-        yield Change("without the pod's node affinity", 2, "affinity", changed)
+        yield Change("without the pod's node affinity", 2, "affinity", demanding("spec", {"affinity": affinity}))
 
 
 def _relabelled(selector: JSONObject, labels: Sequence[JSONObject]) -> Iterator[tuple[str, str, JSONObject]]:
@@ -615,19 +626,24 @@ def _of_taints(demand: Demand, nodes: Sequence[NodeState]) -> Iterator[Change]:
         parts = [f"if the pod tolerates {' and '.join(to_tolerate)}"] if to_tolerate else []
         if to_recover := [each.key for each in ordered if each.key in NODE_STATES]:
             parts.append(once_recovered(dict.fromkeys(to_recover), [nodes[each].name for each in places]))
-        tolerated = demanding(tolerations=Tolerations([*demand.tolerations, *(each.toleration for each in ordered)]))
         only = frozenset(places) if to_recover else None
-        yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", tolerated, nodes=only)
+        edit = partial(_tolerating, ordered)
+        yield Change(" and ".join(parts), 4 if to_recover else 2, "taints", edit, nodes=only)
 
 
-def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | None]) -> Iterator[Change]:
+def _tolerating(taints: Iterable[Taint], needs: Needs) -> Needs:
+    stated = [*needs.demand.tolerations.stated, *(each.toleration for each in taints)]
+    return needs._replace(demand=needs.demand._replace(tolerations=Tolerations(stated)))
+
+
+def _of_resource(name: str, wanted: int, left: Sequence[int | None]) -> Iterator[Change]:
     """Lower a request to the amounts left on nodes that fit otherwise."""
     if all(each is None or wanted <= each for each in left):
         return
 
     def requesting(amount: int) -> Change:
         what = f"with {name} {amount_text(name, amount)} in place of {amount_text(name, wanted)}"
-        return Change(what, 2, name, demanding(requests={**demand.requests, name: amount}))
+        return Change(what, 2, name, demanding("requests", {name: amount}))
 
     def closer(fitting: Collection[int]) -> Iterable[Change]:
         amounts = {left[each] or 0 for each in fitting}
@@ -635,8 +651,7 @@ def _of_resource(demand: Demand, name: str, wanted: int, left: Sequence[int | No
             amounts = {each - each % _MEBI if each > _MEBI else each for each in amounts}
         return map(requesting, sorted((each for each in amounts if 0 < each < wanted), reverse=True)[:4])
 
-    rest = {key: value for key, value in demand.requests.items() if key != name}
-    yield Change(f"with no {name} requested", 3, name, demanding(requests=rest), closer=closer)
+    yield Change(f"with no {name} requested", 3, name, demanding("requests", {name: None}), closer=closer)
 
 
 # -- extended resources that devices provide
@@ -698,7 +713,9 @@ def _in_containers(
                 resources = each["resources"]
                 fields = ("requests", "limits") if container else resources.keys() & {"requests", "limits"}
                 resources |= {field: change(mapping(resources, field)) for field in fields}
-        return needs._replace(pod=pod, demand=needs.demand._replace(requests=requests(pod)))
+        before, after = requests(needs.pod), requests(pod)
+        changes = {name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)}
+        return demanding("requests", changes)(needs)._replace(pod=pod)
 
     return edit
 
@@ -711,8 +728,6 @@ def _containers_requesting(pod: JSONObject, resource: str) -> list[JSONObject]:
 
 # -- of the cluster: releases, gates, pools, drivers of classes, DeviceTaintRules
 
-NODES_MAX: Final = 2000
-"""The number of nodes on which a change is tried."""
 _OPENING: Final = (
     "DRAAdminAccess",
     "DRAConsumableCapacity",
@@ -800,19 +815,26 @@ def _of_classes(
         return
     published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
     for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
-        changed = deepcopy(inventory.find("DeviceClass", name) or {})
-        for each in items(changed, "spec", "selectors"):
-            expression = text(each, "cel", "expression")
-            parts = parts_of(expression, settings.release, settings.gates)
-            for written in drivers(parts.all) - published if parts and is_empty else ():
-                if meant := nearest(written, published):
-                    each["cel"]["expression"] = text(each, "cel", "expression").replace(written, meant)
-                    yield changed, f"if DeviceClass {name} selects driver {meant}"
+        device_class = inventory.find("DeviceClass", name) or {}
+        written = [text(each, "cel", "expression") for each in items(device_class, "spec", "selectors")]
+        every = [(each, parts_of(each, settings.release, settings.gates)) for each in written]
+        selected = {driver for _, parts in every if parts for driver in drivers(parts.all)}
+        for driver in sorted(selected - published) if is_empty else ():
+            if meant := nearest(driver, published):
+                better = [each.replace(driver, meant) for each in written]
+                yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
+        for place, (expression, parts) in enumerate(every):
             missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
-            better = guarded(expression, missing, settings.release, settings.gates) if missing else expression
-            if better != expression:
-                each["cel"]["expression"] = better
-                yield changed, f"with the selector of DeviceClass {name} guarded: {better}"
+            safe = guarded(expression, missing, settings.release, settings.gates) if missing else expression
+            if safe != expression:
+                better = [*written[:place], safe, *written[place + 1 :]]
+                yield _selecting(device_class, better), f"with the selector of DeviceClass {name} guarded: {safe}"
+
+
+def _selecting(device_class: JSONObject, expressions: Iterable[str]) -> JSONObject:
+    """Return a class with other selectors."""
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    return {**device_class, "spec": {**mapping(device_class, "spec"), "selectors": selectors}}
 
 
 def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:

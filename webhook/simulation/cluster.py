@@ -1,7 +1,7 @@
-"""The state of a simulated cluster: nodes, pods, claims, allocated devices.
+"""The state of a simulated cluster: nodes, pods, claims, allocated devices; and why a node refuses a pod.
 
-What nodes tolerate follows ``k8s.io/api/core/v1/toleration.go``. Their checks of a pod, their order and their texts are
-those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
+What tolerations cover follows ``k8s.io/api/core/v1/toleration.go``. The checks of a node, their order and their texts
+are those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
 nodeaffinity, nodeports, noderesources).
 """
 
@@ -35,6 +35,8 @@ from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.spelling import either, some_of
+
+# -- taints, and what tolerates them
 
 _BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
 _ANY: Final = None
@@ -72,12 +74,16 @@ UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule
 """The taint of nodes that take no new pods."""
 
 
-class Tolerations(list[JSONObject]):
-    """The tolerations of a pod: a set of what they cover, as a pod may have as many of them as nodes have taints."""
+class Tolerations:
+    """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
 
-    def __init__(self, tolerations: Iterable[JSONObject]) -> None:
-        super().__init__(tolerations)
-        self._covered = set(filter(None, map(_covered, self)))
+    Args:
+        stated: The tolerations, as in the API.
+    """
+
+    def __init__(self, stated: Sequence[JSONObject]) -> None:
+        self.stated = stated
+        self._covered = set(filter(None, map(_covered, stated)))
 
     def cover(self, taint: Taint) -> bool:
         """Tell whether one of them tolerates a taint."""
@@ -94,9 +100,6 @@ def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
     return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
 
 
-_SINGULAR: Final = {"is": "is", "has": "has"}
-
-
 NODE_STATES: Final = {
     "node.kubernetes.io/not-ready": "{is} ready",
     "node.kubernetes.io/unreachable": "{is} reachable",
@@ -110,6 +113,7 @@ NODE_STATES: Final = {
     "node.cloudprovider.kubernetes.io/shutdown": "{is} started",
 }
 """The taints that reflect a node's state, and the state that the node must reach: pods should not tolerate them."""
+_SINGULAR: Final = {"is": "is", "has": "has"}
 
 
 def untolerated(found: Mapping[frozenset[Taint], int]) -> str:
@@ -136,10 +140,7 @@ def once_recovered(keys: Iterable[str], names: Sequence[str]) -> str:
     return f"once {shortened(names)} {' and '.join(NODE_STATES[key].format(**verbs) for key in keys)}"
 
 
-Delegated = Callable[[str, Mapping[str, int]], bool]
-
-_TAINTS_COUNTED_SINCE: Final = 34
-"""The release from which a node's taints are not named in the condition."""
+# -- why a node refuses a pod
 
 
 class Message(str):
@@ -183,10 +184,6 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 """The scheduler's plugins that look at nodes before devices."""
 
 
-Port = tuple[str, str, int]
-_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
-
-
 class Refusal(NamedTuple):
     """The reasons why a node refuses a pod.
 
@@ -219,6 +216,17 @@ _TAINTED: Final = Refusal((Message.of_nodes("had", "untolerated taint(s)"),), TA
 _PORTS_TAKEN: Final = Refusal(
     (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
 )
+
+
+# -- nodes, and what pods demand of them
+
+Port = tuple[str, str, int]
+"""An address, a protocol and a number."""
+_EVERYWHERE: Final = "0.0.0.0"  # noqa: S104 - what no address stands for
+Delegated = Callable[[str, Mapping[str, int]], bool]
+"""Tells whether devices must provide a resource, given the node's own."""
+_TAINTS_COUNTED_SINCE: Final = 34
+"""The release from which a node's taints are not named in the condition."""
 
 
 class Demand(NamedTuple):
@@ -333,6 +341,8 @@ def amount_text(name: str, amount: int) -> str:
     return quantity_text(amount * (10**6 if name == CPU else 10**9))
 
 
+# -- the release and feature gates of the scheduler
+
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
 _TAINT_RULES_FIXED: Final = 3
@@ -346,10 +356,6 @@ EXTENDED: Final = "DRAExtendedResource"
 """The feature gate by which device classes provide extended resources."""
 NODE_ALLOCATABLE: Final = "DRANodeAllocatableResources"
 """The feature gate by which devices are part of a node's cpu or memory."""
-EVERYWHERE: Final = -1
-"""Stands for all nodes in the log of changes."""
-
-
 _KUBELET: Final = re.compile(r"v?1\.([0-9]{1,3})(?:\.([0-9]{1,3}))?(?![0-9])")
 
 
@@ -426,6 +432,12 @@ class Settings(NamedTuple):
     def has_extended_resources(self) -> bool:
         """Whether device classes provide extended resources."""
         return EXTENDED in self.gates
+
+
+# -- the cluster
+
+EVERYWHERE: Final = -1
+"""Stands for all nodes in the log of changes."""
 
 
 class Cluster:

@@ -41,6 +41,8 @@ from webhook.simulation.nodeallocatable import total
 from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
 from webhook.spelling import did_you_mean, either, some_of
 
+# -- who holds devices
+
 TERMINATING: Final = "terminating"
 COPY: Final = "counted here"
 """The state of pods that exist only to count how many fit."""
@@ -113,8 +115,14 @@ def elsewhere(cluster: Cluster, claim: JSONObject) -> str:
     return f"{name}{held} has its devices on {shortened(homes) or 'no known node'}"
 
 
+# -- nodes that refuse a pod for the same reasons, and the devices that they have left
+
 _WISH_MAX: Final = 80
 """A longer description of a request's selection is left out."""
+_LOOKED_AT_MAX: Final = 64
+"""The number of nodes of a group whose obstacles are examined."""
+_VALUES_MAX: Final = 4
+"""The number of values of devices that a reason names."""
 NAMED_MAX: Final = 32
 """The number of nodes that are named, of those that suit a pod, or refuse it for the same reasons."""
 _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
@@ -423,12 +431,6 @@ class Explainer:
         return Blame(reason.text)
 
 
-_LOOKED_AT_MAX: Final = 64
-"""The number of nodes of a group whose obstacles are examined."""
-_VALUES_MAX: Final = 4
-"""The number of values of devices that a reason names."""
-
-
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
     """Yield the steps of a request of a group, with what is said of the devices that pass them."""
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
@@ -506,6 +508,9 @@ def _sorted(amounts: Iterable[str]) -> list[str]:
     return sorted(amounts, key=lambda each: readable_quantity(each) or 0)
 
 
+# -- reasons that are not about devices
+
+
 def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
     if refusal.plugin != TAINTS:
@@ -570,6 +575,8 @@ def shortages(
             of_devices = f" ({parts})" if parts else ""
             yield f"{name} {amounts[0]} wanted{of_devices}, {at_most}{amounts[1]} of {amounts[2]} free"
 
+
+# -- why no node takes a pod, in one sentence
 
 RequestKey = tuple[str, str]
 """A claim, and one of its requests or alternatives."""

@@ -2,7 +2,8 @@
 
 Omits affinity to other pods, topology spread, volumes, preemption, and all scores except those of devices. Pods with
 the same demands, such as the replicas of a workload, get the same verdicts of nodes; after each pod, only nodes whose
-pods or devices have changed are checked again.
+pods or devices have changed are checked again. A `Round` checks nodes for a pod, `Verdicts` keep what it finds, and a
+`Scheduler` runs the cycles.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
+
+
+# -- the needs of a pod, and the verdicts of nodes on it
 
 
 class Needs(NamedTuple):
@@ -287,6 +291,8 @@ class Verdicts:
             return sorted(self.fitting)
         return sorted(node for node, score in self.fitting.items() if score == highest)
 
+
+# -- scheduling cycles
 
 _CONFLICT: Final = "each term of its node affinity requires nodes of different names"
 _STARTS: Final = (
@@ -705,6 +711,8 @@ def _histogram(counts: Mapping[str, int]) -> str:
     return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items() if count))
 
 
+# -- how many pods fit
+
 MOST: Final = 20_000
 """The count stops at this number: without a limit, pods would fit forever."""
 
@@ -714,8 +722,8 @@ class Fit(NamedTuple):
 
     Args:
         nodes: Their number on each node.
-        last: The first pod that did not fit; None if there is no limit.
-        is_cut: Whether the time was over before one did not fit.
+        last: The placement of the first pod that did not fit; None if the count ended before there was one.
+        is_cut: Whether it ended because the time was over.
     """
 
     nodes: dict[str, int]

@@ -202,7 +202,7 @@ def _not_collected(obj: JSONObject, kind: str) -> Cause:
     """Say that objects are needed that were not collected."""
     several = f"{kind}{'es' if kind.endswith('s') else 's'}"
     return Cause(
-        f"cannot be explained: --cluster has no {several}, and its other objects tell that the cluster has some",
+        f"cannot be explained: --cluster has no {several}, and its other objects show that the cluster has some",
         (ref_of(obj),),
         (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
     )
@@ -286,7 +286,7 @@ def _state(obj: JSONObject) -> str:
 
 NO_POD: Final = "no-pod"
 _PODS_MAX: Final = 64
-"""How many ready pods of a workload are looked at."""
+"""How many running pods of a workload are looked at."""
 _FAILED: Final = ("FailedCreate", "ReplicaSetCreateError", "FailedScheduling", "BackoffLimitExceeded")
 _BEFORE: Final = re.compile(
     r"^(?:\(combined from similar events\): )?(?:Error creating: |create Pod .*? failed error: )?"
@@ -300,7 +300,8 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
         workload: A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob.
     """
     kind, pods = text(workload, "kind"), scene.pods_of(workload)
-    if kind == "CronJob" and (jobs := scene.owned(workload)) and not is_suspended(workload):
+    jobs = [each for each in scene.owned(workload) if text(each, "kind") == "Job"]  # not its pods, without the Jobs
+    if kind == "CronJob" and jobs and not is_suspended(workload):
         return of_workload(scene, max(jobs, key=lambda each: text(each, "metadata", "creationTimestamp")))
     worst = min(pods, key=lambda each: _rank(scene, workload, each), default=None)
     found = list(_by_itself(scene, workload, pods))
@@ -308,8 +309,9 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
         found = list(_lacking(scene, workload, pods))
     if found or worst is None:
         return found or [_silent(scene, workload)], None
-    if _is_ready(worst):
-        every = (each for each in pods[:_PODS_MAX] if started.stage_of(each) != started.ENDED)
+    if started.stage_of(worst) == started.RUNNING:
+        live = [each for each in pods[:_PODS_MAX] if started.stage_of(each) != started.ENDED]
+        every = (worst, *drivers.silent_pods(scene, workload), *live)
         worst = next((each for each in every if not all(one.is_well for one in started.explain(scene, each))), worst)
     return [], worst
 
@@ -369,7 +371,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     Args:
         pods: The number of pods that it has.
     """
-    what = f"it has only {pods} of its pods, and no more was created" if pods else "no pod was created"
+    what = f"it has only {pods} of its pods, and no more were created" if pods else "no pod was created"
     makers = [workload, *sorted(scene.owned(workload), key=_revision, reverse=True)]
     makers = [each for each in makers if text(each, "kind") != "Pod"]
     namespace = namespace_of(workload)

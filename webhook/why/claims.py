@@ -64,7 +64,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
         cause = Cause(f"{ref} does not exist{where}{stale}", (ref, *meant))
         if template:
-            unless = ", unless ResourceClaims were not collected: there is none"
+            unless = ", or ResourceClaims were not collected: --cluster has none"
             cause = Cause(
                 f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the "
                 f"pod waited{'' if scene.inventory.knows(_CLAIM) else unless}",

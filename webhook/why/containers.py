@@ -59,7 +59,7 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             )
             lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
             yield Cause(
-                f"image {image} can't be pulled: {brief(said) or reason}{lacks}",
+                f"image {image} cannot be pulled: {brief(said) or reason}{lacks}",
                 (Ref("Image", image), *refs),
                 ("correct the image's name and tag, or give the pod imagePullSecrets",),
             )

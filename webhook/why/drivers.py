@@ -11,6 +11,7 @@ from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
+from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
@@ -26,6 +27,7 @@ from webhook.objects import (
     number,
     text,
 )
+from webhook.scan.drivers import unpublished
 from webhook.scan.stored import once
 from webhook.simulation.cluster import Taint, Tolerations, blocking, taint_of
 from webhook.simulation.workloads import is_for
@@ -105,8 +107,28 @@ def absent(scene: Scene, driver: str) -> Cause:
 
 
 def _log(scene: Scene, found: JSONObject) -> str:
-    name = f"--namespace {namespace_of(found)} daemonset/{name_of(found)}"
-    return f"see {scene.inventory.kubectl(f'logs {name}')}"
+    """Write the command that shows the log of a pod, or of one of the pods of a DaemonSet."""
+    what = f"{'' if text(found, 'kind') == 'Pod' else 'daemonset/'}{name_of(found)}"
+    return f"see {scene.inventory.kubectl(f'logs --namespace {namespace_of(found)} {what}')}"
+
+
+def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
+    """Return, for each driver that a DaemonSet runs, the first of its pods that publishes nothing, though it should."""
+    if text(workload, "kind") != "DaemonSet":
+        return []
+    return [plugin.pods[nodes[0]] for plugin, _, nodes in unpublished(scene) if plugin.workload is workload]
+
+
+def unpublished_by(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say that a driver's pod runs and publishes nothing on its node, though it should as far as other nodes tell."""
+    if text(controller_of(pod), "kind") != "DaemonSet":
+        return
+    for plugin, driver, nodes in unpublished(scene):
+        node = home_of(pod)
+        if node in nodes and plugin.pods[node] is pod:
+            said = f"driver {driver} runs on {node}, and publishes no ResourceSlice there"
+            about = (ref_of(pod), Ref("Node", node), Ref("Driver", driver), ref_of(plugin.workload))
+            yield Cause(said, about, (_log(scene, pod),))
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
@@ -207,7 +229,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
     name = name_of(node)
     slices = published_on(scene, name)
     silent, skipping = list[Cause](), list[Cause]()
-    for workload, own, _ in running(scene):
+    for workload, own, pods in running(scene):
         if any(each in slices for each in own):
             if scene.inventory.knows("Pod") and (trouble := of_plugin(scene, workload, node)):
                 yield trouble._replace(text=f"driver {own[0]} is not running there: {trouble.text}")
@@ -217,7 +239,7 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         found = trouble or Cause(
             f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
             (ref_of(workload),),
-            (_log(scene, workload),),
+            (_log(scene, pods.get(name, workload)),),
         )
         about = (*found.about, *(Ref("Driver", each) for each in own))
         found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)

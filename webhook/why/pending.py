@@ -189,9 +189,11 @@ class Lacks:
         scene, name = self._scene, asked.device_class
         if unused := [each for request in asked.alike for each in request["unused"]]:
             driver, _, pool = unused[0]["pool"].partition("/")
+            count = unused[0]["devices"]
+            devices = "its only device is" if count == 1 else f"its {count} devices are"
             return Cause(
-                f"pool {unused[0]['pool']} is {unused[0]['why']}, so that its {unused[0]['devices']} devices are not "
-                f"used, and there is no other device for {asked.who}",
+                f"pool {unused[0]['pool']} is {unused[0]['why']}, so that {devices} not used, and no other device is "
+                f"left for {asked.who}",
                 (Ref("Pool", pool), Ref("Driver", driver), *asked.about),
                 (f"wait until driver {driver} has published the whole pool; see its log",),
                 sort="driver",
@@ -262,7 +264,7 @@ class Lacks:
         unavailable = mapping(deployment, "spec", "strategy", "rollingUpdate").get("maxUnavailable", "25%")
         return Cause(
             f"the rolling update of {ref_of(deployment)} waits for itself: new pod {name_of(self._pod)} needs a "
-            f"device, and all are held by the old pods ({listed(map(name_of, pods))}), of which none ends before, as "
+            f"device, and all are held by the old pods ({listed(map(name_of, pods))}), none of which ends first, as "
             f"maxUnavailable is {unavailable}",
             (ref_of(deployment), *map(ref_of, pods[:NAMED_MAX]), *_refs(held)[:NAMED_MAX]),
             ("set maxUnavailable to 1, or strategy Recreate, so that an old pod ends first; or delete one",),
@@ -459,7 +461,7 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
         who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
         said = (
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
-            "look at it until the controller that has set it removes it"
+            "look at it until the controller that set it removes it"
         )
         return Found([Cause(said, tuple(Ref("Gate", each) for each in gates), sort="scheduling-gate")])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):

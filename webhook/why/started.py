@@ -85,7 +85,8 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", (ref_of(pod),))
     return list(_not_started(scene, pod)) or [starting]
 
-    # -- ended
+
+# -- ended
 
 
 def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -421,6 +422,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         words = f": {brief(probes[0].words)}" if probes else ""
         about = (Ref("Container", text(status, "name")),)
         yield Cause(f"container {text(status, 'name')} runs, and is not ready{words}", about)
+    yield from drivers.unpublished_by(scene, pod)
     for status in restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from webhook.cel.errors import Issues
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type, type_parameters
@@ -75,7 +75,7 @@ class Library(NamedTuple):
 
     Args:
         name: A name for people.
-        functions: Functions; overloads join those that the environment already has under the same name.
+        functions: Overloads of functions; they join those that the environment already has under the same name.
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         validators: Run on every expression once its types are checked.
@@ -86,7 +86,7 @@ class Library(NamedTuple):
     """
 
     name: str
-    functions: tuple[Function, ...] = ()
+    functions: tuple[Overload, ...] = ()
     macros: tuple[Macro, ...] = ()
     variables: Mapping[str, Type] = _NOTHING
     types: tuple[Type, ...] = ()
@@ -168,12 +168,12 @@ class Scope:
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""
-        if added := [function for library in libraries for function in library.functions]:
+        if added := [overload for library in libraries for overload in library.functions]:
             functions = dict(self.functions)
-            for function in added:
-                known = functions.get(function.name, ())
-                ids = {overload.id for overload in known}
-                functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
+            for each in added:
+                known = functions.get(each.name, ())
+                if each.id not in {overload.id for overload in known}:
+                    functions[each.name] = (*known, each)
             self.functions = functions
             self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
             self._signatures = {}

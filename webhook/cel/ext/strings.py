@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import EvaluationError, Issues
-from webhook.cel.functions import MOST, Bounds, Function, Overload, estimated, member, of_argument
+from webhook.cel.functions import MOST, Bounds, Overload, estimated, member, of_argument
 from webhook.cel.runtime import conversions
 from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
@@ -400,23 +400,25 @@ def _quoted(size: Bounds) -> Bounds:
     return Bounds(size.low + 2, (size.high * 2 + 2) & MOST)
 
 
-def _longer(name: str, id_: str, longer: str, result: Type, implementation: Implementation, *types: Type) -> Function:
+def _longer(
+    name: str, id_: str, longer: str, result: Type, implementation: Implementation, *types: Type
+) -> tuple[Overload, Overload]:
     """A function whose last argument may be left out."""
-    short = Overload(id_, types[:-1], result, implementation, member=True)
-    return Function(name, short, Overload(f"{id_}{longer}", types, result, implementation, member=True))
+    short = member(name, id_, types[:-1], result, implementation)
+    return short, member(name, f"{id_}{longer}", types, result, implementation)
 
 
 _FUNCTIONS: Final = (
     member("charAt", "string_char_at_int", (STRING, INT), STRING, _char_at),
-    _longer("indexOf", "string_index_of_string", "_int", INT, _index_of, STRING, STRING, INT),
-    _longer("lastIndexOf", "string_last_index_of_string", "_int", INT, _last_index_of, STRING, STRING, INT),
+    *_longer("indexOf", "string_index_of_string", "_int", INT, _index_of, STRING, STRING, INT),
+    *_longer("lastIndexOf", "string_last_index_of_string", "_int", INT, _last_index_of, STRING, STRING, INT),
     member("lowerAscii", "string_lower_ascii", (STRING,), STRING, lambda text: text.translate(_UPPER)),
-    _longer("replace", "string_replace_string_string", "_int", STRING, _replace, STRING, STRING, STRING, INT),
-    _longer("split", "string_split_string", "_int", _STRINGS, _split, STRING, STRING, INT),
-    _longer("substring", "string_substring_int", "_int", STRING, _substring, STRING, INT, INT),
+    *_longer("replace", "string_replace_string_string", "_int", STRING, _replace, STRING, STRING, STRING, INT),
+    *_longer("split", "string_split_string", "_int", _STRINGS, _split, STRING, STRING, INT),
+    *_longer("substring", "string_substring_int", "_int", STRING, _substring, STRING, INT, INT),
     member("trim", "string_trim", (STRING,), STRING, lambda text: text.strip(GO_SPACE)),
     member("upperAscii", "string_upper_ascii", (STRING,), STRING, lambda text: text.translate(_LOWER)),
-    _longer("join", "list_join", "_string", STRING, _join, _STRINGS, STRING),
+    *_longer("join", "list_join", "_string", STRING, _join, _STRINGS, STRING),
 )
 
 
@@ -432,26 +434,14 @@ def strings(version: int) -> Library:
     functions = [
         *_FUNCTIONS,
         member(
-            "format",
-            "string_format",
-            (STRING, list_of(DYN)),
-            STRING,
-            formatter.format,
-            cost=of_argument(0),
-            stops_early=True,
+            "format", "string_format", (STRING, list_of(DYN)), STRING, formatter.format,
+            cost=of_argument(0), stops_early=True,
         ),
-        Function(
-            "strings.quote",
-            Overload(
-                "strings_quote",
-                (STRING,),
-                STRING,
-                _quote,
-                cost=of_argument(0),
-                estimate=estimated(of_argument(0), _quoted),
-            ),
+        Overload(
+            "strings.quote", "strings_quote", (STRING,), STRING, _quote,
+            cost=of_argument(0), estimate=estimated(of_argument(0), _quoted),
         ),
-    ]
+    ]  # fmt: skip
     if version >= _REVERSE_SINCE:
         functions.append(member("reverse", "string_reverse", (STRING,), STRING, lambda text: text[::-1]))
     return Library("strings", functions=tuple(functions), validators=(format_validator(formatter),))

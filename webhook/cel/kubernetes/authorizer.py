@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.types.base import BOOL, STRING, Type, struct
 from webhook.cel.types.values import only_receiver
 from webhook.escapes import GO_SPACE
@@ -112,7 +112,7 @@ def _check(question: PathCheck | ResourceCheck, verb: str) -> Decision:
     return question.authorizer.authorize(question._replace(verb=verb))
 
 
-def _narrowing(name: str, id_: str, field: str) -> Function:
+def _narrowing(name: str, id_: str, field: str) -> Overload:
     def narrow(question: ResourceCheck, value: str) -> ResourceCheck:
         return question._replace(**{field: value})  # type: ignore[arg-type]  # all of these fields are texts
 
@@ -129,11 +129,8 @@ LIBRARY: Final = Library(
         _narrowing("subresource", "resourcecheck_subresource", "subresource"),
         _narrowing("namespace", "resourcecheck_namespace", "namespace"),
         _narrowing("name", "resourcecheck_name", "name"),
-        Function(
-            "check",
-            Overload("pathcheck_check", (PATH_CHECK, STRING), DECISION, _check, member=True),
-            Overload("resourcecheck_check", (RESOURCE_CHECK, STRING), DECISION, _check, member=True),
-        ),
+        member("check", "pathcheck_check", (PATH_CHECK, STRING), DECISION, _check),
+        member("check", "resourcecheck_check", (RESOURCE_CHECK, STRING), DECISION, _check),
         member("errored", "decision_errored", (DECISION,), BOOL, lambda decision: bool(decision.error)),
         member("error", "decision_error", (DECISION,), STRING, lambda decision: decision.error),
         member("allowed", "decision_allowed", (DECISION,), BOOL, lambda decision: decision.allowed),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Library
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload, member
 from webhook.cel.kubernetes.url import parse_request_uri
 from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
@@ -136,21 +136,16 @@ def library(release: Release) -> Library:
     return Library(
         "kubernetes.format",
         functions=(
-            Function(
-                "validate",
-                Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate, member=True),
-            ),
-            Function(
+            member("validate", "format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),
+            Overload(
                 "format.named",
-                Overload(
-                    "format-named",
-                    (STRING,),
-                    optional_of(FORMAT),
-                    lambda name: Optional(known[name]) if name in known else NONE,
-                ),
+                "format-named",
+                (STRING,),
+                optional_of(FORMAT),
+                lambda name: Optional(known[name]) if name in known else NONE,
             ),
             *(
-                Function(f"format.{name}", Overload(f"format.{name}", (), FORMAT, lambda value=value: value))
+                Overload(f"format.{name}", f"format.{name}", (), FORMAT, lambda value=value: value)
                 for name, value in known.items()
             ),
         ),

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, NoReturn
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import no_such_overload
 from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
 from webhook.cel.types.values import only_class
@@ -243,7 +243,7 @@ def _is_global_unicast(address: Address) -> bool:
     return not special and address != _BROADCAST
 
 
-def _kind(name: str, id_: str, is_of: Callable[[Address], bool]) -> Function:
+def _kind(name: str, id_: str, is_of: Callable[[Address], bool]) -> Overload:
     return member(name, id_, (IP_TYPE,), BOOL, lambda ip: is_of(ip.address))
 
 
@@ -307,32 +307,23 @@ LIBRARY: Final = Library(
     "kubernetes.net",
     types=(IP_TYPE, CIDR_TYPE),
     functions=(
-        Function("ip", Overload("string_to_ip", (STRING,), IP_TYPE, _ip)),
-        Function("isIP", Overload("is_ip", (STRING,), BOOL, succeeds(_ip))),
-        Function("ip.isCanonical", Overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text)),
-        Function(
-            "string",
-            Overload("ip_to_string", (IP_TYPE,), STRING, str),
-            Overload("cidr_to_string", (CIDR_TYPE,), STRING, str),
-        ),
+        Overload("ip", "string_to_ip", (STRING,), IP_TYPE, _ip),
+        Overload("isIP", "is_ip", (STRING,), BOOL, succeeds(_ip)),
+        Overload("ip.isCanonical", "ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text),
+        Overload("string", "ip_to_string", (IP_TYPE,), STRING, str),
+        Overload("string", "cidr_to_string", (CIDR_TYPE,), STRING, str),
         member("family", "ip_family", (IP_TYPE,), INT, lambda ip: ip.address.version),
         _kind("isUnspecified", "ip_is_unspecified", attrgetter("is_unspecified")),
         _kind("isLoopback", "ip_is_loopback", attrgetter("is_loopback")),
         _kind("isLinkLocalMulticast", "ip_is_link_local_multicast", _is_link_local_multicast),
         _kind("isLinkLocalUnicast", "ip_is_link_local_unicast", attrgetter("is_link_local")),
         _kind("isGlobalUnicast", "ip_is_global_unicast", _is_global_unicast),
-        Function("cidr", Overload("string_to_cidr", (STRING,), CIDR_TYPE, _cidr)),
-        Function("isCIDR", Overload("is_cidr", (STRING,), BOOL, succeeds(_cidr))),
-        Function(
-            "containsIP",
-            Overload("cidr_contains_ip_string", (CIDR_TYPE, STRING), BOOL, _contains_ip, member=True),
-            Overload("cidr_contains_ip_ip", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip, member=True),
-        ),
-        Function(
-            "containsCIDR",
-            Overload("cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr, member=True),
-            Overload("cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, member=True),
-        ),
+        Overload("cidr", "string_to_cidr", (STRING,), CIDR_TYPE, _cidr),
+        Overload("isCIDR", "is_cidr", (STRING,), BOOL, succeeds(_cidr)),
+        member("containsIP", "cidr_contains_ip_string", (CIDR_TYPE, STRING), BOOL, _contains_ip),
+        member("containsIP", "cidr_contains_ip_ip", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip),
+        member("containsCIDR", "cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr),
+        member("containsCIDR", "cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr),
         member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.address)),
         member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.length),
         member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, CIDR.masked),

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
@@ -119,7 +119,7 @@ def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - a
     return parse(".".join(parts + ["0"] * (_PARTS - len(parts))))
 
 
-def _part(name: str, position: int) -> Function:
+def _part(name: str, position: int) -> Overload:
     def part(semver: Semver) -> int:
         number = semver.numbers[position]
         return number if number <= INT_MAX else number - _WRAP
@@ -131,8 +131,8 @@ _PAIR: Final = (SEMVER, SEMVER)
 
 
 _FUNCTIONS: Final = (
-    Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
-    Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
+    Overload("semver", "string_to_semver", (STRING,), SEMVER, parse),
+    Overload("isSemver", "is_semver_string", (STRING,), BOOL, succeeds(parse)),
     member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
     member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
     member("compareTo", "semver_compare_to", _PAIR, INT, compare),
@@ -141,8 +141,8 @@ _FUNCTIONS: Final = (
     _part("patch", 2),
 )
 _NORMALIZING: Final = (
-    Function("semver", Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized)),
-    Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized))),
+    Overload("semver", "string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized),
+    Overload("isSemver", "is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized)),
 )
 
 

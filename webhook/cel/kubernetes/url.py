@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.kubernetes.net import parse_address
 from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
 from webhook.cel.types.values import only_class
@@ -324,8 +324,8 @@ _URL: Final = (URL_TYPE,)
 LIBRARY: Final = Library(
     "kubernetes.urls",
     functions=(
-        Function("url", Overload("string_to_url", (STRING,), URL_TYPE, _url)),
-        Function("isURL", Overload("is_url_string", (STRING,), BOOL, succeeds(parse_request_uri))),
+        Overload("url", "string_to_url", (STRING,), URL_TYPE, _url),
+        Overload("isURL", "is_url_string", (STRING,), BOOL, succeeds(parse_request_uri)),
         member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.scheme),
         member("getHost", "url_get_host", _URL, STRING, lambda url: url.host.decode(errors="replace")),
         member("getHostname", "url_get_hostname", _URL, STRING, URL.hostname),

@@ -391,7 +391,7 @@ class Snapshot:
 
     def _deletion(self, name: str, namespace: str) -> str:
         """Return the command that deletes the pods of a claim, and so releases it."""
-        claim = self.inventory.find("ResourceClaim", name, namespace or "default")
+        claim = self.inventory.find("ResourceClaim", name, namespace or DEFAULT_NAMESPACE)
         pods = [quote(text(each, "name")) for each in items(claim, "status", "reservedFor") if is_pod(each)]
         deletion = f"delete pod -n {quote(namespace_of(claim or {}))} {' '.join(pods)}"
         return self.inventory.kubectl(deletion) if pods else ""
@@ -480,8 +480,8 @@ def _spec_of(made: Made) -> JSONObject:
     for field in ("nodeSelector", "affinity"):
         spec.pop(field, None)
         spec |= {field: needs.demand.spec[field]} if needs.demand.spec.get(field) else {}
-    if needs.demand.tolerations != own.tolerations:
-        spec["tolerations"] = [*needs.demand.tolerations]
+    if (tolerations := needs.demand.tolerations.stated) != own.tolerations.stated:
+        spec["tolerations"] = [*tolerations]
     for name in [each for each, amount in own.requests.items() if needs.demand.requests.get(each) != amount]:
         holding = [
             amounts
