@@ -136,7 +136,7 @@ def _unbound(
     for binding in bindings.values():
         policy, given = policies.get((binding.kind, binding.policy)), binding.given
         what = f"{binding.kind} {quoted(binding.policy)}"
-        if (binding.kind, binding.policy) not in known:
+        if policy is None and (binding.kind, binding.policy) not in refused:
             others = [kind for kind, name in known if name == binding.policy]
             meant = "" if others else nearest(binding.policy, [name for kind, name in known if kind == binding.kind])
             named.add((binding.kind, meant))
