@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
-from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.budget import work
 from webhook.cel.errors import CelError
@@ -28,6 +27,7 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
 from webhook.drivers.rules import Fault
+from webhook.formats.quantities import quantity
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
@@ -352,7 +352,7 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         expected, wanted = (int, str), "a whole number or a string"
     elif schema.get("type") == QUANTITY:
-        if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and not quantity(str(value), 0):
             return ""
         return f"{shown(value)} is not a quantity"
     else:

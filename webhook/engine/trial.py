@@ -397,7 +397,7 @@ def _least(field: Field, release: Release) -> Any:
         return [_least(field.item, release)]
     if isinstance(field, Text):
         return "a"
-    return {Int: 1, Bool: False}.get(type(field), {})
+    return 1 if isinstance(field, Int) else False if isinstance(field, Bool) else {}
 
 
 def _ending(template: JSONObject) -> JSONObject:

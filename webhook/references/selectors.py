@@ -36,8 +36,8 @@ from webhook.deviceselectors.parts import (
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
-from webhook.formats.names import near_semver
-from webhook.formats.quantities import near_quantity
+from webhook.formats import near_semver
+from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
@@ -477,7 +477,7 @@ def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
         value = literal.value
-        if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
+        if call.function == "quantity" and (faults := quantity(value, context.release)):
             near, is_certain = near_quantity(value)
             advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
             yield finding((), f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
