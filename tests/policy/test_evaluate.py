@@ -213,6 +213,14 @@ def test_an_error_in_an_annotation_refuses_whatever_the_actions_are() -> None:
     assert said(judged("true", auditAnnotations=annotations)).endswith("no such attribute(s): authorizer")
 
 
+def test_an_error_in_an_annotation_tells_the_parameters() -> None:
+    annotation = {"key": "k", "valueExpression": "string(object.nope)"}
+    manifest = policy(paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, auditAnnotations=[annotation])
+    bound = binding(paramRef={"name": "x", "parameterNotFoundAction": "Deny"})
+    (decision,) = validate(about(POD), load([manifest, bound, of("ConfigMap")])).decisions
+    assert decision.params == of("ConfigMap", metadata={"name": "x", "namespace": "default"})
+
+
 def test_an_object_without_a_name_is_identified_by_its_prefix() -> None:
     prefixed = POD | {"metadata": {"generateName": "p-", "namespace": "default"}}
     assert judged("false", obj=prefixed).message.startswith('pods "p-" is forbidden')

@@ -74,7 +74,7 @@ def test_defaults_are_the_api_servers_and_a_prefix_is_a_name() -> None:
     (made,) = load(validating("true")).policies
     assert not made.fails_open
     assert not made.match.is_exact
-    assert made.match.namespaces.is_empty
+    assert made.match.namespaces == ()
     assert made.match.rules[0].scope == "*"
     assert made.validations[0].reason == "Invalid"
     prefixed = validating("true")[0] | {"metadata": {"generateName": "p-"}}

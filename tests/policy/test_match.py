@@ -27,8 +27,8 @@ from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
+from webhook.policy.manifest import model
 from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
-from webhook.policy.manifest.model import selector_of
 from webhook.policy.manifest.policies import validate_policy
 from webhook.release import Release
 
@@ -212,7 +212,7 @@ LABELS = {"app": "a", "empty": ""}
 
 @each_row_beside("selector", "selects")
 def test_what_a_selector_selects(selector: dict[str, Any] | None, selects: bool) -> None:
-    assert selector_of(selector).matches(LABELS) is selects
+    assert model.selects(model.selector_of(selector), LABELS) is selects
 
 
 def said(selector: dict[str, Any]) -> list[str]:

@@ -202,18 +202,18 @@ def _validated(case: _Case) -> Response:
         found = [*found, bypass]  # without a mode of its own, the mutating webhook is trusted to have rewritten it
     refusals, warned, audited = _enforced(found, case) if found else _NOTHING
     if refusals:
-        return with_remarks(refused(refusals, request, request.get("object")), warned, noted(audited))
+        return with_remarks(refused(refusals, request, request.get("object")), warned, audited)
     policies = options.policies
     notes: Sequence[str] = ()
     if policies is not None:
         passed = _passed(case)
         if passed is None:
-            return _answered(_evaluator(case, policies).validate(request), case, warned, noted(audited))
+            return _answered(_evaluator(case, policies).validate(request), case, warned, audited)
         cost, notes = passed
         record.cost += cost
     if not found and not notes:
         return {"allowed": True}
-    return with_remarks({"allowed": True}, warned, assumed(notes) | noted(audited))
+    return with_remarks({"allowed": True}, warned, {**assumed(notes), **audited})
 
 
 def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
@@ -237,9 +237,9 @@ def _around(request: Mapping[str, Any], surroundings: Surroundings, found: Seque
     return surroundings.warnings(request.get("object"), request.get("namespace") or "")
 
 
-_Effects = tuple["Sequence[Problem]", "Sequence[str]", "Sequence[Problem]"]
-"""Reasons for a refusal, warnings for the user, and findings for the audit log."""
-_NOTHING: Final[_Effects] = (), (), ()
+_Effects = tuple["Sequence[Problem]", "Sequence[str]", "Mapping[str, str]"]
+"""Reasons for a refusal, warnings for the user, and annotations for the audit log."""
+_NOTHING: Final[_Effects] = (), (), {}
 
 
 def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
@@ -262,7 +262,7 @@ def _enforced(problems: Sequence[Problem], case: _Case) -> _Effects:
             audited.append(problem)
         else:
             warned.append(problem)
-    return refusals, worded(warned, case.request.get("object")), audited
+    return refusals, worded(warned, case.request.get("object")) if warned else (), noted(audited) if audited else {}
 
 
 def _is_about_others(rule: str) -> bool:
@@ -300,7 +300,7 @@ def _rewrite(obj: Any, case: _Case) -> prescheduled.Rewrite | Problem | None:
     if not isinstance(change, Problem):
         return change
     refusals, warned, audited = _enforced([change], case)
-    return refusals[0] if refusals else prescheduled.Rewrite([], tuple(warned), noted(audited))
+    return refusals[0] if refusals else prescheduled.Rewrite([], tuple(warned), audited)
 
 
 def _answered(verdict: Verdict, case: _Case, warned: Sequence[str], audited: Mapping[str, str]) -> Response:

@@ -84,7 +84,6 @@ def review(
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
     if not known and (problems := judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)):
         return Outcome(obj, problems)
-    problems = []
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
     judged = partial(
@@ -98,19 +97,19 @@ def review(
     if sender and (problems := sender.undecodable(obj, served_by)):
         return Outcome(obj, (known and rules and judged(obj, old, subresource=subresource)) or problems)
     change = sender.change(obj, old, subresource, kubernetes=served_by) if sender else None
-    allowed = change is not None and change.mutation.verdict.allowed
-    sent = change.manifest if change and allowed else obj
+    admitted = change if change and change.mutation.verdict.allowed else None
+    sent = admitted.manifest if admitted else obj
+    refusals = sender.refusals(admitted) if sender and admitted else []
+    problems = [*refusals, *switched_off]
     if rules:
-        completed = change.judged if change and allowed else obj
-        problems = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
-    refusals = sender.refusals(change) if sender and change and allowed else []
-    problems = [*refusals, *problems, *switched_off]
+        completed = admitted.judged if admitted else obj
+        own = judged(completed, old, subresource=subresource) if known else _in_pods(obj, pod_locations, judged)
+        problems = [*refusals, *own, *switched_off]
     is_scheduled = old is not None if is_scheduled is None else is_scheduled
     names_node = rules and not is_scheduled and makes_pods(obj.get("apiVersion"), obj.get("kind"))
     warnings = never_runs(sent) if names_node else ()
-    is_refused = any(each.level == ERROR for each in refusals)
-    is_validated = allowed and not is_refused and not any(each.reason in NOT_DECODED for each in problems)
-    verdict = sender.validate(change) if sender and change and is_validated else None
+    is_refused = any(each.level == ERROR for each in refusals) or any(each.reason in NOT_DECODED for each in problems)
+    verdict = sender.validate(admitted) if sender and admitted and not is_refused else None
     return Outcome(sent, problems, change, verdict, warnings)
 
 

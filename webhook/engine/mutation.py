@@ -7,21 +7,19 @@ changed the object, policies with ``reinvocationPolicy: IfNeeded`` are evaluated
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from webhook.engine.prescheduled import Rewrite
 from webhook.objects import JSONObject
 from webhook.policy.change import mutate as policy
 from webhook.policy.change.patch import apply_patch, difference
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of_review
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.problem import Problem
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.engine.prescheduled import Rewrite
-    from webhook.policy.evaluation.policyset import PolicySet
 
 
 class Mutation(NamedTuple):

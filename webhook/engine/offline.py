@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.judgement import judge
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.engine.mutation import Mutation, mutate_request
+from webhook.engine.prescheduled import Rewrite
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.objects import JSONObject, is_definition, mapping, metadata_of, text
 from webhook.policy.change.defaults import completed, defaulted, stated
@@ -18,7 +19,7 @@ from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import PolicySet, undecodable
 from webhook.policy.evaluation.request import Request, as_stated, in_namespace, request_of
 from webhook.policy.evaluation.validate import validate
-from webhook.policy.evaluation.verdict import Verdict, forbidden
+from webhook.policy.evaluation.verdict import Verdict, forbidden, refused
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
@@ -27,11 +28,6 @@ from webhook.records import NamedTuple
 from webhook.schema import STATUS
 from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
-
-if TYPE_CHECKING:
-    from webhook.engine.prescheduled import Rewrite
-
-_BAD_REQUEST: Final = 400
 
 
 class Change(NamedTuple):
@@ -96,10 +92,7 @@ def _without_changed_texts(submitted: Any, before: Any, after: Any) -> Any:
 
 def _refused(request: Request, error: RefusedError) -> Verdict:
     """Return the verdict for a request that an admission plugin refuses, so that no further policy is asked."""
-    message = forbidden(request, str(error))
-    return Verdict(
-        allowed=False, code=403, reason="Forbidden", message=message, object=request.object, is_of_plugin=True
-    )
+    return refused("Forbidden", forbidden(request, str(error)), request.object, is_of_plugin=True)
 
 
 def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
@@ -226,17 +219,9 @@ def evaluate(
         request: The request, as :func:`webhook.policy.evaluation.request.request_of` makes it.
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
     """
-    refused = [each for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD]
-    if refused:
-        message = refused[0].message
-        return Verdict(
-            allowed=False,
-            code=_BAD_REQUEST,
-            reason=BAD_REQUEST,
-            message=message,
-            causes=(message,),
-            object=request.object,
-        )
+    found = (each.message for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD)
+    if message := next(found, ""):
+        return refused(BAD_REQUEST, message, request.object, causes=(message,))
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict
     if verdict.allowed:

@@ -92,10 +92,7 @@ class _Read:
     def policy_set(self, namespace: str) -> PolicySet:
         """Bind the policies."""
         self._findings += _unbound(self._policies, self._bindings, self._refused)
-        definitions = (
-            each.object for kind, group in self._objects.items() if kind.kind.startswith("Custom") for each in group
-        )
-        kinds = Kinds(self._release, definitions)
+        kinds = Kinds(self._release, (each.object for group in self._objects.values() for each in group))
         self._findings += self._refused_params(kinds)
         return PolicySet(
             release=self._release,
@@ -139,7 +136,7 @@ def _unbound(
     for binding in bindings.values():
         policy, given = policies.get((binding.kind, binding.policy)), binding.given
         what = f"{binding.kind} {quoted(binding.policy)}"
-        if (binding.kind, binding.policy) not in known:
+        if policy is None and (binding.kind, binding.policy) not in refused:
             others = [kind for kind, name in known if name == binding.policy]
             meant = "" if others else nearest(binding.policy, [name for kind, name in known if kind == binding.kind])
             named.add((binding.kind, meant))

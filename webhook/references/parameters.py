@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -67,19 +67,18 @@ def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fa
     from webhook.drivers.rules import Fault
     from webhook.drivers.schema import check_parameters  # most objects have no parameters
 
-    faults = _within_budget(context, lambda: [*islice(check_parameters(profile, parameters), _MOST)])
-    return [Fault((), _UNCHECKED, _SMALLER)] if faults is None else faults
+    return _within_budget(context, check_parameters(profile, parameters), Fault((), _UNCHECKED, _SMALLER))
 
 
-def _within_budget(context: Context, check: Callable[[], list[Any]]) -> list[Any] | None:
-    """Run a check by the user's profiles; None if it takes more work than they may."""
+def _within_budget(context: Context, faults: Iterator[Fault], otherwise: Fault) -> Sequence[Fault]:
+    """Return the first faults that profiles find; another one if the user's profiles take more work than they may."""
     if context.checking is None:
-        return check()
+        return [*islice(faults, _MOST)]
     try:
         with limited(context.checking):
-            return check()
+            return [*islice(faults, _MOST)]
     except BudgetExceededError:
-        return None
+        return [otherwise]
 
 
 @rule("refused-by-driver", *_CONFIGURED, "Pod")
@@ -178,8 +177,8 @@ def _broken(profile: Profile, subject: Subject, context: Context) -> Sequence[Fa
     """Evaluate the rules of a profile; where they take too much work, report that instead."""
     from webhook.drivers.rules import Fault, broken
 
-    found = _within_budget(context, lambda: [*islice(broken(profile.rules, subject), _MOST)])
-    return [Fault(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")] if found is None else found
+    otherwise = Fault(subject.claim.path, f"{_UNCHECKED}; {_SMALLER}")
+    return _within_budget(context, broken(profile.rules, subject), otherwise)
 
 
 def _users(pod: JSONObject, claim: str, context: Context) -> Sequence[JSONObject]:

@@ -18,6 +18,8 @@ from webhook.references.rules import Context, finding, rule
 from webhook.spelling import nearest
 
 _COUNT: Final = "count/"
+_IN_SCOPES: Final = ("count/pods", "count/persistentvolumeclaims")
+"""The objects that a quota with scopes counts."""
 _REQUESTS: Final = "requests."
 _STANDARD: Final = (
     *map("".join, product(("", _REQUESTS, "limits."), NATIVE)),
@@ -58,11 +60,7 @@ def quota_of_nothing(quota: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(path, message, hint, "Invalid")
         elif hint := _uncounted(key, kinds, context):
             yield finding(path, f'Kubernetes does not count "{key}", so that this has no effect', hint, "NotCounted")
-        elif (
-            has_scopes
-            and (class_in(key) or key.startswith(_COUNT))
-            and key not in ("count/pods", "count/persistentvolumeclaims")
-        ):
+        elif has_scopes and (class_in(key) or key.startswith(_COUNT)) and key not in _IN_SCOPES:
             message = f'this has no effect: a quota with scopes does not count "{key}"'
             yield finding(path, message, "move it to a quota without scopes", "NotCounted")
 

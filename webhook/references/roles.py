@@ -87,17 +87,12 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
                     yield finding((*path, "resources", place), message, meant, "Unknown")
         elif resource := next((one for one in texts(each, "resources") if one.partition("/")[0] in _RESOURCES), ""):
             message = f'{resource} are of API group "{DRA}", which the rule does not name, so that this has no effect'
-            for place, group in enumerate(groups):
-                if nearest(group, [DRA]):
-                    advice = renamed(DRA)
-                    yield finding((*path, "apiGroups", place), message, advice, "Unknown")
-                    break
-            else:
-                if groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
-                    place = texts(each, "resources").index(resource)
-                    yield finding(
-                        (*path, "resources", place), message, f"add a rule with apiGroups: [{DRA}]", "Unknown"
-                    )
+            misspelt = next((place for place, group in enumerate(groups) if nearest(group, [DRA])), None)
+            if misspelt is not None:
+                yield finding((*path, "apiGroups", misspelt), message, renamed(DRA), "Unknown")
+            elif groups and all("." not in group or group.endswith(".k8s.io") for group in groups):
+                place, hint = texts(each, "resources").index(resource), f"add a rule with apiGroups: [{DRA}]"
+                yield finding((*path, "resources", place), message, hint, "Unknown")
 
 
 def _meant(resource: str, *, is_only: bool) -> str | Advice:

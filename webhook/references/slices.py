@@ -151,13 +151,16 @@ def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Pr
     """
     driver = text(each, "spec", "driver")
     takes = "the scheduler takes " + ("this one" if context.release >= _DOMAINS_COUNT_SINCE else "either")
+    for index, holder, device in _holders(each):
+        for name in published_twice(device, driver, holder):
+            message = f'it is the same {holder.removesuffix("s")} as "{name}", which has another value: {takes}'
+            path = ("spec", "devices", index, holder, f"{driver}/{name}")
+            yield finding(path, message, "leave one of them out", "Contradiction")
+
+
+def _holders(each: JSONObject) -> Iterator[tuple[int, str, JSONObject]]:
     for index, device in enumerate(items(each, "spec", "devices")):
-        for holder in ("attributes", "capacity"):
-            for name in published_twice(device, driver, holder):
-                what = "attribute" if holder == "attributes" else "capacity"
-                message = f'it is the same {what} as "{name}", which has another value: {takes}'
-                path = ("spec", "devices", index, holder, f"{driver}/{name}")
-                yield finding(path, message, "leave one of them out", "Contradiction")
+        yield from ((index, holder, device) for holder in ("attributes", "capacity"))
 
 
 @rule("domain-of-driver", "ResourceSlice", level=NOTE)
@@ -170,14 +173,12 @@ def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
     if context.release < _DOMAINS_COUNT_SINCE:
         return
     domain = f"{text(each, 'spec', 'driver')}/"
-    for index, device in enumerate(items(each, "spec", "devices")):
-        for holder in ("attributes", "capacity"):
-            for name in mapping(device, holder):
-                if name.startswith(domain):
-                    message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
-                    hint = f"write {name.removeprefix(domain)}, which means the same"
-                    yield finding(("spec", "devices", index, holder, name), message, hint, "OwnDomain")
-                    return
+    for index, holder, device in _holders(each):
+        if name := next((name for name in mapping(device, holder) if name.startswith(domain)), ""):
+            message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
+            hint = f"write {name.removeprefix(domain)}, which means the same"
+            yield finding(("spec", "devices", index, holder, name), message, hint, "OwnDomain")
+            return
 
 
 @rule("node-not-found", "ResourceSlice", of_field=True)

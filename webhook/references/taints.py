@@ -83,15 +83,18 @@ def taint_rule_selects_nothing(taint_rule: JSONObject, context: Context) -> Iter
     if not context.knows_all_slices:
         return
     selector, slices = mapping(taint_rule, "spec", "deviceSelector"), context.inventory.all("ResourceSlice")
-    for field, what, path in (("driver", "", ("driver",)), ("pool", "", ("pool", "name")), ("device", "a ", ())):
-        if not (wanted := text(selector, field)):
-            continue
-        names = [[text(one, "name") for one in items(each, "spec", "devices")] for each in slices]
-        if path:
-            names = [[text(each, "spec", *path)] for each in slices]
-        if not any(wanted in each for each in names):
-            known = sorted({name for each in names for name in each})
-            message = f'no ResourceSlice has {what}{field} "{wanted}"'
-            yield finding(("spec", "deviceSelector", field), message, in_place(wanted, known, f"{field}s"))
-            return
-        slices = [each for each, has in zip(slices, names, strict=True) if wanted in has]
+    for field, what in (("driver", "driver"), ("pool", "pool"), ("device", "a device")):
+        if wanted := text(selector, field):
+            known = sorted({name for each in slices for name in _names(each, field)})
+            if wanted not in known:
+                message = f'no ResourceSlice has {what} "{wanted}"'
+                yield finding(("spec", "deviceSelector", field), message, in_place(wanted, known, f"{field}s"))
+                return
+            slices = [each for each in slices if wanted in _names(each, field)]
+
+
+def _names(each: JSONObject, field: str) -> list[str]:
+    """Return the driver or the pool of a slice, or its devices."""
+    if field == "device":
+        return [text(device, "name") for device in items(each, "spec", "devices")]
+    return [text(each, "spec", field) or text(each, "spec", field, "name")]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from webhook.api.judgement import decoder
 from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.manifest.kinds import Kind, kind_in, kind_of
 from webhook.problem import Path, quoted
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-
 
 _IDENTITY: Final = ("apiVersion", "kind")
 _SCHEME: Final = '"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"'

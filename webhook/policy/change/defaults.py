@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from webhook.objects import text
 from webhook.policy.evaluation.policyset import decoded
+from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.kinds import Kinds
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.request import Request
 
 
 def completed(request: Request, kinds: Kinds) -> Request:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
@@ -23,7 +23,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, PolicyFault
+from webhook.policy.evaluation.policyset import Invocation, PolicyFault, PolicySet
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import (
     ConfigurationError,
@@ -33,15 +33,21 @@ from webhook.policy.evaluation.session import (
     convert,
     evaluate_conditions,
 )
-from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Decision, Fault, Tally, Verdict
+from webhook.policy.evaluation.verdict import (
+    INVALID,
+    MUTATION_FAILURE,
+    Decision,
+    Fault,
+    Tally,
+    Verdict,
+    code_of,
+    refused,
+)
 from webhook.policy.manifest.kinds import Kind, kind_of
 from webhook.policy.manifest.model import DENY, MUTATING, Stated
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
 
 DUPLICATES_SINCE: Final = 35
 """The first release that merges into lists with several items of one key, such as environment variables."""
@@ -49,11 +55,6 @@ _OBJECTS_IN_LISTS_SINCE: Final = 37
 """The first release whose JSON Patches surely can have objects in lists and maps (kubernetes/kubernetes#140419)."""
 _STEPS: Final = 4
 """How often a mutation walks the whole object: it is copied, decoded and completed, or merged."""
-_BAD_REQUEST: Final = 400
-_FORBIDDEN: Final = 403
-_CONFLICT: Final = 409
-_UNPROCESSABLE: Final = 422
-_INTERNAL: Final = 500
 _OF_STORED: Final = frozenset({"name", "uid", "resourceVersion"})
 """The metadata of a stored object that an update may leave out, and not change."""
 _MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -105,13 +106,13 @@ def mutate(
             mutator.run_webhooks(webhooks)
     except DecodingError as error:
         message, decisions = f"Internal error occurred: {error}", tuple(tally.decisions)
-        failed = Verdict(allowed=False, code=_INTERNAL, reason=INTERNAL, message=message, causes=(str(error),))
-        return failed._replace(decisions=decisions, cost=session.meter.cost)
+        return refused(INTERNAL, message, causes=(str(error),), decisions=decisions, cost=session.meter.cost)
     verdict = tally.verdict(mutator.object, session.notes, session.meter.cost)
     if verdict.allowed:
         return _refused_if_lost(request, verdict)
     causes = tuple(map(_refusal, tally.refusals))
-    return verdict._replace(code=_FORBIDDEN, reason=tally.refusals[0].reason, message=causes[0], causes=causes)
+    code, reason = code_of("Forbidden"), tally.refusals[0].reason  # whatever the reason is
+    return verdict._replace(code=code, reason=reason, message=causes[0], causes=causes)
 
 
 def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
@@ -122,30 +123,28 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
     blamed = next((each for each in reversed(verdict.decisions) if each.changed), None)
     if blamed is None or verdict.object is None or request.subresource:
         return verdict
-    refused = next(_other_identities(request, verdict.object), None)
-    if refused is None:
+    other = next(_other_identities(request, verdict.object), None)
+    if other is None:
         return verdict
-    code, reason, message = refused
+    reason, message = other
     last = replace(blamed, denied=True, is_error=True, changed=False, refuses=True, reason=reason, message=message)
-    decisions = (*verdict.decisions, last)
-    return verdict._replace(
-        allowed=False, code=code, reason=reason, message=message, causes=(message,), decisions=decisions
-    )
+    whole = verdict._replace(allowed=False, code=code_of(reason), decisions=(*verdict.decisions, last))
+    return whole._replace(reason=reason, message=message, causes=(message,))
 
 
-def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, str, str]]:
-    """Yield the status, the reason and the message of the refusals of a changed kind, namespace, name, version or uid.
+def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, str]]:
+    """Yield the reason and the message of the refusals of a changed kind, namespace, name, version or uid.
 
     Custom resources may not change their kind either (apiextensions ``registry/customresource/validator.go``).
     """
     for field, own in (("kind", request.kind.kind), ("apiVersion", request.kind.api_version)):
         if (stated := text(obj, field)) not in {"", own}:
-            yield _UNPROCESSABLE, INVALID, f"{field}: Invalid value: {quoted(stated)}: must be {own}"
+            yield INVALID, f"{field}: Invalid value: {quoted(stated)}: must be {own}"
     metadata, sent = metadata_of(obj), metadata_of(request.object)  # in a test, what is sent may have no name
     namespace, version = text(metadata, "namespace"), text(metadata, "resourceVersion")
     if request.namespace and not request.is_namespace and namespace not in {"", request.namespace}:
         what = "the namespace of the provided object does not match the namespace sent on the request"
-        yield _BAD_REQUEST, BAD_REQUEST, what
+        yield BAD_REQUEST, what
     if request.operation == UPDATE:
         changed = {
             field: after
@@ -154,15 +153,15 @@ def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[int, 
         }
         for field in (each for each in ("name", "uid") if each in changed):
             message = f"metadata.{field}: Invalid value: {quoted(str(changed[field]))}: field is immutable"
-            yield _UNPROCESSABLE, INVALID, message
+            yield INVALID, message
         if "resourceVersion" in changed and version != text(sent, "resourceVersion"):
             what = f"{request.resource.qualified} {quoted(text(metadata, 'name'))}"
-            yield _CONFLICT, "Conflict", f"Operation cannot be fulfilled on {what}: {_MODIFIED}"
+            yield "Conflict", f"Operation cannot be fulfilled on {what}: {_MODIFIED}"
         return
     if version and version != text(sent, "resourceVersion"):
-        yield _INTERNAL, "", "resourceVersion should not be set on objects to be created"
+        yield "", "resourceVersion should not be set on objects to be created"
     if text(sent, "name") and not text(metadata, "name") and not text(metadata, "generateName"):
-        yield _UNPROCESSABLE, INVALID, "metadata.name: Required value: name or generateName is required"
+        yield INVALID, "metadata.name: Required value: name or generateName is required"
 
 
 def _refusal(error: Decision) -> str:
@@ -219,8 +218,8 @@ class _Mutator:
             return
         met = evaluate_conditions(policy, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self.tally.add(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
-        if not met.holds or (due is not None and _key(invocation) not in due):
+            self.tally.add(invocation.failed(met.error, path=met.path, fault=met.fault, refuses=True))
+        if not met.value or (due is not None and _key(invocation) not in due):
             return
         for mutation in policy.mutations:
             if obj is None:

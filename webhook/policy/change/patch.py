@@ -10,11 +10,9 @@ import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
-
+from webhook.objects import JSONObject
 
 OPERATIONS: Final = ("add", "remove", "replace", "move", "copy", "test")
 _MISSING: Final = "missing value"
@@ -119,22 +117,23 @@ class _Patcher:
             _fail(f"replace operation does not apply: doc is missing key: {path}", _MISSING)
         _set(container, key, _value(operation))
 
-    def _move(self, operation: JSONObject) -> None:
-        origin, path = operation.get("from"), operation["path"]
+    def _origin(self, operation: JSONObject) -> tuple[Any, str]:
+        """Return the list or map that holds the value to move or copy, and its key there."""
+        name, origin = operation["op"], operation.get("from")
         if not origin:
-            _fail("move operation failed to decode from", _NO_FROM)
-        container, key = self._found(origin, f"move operation does not apply: doc is missing from path: {origin}")
+            _fail(f"{name} operation failed to decode from", _NO_FROM)
+        return self._found(origin, f"{name} operation does not apply: doc is missing from path: {origin}")
+
+    def _move(self, operation: JSONObject) -> None:
+        path, (container, key) = operation["path"], self._origin(operation)
         value = _guarded(f"error in move for path: '{key}'", lambda: _get(container, key))
         _guarded(f"error in move for path: '{key}'", lambda: _delete(container, key))
         target, name = self._found(path, f"move operation does not apply: doc is missing destination path: {path}")
         _guarded(f"error in move for path: '{path}'", lambda: _insert(target, name, value))
 
     def _copy(self, operation: JSONObject) -> None:
-        origin, path = operation.get("from"), operation["path"]
-        if not origin:
-            _fail("copy operation failed to decode from", _NO_FROM)
-        container, key = self._found(origin, f"copy operation does not apply: doc is missing from path: {origin}")
-        value = _guarded(f"error in copy for from: '{origin}'", lambda: _get(container, key))
+        path, (container, key) = operation["path"], self._origin(operation)
+        value = _guarded(f"error in copy for from: '{operation['from']}'", lambda: _get(container, key))
         target, name = self._found(path, f"copy operation does not apply: doc is missing destination path: {path}")
         self._copied += len(json.dumps(value))
         if self._copied > MAX_SIZE:

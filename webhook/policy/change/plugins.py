@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.api.core.meta import generated_name
 from webhook.api.core.pod import pod_amounts, quantities
 from webhook.formats.quantities import Quantity
 from webhook.objects import JSONObject, items, mapping, metadata_of, number, text
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import CREATE, Request
 from webhook.policy.manifest.kinds import Kind
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
@@ -124,15 +122,10 @@ def admitted(request: Request, cluster: PolicySet) -> Request:
     plugins = _PLUGINS.get(request.kind, ())
     if request.subresource or not plugins:
         return request
-    obj, old = request.object, request.old_object
-    if old is not None:
-        stored = _Asked(request.namespace, None, is_new=False, cluster=cluster)
-        for plugin in plugins:
-            old = plugin(old, stored)
-    if obj is not None:
-        asked = _Asked(request.namespace, old, request.operation == CREATE, cluster)
-        for plugin in plugins:
-            obj = plugin(obj, asked)
+    asked = _Asked(request.namespace, None, is_new=False, cluster=cluster)
+    old = request.old_object and reduce(lambda obj, plugin: plugin(obj, asked), plugins, request.old_object)
+    now = asked._replace(stored=old, is_new=request.operation == CREATE)
+    obj = request.object and reduce(lambda obj, plugin: plugin(obj, now), plugins, request.object)
     return request._replace(object=obj, old_object=old)
 
 

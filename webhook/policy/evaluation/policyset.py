@@ -15,29 +15,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
-from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
+from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request, placed
 from webhook.policy.evaluation.verdict import Decision
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
-from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has
-from webhook.policy.manifest.policies import GROUP
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource, kind_in
+from webhook.policy.manifest.model import (
+    MUTATING,
+    VALIDATING,
+    Binding,
+    Given,
+    MatchResources,
+    ParamRef,
+    Policy,
+    Rule,
+    has,
+    selects,
+)
+from webhook.policy.manifest.policies import GROUP, KINDS
 from webhook.problem import ERROR, Path, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 
-if TYPE_CHECKING:
-    from webhook.policy.manifest.model import MatchResources, ParamRef, Rule
-
-    NamespaceLabels = Callable[[str], Mapping[str, Any]]
-    RequestPlace = tuple[Resource, Kind, str, str, bool]
-    Plan = tuple["Invocation | Candidate", ...]
-    _Key = TypeVar("_Key")
-    _Value = TypeVar("_Value")
+NamespaceLabels = Callable[[str], Mapping[str, Any]]
+RequestPlace = tuple[Resource, Kind, str, str, bool]
+Plan = tuple["Invocation | Candidate", ...]
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
@@ -102,17 +110,11 @@ def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSON
     Args:
         namespace: The namespace of an object that states none.
     """
-    metadata = metadata_of(obj)
-    if not metadata or metadata.get("namespace") or not kinds.is_namespaced(kind):
-        return obj
-    return obj | {"metadata": {**metadata, "namespace": namespace}}
+    return placed(obj, namespace) if kinds.is_namespaced(kind) else obj
 
 
 _NEVER_JUDGED: Final = {
-    GROUP: frozenset(
-        {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
-        | {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}
-    ),
+    GROUP: frozenset(map(guess_resource, KINDS)),
     "authentication.k8s.io": frozenset({"selfsubjectreviews", "tokenreviews"}),
     "authorization.k8s.io": frozenset(
         {"localsubjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
@@ -138,7 +140,7 @@ def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: Name
     if not _namespace_matches(criteria, request, labels):
         return None
     objects = (each for each in (request.object, request.old_object) if each is not None)
-    if not criteria.objects.is_empty and not any(criteria.objects.matches(labels_of(each)) for each in objects):
+    if criteria.objects and not any(selects(criteria.objects, labels_of(each)) for each in objects):
         return None
     if _first(criteria.exclude, request, kinds, is_exact=criteria.is_exact):
         return None
@@ -148,14 +150,14 @@ def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: Name
 
 
 def _namespace_matches(criteria: MatchResources, request: Request, labels: NamespaceLabels) -> bool:
-    if criteria.namespaces.is_empty:
+    if not criteria.namespaces:
         return True
     is_namespace = request.resource.resource == "namespaces"
     if not request.namespace and not is_namespace:
         return True  # cluster-scoped objects are never exempt by a namespace's labels
     if is_namespace and not request.subresource and request.operation in {CREATE, UPDATE}:
-        return criteria.namespaces.matches(labels_of(request.object))
-    return criteria.namespaces.matches(labels(request.namespace))
+        return selects(criteria.namespaces, labels_of(request.object))
+    return selects(criteria.namespaces, labels(request.namespace))
 
 
 def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
@@ -222,7 +224,7 @@ def _params(
 
 def _found(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
     for name, each in objects.find(kind, namespace):
-        if name == ref.name if ref.selector is None else ref.selector.matches(labels_of(each)):
+        if name == ref.name if ref.selector is None else selects(ref.selector, labels_of(each)):
             yield each
 
 

@@ -78,17 +78,16 @@ def in_namespace(request: Request) -> Request:
     """
     if not request.namespace or request.is_namespace:
         return request
-    return request._replace(
-        object=_in_namespace(request.object, request.namespace),
-        old_object=_in_namespace(request.old_object, request.namespace),
-    )
+    obj, old = (each and placed(each, request.namespace) for each in (request.object, request.old_object))
+    return request._replace(object=obj, old_object=old)
 
 
-def _in_namespace(obj: JSONObject | None, namespace: str) -> JSONObject | None:
+def placed(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with a namespace, if it states none."""
     metadata = metadata_of(obj)
-    if obj is None or not metadata or metadata.get("namespace"):
+    if not metadata or metadata.get("namespace"):
         return obj
-    return {**obj, "metadata": {**metadata, "namespace": namespace}}
+    return obj | {"metadata": {**metadata, "namespace": namespace}}
 
 
 def as_stated(obj: JSONObject | None, submitted: JSONObject | None) -> JSONObject | None:

@@ -7,7 +7,7 @@ Follows apiserver ``pkg/admission/plugin/cel/activation.go``, ``condition.go`` a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
@@ -17,17 +17,14 @@ from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
 from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, Matched
+from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
 from webhook.policy.manifest.kinds import Kind, kind_in
+from webhook.policy.manifest.model import Policy, Stated
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import Plan, PolicySet
-    from webhook.policy.manifest.model import Policy, Stated
 
 
 class OutOfBudgetError(Exception):
@@ -38,11 +35,16 @@ class OutOfBudgetError(Exception):
 
 
 class EvaluationResult(NamedTuple):
-    """The result of an expression: a value or an error, and why it came."""
+    """The result of an expression, or of several conditions: a value or an error, and why it came.
+
+    Args:
+        path: The path of the first condition that failed.
+    """
 
     value: Any = None
     error: str = ""
     fault: Fault | None = None
+    path: Path | None = None
 
 
 TRUE: Final = EvaluationResult(value=True)
@@ -214,39 +216,16 @@ def own_value(
 _HIDDEN: Final = frozenset({"managedFields", "ownerReferences", "selfLink"})
 
 
-def namespace_value(namespace: JSONObject | None) -> JSONObject | None:
-    """Return a namespace as expressions see it."""
-    if namespace is None:
-        return None
-    metadata = {name: each for name, each in metadata_of(namespace).items() if name not in _HIDDEN}
-    return {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
-
-
-class MatchResult(NamedTuple):
-    """Whether the conditions hold, or the error that leaves this undecided.
-
-    Args:
-        failed: The path of the first condition that failed.
-        fault: Why the last did.
-    """
-
-    holds: bool
-    error: str = ""
-    failed: Path | None = None
-    fault: Fault | None = None
-
-
-HOLD: Final = MatchResult(holds=True)
-
-
-def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Request, meter: Meter) -> MatchResult:
+def evaluate_conditions(
+    policy: Policy, bindings: Mapping[str, Any], request: Request, meter: Meter
+) -> EvaluationResult:
     """Evaluate a policy's match conditions: if one is false, the policy does not apply, even if others fail.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
     """
     if not policy.conditions:
-        return HOLD
+        return TRUE
     # Conditions see no namespace, and the resource as it was requested.
     seen = bindings
     if "request" in bindings or bindings["namespaceObject"] is not None:
@@ -254,9 +233,7 @@ def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Re
         if "request" in seen:
             seen["request"] = seen["request"] | {"resource": request.resource._asdict()}
     evaluation = Evaluation(seen, None, MATCH_CONDITIONS_LIMIT, meter)
-    errors: list[str] = []
-    fault: Fault | None = None
-    failed: Path | None = None
+    failed: list[EvaluationResult] = []
     refused = False
     try:
         for index, condition in enumerate(policy.conditions):
@@ -264,15 +241,15 @@ def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Re
                 break
             outcome = evaluation.evaluate(condition)
             if outcome.error:
-                errors.append(outcome.error)
-                fault = outcome.fault
-                failed = failed or condition.path
+                failed.append(outcome._replace(path=condition.path))
             refused = refused or outcome.value is False
     except OutOfBudgetError as error:
-        return MatchResult(holds=False, error=str(error))
+        return EvaluationResult(error=str(error))
     if refused:
-        return MatchResult(holds=False)
-    return MatchResult(holds=False, error=aggregate(errors), failed=failed, fault=fault) if errors else HOLD
+        return EvaluationResult(value=False)
+    if failed:
+        return EvaluationResult(None, aggregate([each.error for each in failed]), failed[-1].fault, failed[0].path)
+    return TRUE
 
 
 class ConfigurationError(Exception):
@@ -318,7 +295,7 @@ class Session:
         self.policies = policies
         self.meter = Meter(CALL_LIMIT, deadline)
         self._authorizer = authorizer
-        self._objects: dict[tuple[str, Kind], JSONObject | None] = {}
+        self._objects: dict[tuple[int, Kind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}
 
     def after(self, obj: JSONObject) -> Session:
@@ -366,20 +343,19 @@ class Session:
     def namespace_value(self) -> JSONObject | None:
         """The object's namespace as expressions see it."""
         namespace = self.namespace
-        if namespace is not None:
-            self._note_namespace(self.request.namespace)
-        return namespace_value(namespace)
+        if namespace is None:
+            return None
+        self._note_namespace(self.request.namespace)
+        metadata = {name: each for name, each in metadata_of(namespace).items() if name not in _HIDDEN}
+        return {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
 
-    def object(self, kind: Kind) -> JSONObject | None:
-        """Return the object as it was sent, in another version.
+    def converted(self, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+        """Return one of the request's objects in another version.
 
         Raises:
             ConfigurationError: It cannot be converted to that version.
         """
-        return self._converted("object", self.request.object, kind)
-
-    def _converted(self, name: str, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
-        key = name, kind
+        key = id(obj), kind
         if key not in self._objects:
             self._objects[key] = convert(obj, kind)
         return self._objects[key]
@@ -398,5 +374,5 @@ class Session:
             bindings["namespaceObject"] = self.namespace_value
         if "authorizer" in uses or "authorizer.requestResource" in uses:
             bindings |= self._authorizer.bindings(self.request, self.notes)
-        bindings["oldObject"] = self._converted("oldObject", self.request.old_object, matched.kind)
+        bindings["oldObject"] = self.converted(self.request.old_object, matched.kind)
         return bindings

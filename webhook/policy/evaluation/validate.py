@@ -6,12 +6,13 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
+from webhook.cel.runtime.meter import Meter
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation
+from webhook.policy.evaluation.policyset import Invocation, PolicySet
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,
@@ -24,10 +25,6 @@ from webhook.policy.evaluation.session import (
 )
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Decision, Tally, Verdict, code_of, forbidden
 from webhook.policy.manifest.model import VALIDATING, Validation
-
-if TYPE_CHECKING:
-    from webhook.cel.runtime.meter import Meter
-    from webhook.policy.evaluation.policyset import PolicySet
 
 MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""
@@ -79,16 +76,16 @@ def _warning(decision: Decision) -> str:
 def _evaluate(session: Session, invocation: Invocation) -> _Result:
     policy, matched = invocation.hook.policy, invocation.matched
     try:
-        bindings = session.bindings(invocation, session.object(matched.kind))
+        bindings = session.bindings(invocation, session.converted(session.request.object, matched.kind))
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
         return [invocation.failed(text, is_of_binding=True)], ()
     met = evaluate_conditions(policy, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
-        failed = invocation.failed(met.error, path=met.failed, fault=met.fault)
+        failed = invocation.failed(met.error, path=met.path, fault=met.fault)
         return _NOTHING if policy.fails_open else ([failed], ())
-    if not met.holds:
+    if not met.value:
         return _NOTHING
     try:
         decisions = _validations(invocation, bindings, session.meter)

@@ -6,19 +6,23 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from webhook.objects import JSONObject
+from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import AUDIT, DENY, WARN, Binding, Policy
 from webhook.problem import GO_JSON_ESCAPES, Path, quoted
 from webhook.records import NamedTuple
 
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.request import Request
-
-
 INVALID: Final = "Invalid"
-_CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "RequestEntityTooLarge": 413}
+_CODES: Final = {
+    "BadRequest": 400,
+    "Unauthorized": 401,
+    "Forbidden": 403,
+    "Conflict": 409,
+    "RequestEntityTooLarge": 413,
+    **dict.fromkeys(("InternalError", ""), 500),
+}
 _OTHER_CODE: Final = 422
 
 
@@ -136,8 +140,13 @@ class Verdict(NamedTuple):
 
 
 def code_of(reason: str) -> int:
-    """Return the HTTP status that goes with a reason (apiserver ``policy/validating/errors.go``)."""
+    """Return the HTTP status that goes with a reason (apimachinery ``pkg/api/errors``)."""
     return _CODES.get(reason, _OTHER_CODE)
+
+
+def refused(reason: str, message: str, obj: JSONObject | None = None, **facts: Any) -> Verdict:
+    """Return a verdict that refuses an object for a reason, with further fields."""
+    return Verdict(allowed=False, code=code_of(reason), reason=reason, message=message, object=obj, **facts)
 
 
 def forbidden(request: Request, message: str) -> str:

@@ -43,38 +43,25 @@ class Requirement(NamedTuple):
         return (self.key in labels) == (self.operator == "Exists")
 
 
-class Selector(NamedTuple):
-    """A label selector; all its requirements must hold."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the selector selects everything."""
-        return not self.requirements
-
-    def matches(self, labels: Mapping[str, Any]) -> bool:
-        """Tell whether the selector selects labels."""
-        return all(each.holds(labels) for each in self.requirements)
+Selector = tuple[Requirement, ...]
+"""A label selector; all its requirements must hold."""
+EVERYTHING: Final[Selector] = ()
 
 
-EVERYTHING = Selector()
+def selects(selector: Selector, labels: Mapping[str, Any]) -> bool:
+    """Tell whether a selector selects labels."""
+    return all(each.holds(labels) for each in selector)
 
 
 def selector_of(selector: Mapping[str, Any] | None) -> Selector:
     """Read a well-formed label selector; None, the API server's default, selects everything."""
-    if not selector:
-        return EVERYTHING
-    labels = (selector.get("matchLabels") or {}).items()
-    expressions = selector.get("matchExpressions") or ()
-    return Selector(
-        (
-            *(Requirement(key, "In", frozenset({value or ""})) for key, value in labels),
-            *(
-                Requirement(each.get("key") or "", each.get("operator") or "", frozenset(each.get("values") or ()))
-                for each in expressions
-            ),
-        )
+    stated = selector or {}
+    return (
+        *(Requirement(key, "In", frozenset({value or ""})) for key, value in (stated.get("matchLabels") or {}).items()),
+        *(
+            Requirement(each.get("key") or "", each.get("operator") or "", frozenset(each.get("values") or ()))
+            for each in stated.get("matchExpressions") or ()
+        ),
     )
 
 
@@ -139,12 +126,12 @@ class MatchResources(NamedTuple):
     @property
     def is_about_places(self) -> bool:
         """Whether a match depends only on operation and resource, not on the object."""
-        return self.is_about_namespaces and self.namespaces.is_empty
+        return self.is_about_namespaces and not self.namespaces
 
     @property
     def is_about_namespaces(self) -> bool:
         """Whether a match depends only on operation, resource and namespace."""
-        return self.objects.is_empty and not any(rule.names for rule in (*self.rules, *self.exclude))
+        return not self.objects and not any(rule.names for rule in (*self.rules, *self.exclude))
 
 
 class Stated(NamedTuple):

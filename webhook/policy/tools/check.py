@@ -33,7 +33,7 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, Rule, Stated, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -369,29 +369,22 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
     if policy.kind != MUTATING or policy.match.is_exact:
         return
-    rules = [rule for rule in policy.match.rules if not {"*"} & (rule.groups | rule.versions)]
-    seen = set()
+    listed: dict[Kind, tuple[int, set[str]]] = {}  # the first rule for each kind, and the versions of all its rules
     for index, rule in enumerate(policy.match.rules):
-        groups = sorted(rule.groups.intersection(kinds.groups))
-        for resource in (Resource(group, "", name) for group in groups for name, _ in rule.resources):
-            kind = kinds.kind_of(resource)
-            if rule not in rules or kind is None or kind in seen or kinds.is_custom(kind):
-                continue
-            seen.add(kind)
-            listed = {
-                version
-                for each in rules
-                if resource.group in each.groups and any(name == resource.resource for name, _ in each.resources)
-                for version in each.versions
-            }
-            served = kinds.versions(kind)
-            if listed.intersection(served) and (others := [version for version in served if version not in listed]):
-                message = (
-                    f"the policy matches {resource.resource} in {', '.join(others)}, too, and fails there: "
-                    "the API server cannot convert changed objects"
-                )
-                hint = "list these versions, too, or set matchPolicy: Exact"
-                yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
+        if "*" in rule.groups | rule.versions:
+            continue
+        for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
+            if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
+                listed.setdefault(kind, (index, set()))[1].update(rule.versions)
+    for kind, (index, versions) in listed.items():
+        served = kinds.versions(kind)
+        others = [version for version in served if version not in versions]
+        if others and len(others) < len(served):
+            resource, where = kinds.resource_of(kind).resource, ", ".join(others)
+            message = f"the policy matches {resource} in {where}, too, and fails there: "
+            message += "the API server cannot convert changed objects"
+            hint = "list these versions, too, or set matchPolicy: Exact"
+            yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:

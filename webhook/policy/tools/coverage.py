@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.verdict import Decision
+from webhook.policy.manifest.model import Policy
+from webhook.problem import Path
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.policy.evaluation.policyset import PolicySet
-    from webhook.policy.evaluation.verdict import Decision
-    from webhook.policy.manifest.model import Policy
-    from webhook.problem import Path
 
 
 class Covered(NamedTuple):
