@@ -85,9 +85,16 @@ def _fields(root: CompiledStruct, path: Path) -> Iterator[tuple[int, CompiledStr
     struct: CompiledStruct | None = root
     for at, step in enumerate(path):
         if type(step) is str:
-            field = struct.wire.get(step) if struct else None
+            field = _field(struct, step) if struct else None
             yield at, struct, field
             struct = field.struct if field else None
+
+
+def _field(struct: CompiledStruct, name: str) -> CompiledField | None:
+    """Return a field, also one that is known but not judged; None if there is none."""
+    opaque = None if name in struct.wire else struct.type.opaque.get(name)
+    compiled: CompiledField | None = opaque.compile(struct.target, *struct.names) if opaque else struct.wire.get(name)
+    return compiled
 
 
 def _around(root: CompiledStruct, path: Path) -> list[_Struct]:
