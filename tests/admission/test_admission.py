@@ -22,35 +22,31 @@ from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import Recorded, recorded
 from tests.rows import each_row
 from tests.serving import Served, serving
+from tests.structured import claim, of_kind
 from webhook.admission import Call, Endpoint, Enforcement, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.record import FAILED
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 from webhook.policy.load import load
 from webhook.server import Reviews
 
-
-def validated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
-    """Return the validating response."""
-    response: dict[str, Any] = review(asked(obj, old, operation, **request), "validate", ReviewOptions())["response"]
-    return response
+ALLOWED = {"uid": "c7df00db", "allowed": True}
 
 
-def mutated(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
-    """Return the mutating response."""
-    response: dict[str, Any] = review(asked(obj, old, operation, **request), "mutate", ReviewOptions())["response"]
-    return response
+def answered(endpoint: Endpoint, obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> Any:
+    """Return the response of an endpoint."""
+    return review(asked(obj, old, operation, **request), endpoint, ReviewOptions())["response"]
 
 
-@pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+validated, mutated = partial(answered, "validate"), partial(answered, "mutate")
+
+
+@each_row("endpoint", ["validate", "mutate"])
 def test_a_good_object_is_allowed_under_its_uid(endpoint: Any) -> None:
-    assert review(asked(CLAIM), endpoint, ReviewOptions()) == {
-        "apiVersion": "admission.k8s.io/v1",
-        "kind": "AdmissionReview",
-        "response": {"uid": "c7df00db", "allowed": True},
-    }
+    head = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+    assert review(asked(CLAIM), endpoint, ReviewOptions()) == {**head, "response": ALLOWED}
 
 
-@pytest.mark.parametrize(("spec", "is_allowed"), [(CLAIM["spec"], True), ({}, False)])
+@each_row(("spec", "is_allowed"), [(CLAIM["spec"], True), ({}, False)])
 def test_a_review_of_few_fields_is_answered(spec: Any, *, is_allowed: bool) -> None:
     request = {"uid": "1", "operation": "CREATE", "object": {**CLAIM, "spec": spec}}
     few = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
@@ -92,10 +88,13 @@ def test_one_cause_stands_without_brackets_and_a_core_kind_without_group() -> No
     )
 
 
-def test_an_update_is_compared_with_the_old_object() -> None:
+def test_an_update_is_compared_with_the_old_object_and_one_of_the_status_judged_as_such() -> None:
     status = validated(with_spec(resourceClassName="other"), CLAIM, "UPDATE")["status"]
     assert [cause["field"] for cause in status["details"]["causes"]] == ["spec"]
     assert validated(CLAIM, CLAIM, "UPDATE")["allowed"]
+    new = {**with_spec(resourceClassName="other"), "status": {"deallocationRequested": True}}
+    causes = validated(new, CLAIM, "UPDATE", subResource="status")["status"]["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["status"]
 
 
 def test_a_stale_update_is_a_conflict() -> None:
@@ -111,22 +110,13 @@ def test_a_stale_update_is_a_conflict() -> None:
     }
 
 
-def test_a_status_update_is_judged_as_one() -> None:
-    new = {**with_spec(resourceClassName="other"), "status": {"deallocationRequested": True}}
-    causes = validated(new, CLAIM, "UPDATE", subResource="status")["status"]["details"]["causes"]
-    assert [cause["field"] for cause in causes] == ["status"]
-
-
-def test_what_cannot_be_decoded_is_a_bad_request() -> None:
+def test_what_cannot_be_decoded_or_is_no_object_is_a_bad_request() -> None:
     status = validated(with_spec(resourceClassName=7))["status"]
     assert (status["code"], status["reason"]) == (400, "BadRequest")
     assert status["message"] == (
         'ResourceClaim in version "v1alpha2" cannot be handled as a ResourceClaim: json: cannot unmarshal number into '
         "Go struct field ResourceClaimSpec.spec.resourceClassName of type string"
     )
-
-
-def test_a_review_with_neither_kind_nor_object_is_a_bad_request() -> None:
     empty = validated(CLAIM, object=None, kind=None)
     assert (empty["status"]["code"], empty["status"]["message"]) == (400, "an object must be a JSON object")
 
@@ -146,25 +136,14 @@ def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
     assert [cause["field"] for cause in causes] == ["spec.resourceClaims[0].source"]
 
 
-def test_a_finding_that_is_no_error_travels_as_a_warning() -> None:
+def test_a_finding_that_is_no_error_travels_as_a_warning_unless_the_api_server_has_made_it() -> None:
     response = validated(SLICE)
     assert response["allowed"]
     (warning,) = response["warnings"]
     assert warning.startswith("spec.driver: ")
-
-
-def test_the_api_server_warns_of_deprecated_versions_itself() -> None:
-    assert validated({**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}) == {
-        "uid": "c7df00db",
-        "allowed": True,
-    }
-
-
-def test_a_status_that_the_api_server_has_set_is_not_a_finding() -> None:
-    assert validated({**POD, "status": {"phase": "Pending", "qosClass": "BestEffort"}}) == {
-        "uid": "c7df00db",
-        "allowed": True,
-    }
+    deprecated = {**CLAIM, "apiVersion": "resource.k8s.io/v1beta1", "spec": {}}  # of which it warns itself
+    for obj in (deprecated, {**POD, "status": {"phase": "Pending", "qosClass": "BestEffort"}}):
+        assert validated(obj) == ALLOWED
 
 
 @each_row(
@@ -174,35 +153,21 @@ def test_a_status_that_the_api_server_has_set_is_not_a_finding() -> None:
 def test_other_requests_are_allowed_untouched(operation: str, subresource: str) -> None:
     bad = {**POD, "spec": {**POD["spec"], "resourceClaims": []}}
     for response in (mutated, validated):
-        assert response(bad, bad, operation, subResource=subresource) == {"uid": "c7df00db", "allowed": True}
+        assert response(bad, bad, operation, subResource=subresource) == ALLOWED
+        assert response({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": 3}) == ALLOWED
 
 
-def test_kinds_that_are_not_ours_are_allowed() -> None:
-    assert validated({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": 3})["allowed"]
-
-
-def test_a_pre_scheduled_pod_is_patched_with_a_warning() -> None:
+def test_a_new_pre_scheduled_pod_is_patched_with_a_warning_or_refused_if_it_could_never_run() -> None:
     response = mutated(POD)
     patch = base64.b64decode(response["patch"]).decode()
-    spec = jsonpatch.apply_patch(POD, patch)["spec"]
+    spec = {name: each for name, each in POD["spec"].items() if name != "nodeName"}
+    selecting = {**spec, "nodeSelector": {"kubernetes.io/hostname": "node-1"}}
     assert response["patchType"] == "JSONPatch"
-    assert spec == {
-        **{k: v for k, v in POD["spec"].items() if k != "nodeName"},
-        "nodeSelector": {"kubernetes.io/hostname": "node-1"},
-    }
+    assert jsonpatch.apply_patch(POD, patch)["spec"] == selecting
     assert response["warnings"]
     assert set(response["auditAnnotations"]) == {"prescheduled"}
-
-
-def test_dry_run_is_answered_alike() -> None:
-    assert mutated(POD, dryRun=True) == mutated(POD)
-
-
-def test_an_update_of_a_pod_is_never_patched() -> None:
-    assert mutated(POD, POD, "UPDATE") == {"uid": "c7df00db", "allowed": True}
-
-
-def test_a_pod_that_could_never_run_is_refused() -> None:
+    assert mutated(POD, dryRun=True) == response
+    assert mutated(POD, POD, "UPDATE") == ALLOWED
     pod = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
     status = mutated(pod)["status"]
     assert (status["code"], status["reason"]) == (422, "Invalid")
@@ -381,14 +346,11 @@ def test_recorded_reviews_are_read_as_the_standard_library_does() -> None:
             assert same(read(text.encode()), each.review)
 
 
-def test_of_a_key_that_is_given_twice_the_last_counts() -> None:
-    assert same(read(b'{"a": 1, "b": 2, "a": 3}'), {"a": 3, "b": 2})
-
-
-def test_an_answer_is_json() -> None:
+def test_an_answer_is_json_and_of_a_key_that_is_given_twice_the_last_counts() -> None:
     answered = answer(json.dumps(asked(CLAIM)).encode(), Call("validate"), ReviewOptions())
     assert (answered.status, answered.content_type) == (200, "application/json")
-    assert json.loads(answered.body)["response"] == {"uid": "c7df00db", "allowed": True}
+    assert json.loads(answered.body)["response"] == ALLOWED
+    assert same(read(b'{"a": 1, "b": 2, "a": 3}'), {"a": 3, "b": 2})
 
 
 @pytest.mark.parametrize("fail_open", [False, True])
@@ -433,53 +395,34 @@ def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, An
     assert late.body.decode().startswith("the request cannot be read: Expected ")
 
 
-@pytest.mark.parametrize(("groups", "status"), [(["admins"] * 20_000, 200), (["admins"] * 40_000, 400)])
-def test_of_what_is_late_the_user_has_groups_of_256_kib(groups: list[str], status: int) -> None:
+def test_of_what_is_late_the_user_has_groups_of_256_kib_and_may_be_exempt() -> None:
     options = ReviewOptions(enforcement=Enforcement(exempt_groups=["admins"]))
-    asks = json.dumps(asked(POD, userInfo={"groups": groups}), separators=(",", ":")).encode()
-    assert answer(asks, Call("validate", deadline=0.0), options).status == status
+    for count, status in ((20_000, 200), (40_000, 400)):
+        asks = asked(POD, userInfo={"groups": ["admins"] * count})
+        late = answer(json.dumps(asks, separators=(",", ":")).encode(), Call("validate", deadline=0.0), options)
+        assert late.status == status
+        assert status != 200 or json.loads(late.body)["response"]["allowed"]
 
 
-def test_whom_draguard_leaves_alone_it_does_not_keep_waiting() -> None:
-    options = ReviewOptions(enforcement=Enforcement(exempt_users=["admin"]))
-    late = answer(json.dumps(asked(POD)).encode(), Call("validate", deadline=0.0), options)
-    assert json.loads(late.body)["response"]["allowed"]
-
-
-def reviewed(api_version: str, spec: Any, kubernetes: str) -> dict[str, Any]:
+def reviewed(api_version: str, spec: Any, kubernetes: str) -> Any:
     """Review a new claim."""
     obj = {"apiVersion": api_version, "kind": "ResourceClaim", "metadata": {"name": "claim"}, "spec": spec}
-    response: dict[str, Any] = review(asked(obj), "validate", ReviewOptions(kubernetes=kubernetes))["response"]
-    return response
+    return review(asked(obj), "validate", ReviewOptions(kubernetes=kubernetes))["response"]
 
 
-@each_row("kubernetes", ["1.27", "1.33", "1.36"])
-def test_a_cluster_that_was_upgraded_is_not_blocked(kubernetes: str) -> None:
+@each_row("kubernetes", ["1.27", "1.30", "1.33", "1.36"])
+def test_a_cluster_that_was_upgraded_is_not_blocked_and_the_rules_hold_all_the_same(kubernetes: str) -> None:
     assert reviewed("resource.k8s.io/v1", {"devices": {}}, kubernetes)["allowed"]
-
-
-@each_row("kubernetes", ["1.27", "1.30", "1.36"])
-def test_the_rules_hold_all_the_same(kubernetes: str) -> None:
     assert not reviewed("resource.k8s.io/v1alpha2", {"resourceClassName": "A b"}, kubernetes)["allowed"]
     assert not reviewed("resource.k8s.io/v1", {"devices": {"requests": [{"name": "A"}]}}, kubernetes)["allowed"]
 
 
-REQUEST = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
-
-
 def warned(exactly: Any, options: ReviewOptions) -> list[str]:
     """Review a new claim with a special request; return the warnings."""
-    request = {**REQUEST, "exactly": {**REQUEST["exactly"], **exactly}}  # type: ignore[dict-item]
-    obj = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "claim", "namespace": "default"},
-        "spec": {"devices": {"requests": [request]}},
-    }
-    response = review(asked(obj), "validate", options)
-    assert response["response"]["allowed"]
-    warnings: list[str] = response["response"].get("warnings", [])
-    return warnings
+    obj = claim({"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", **exactly}})
+    response = review(asked(obj), "validate", options)["response"]
+    assert response["allowed"]
+    return [*response.get("warnings", [])]
 
 
 SHARES = {"capacity": {"requests": {"memory": "1Gi"}}}
@@ -493,15 +436,9 @@ def test_every_gate_may_be_on_unless_it_is_stated_which() -> None:
 
 
 def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> None:
-    rule = {
-        "apiVersion": "resource.k8s.io/v1beta2",
-        "kind": "DeviceTaintRule",
-        "metadata": {"name": "rule"},
-        "spec": {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}},
-    }
+    spec = {"deviceSelector": {}, "taint": {"key": "a", "effect": "NoSchedule"}}
     options = ReviewOptions(kubernetes="1.34", feature_gates={"DRAAdminAccess": False, "AllBeta": False})
-    answered = review(asked(rule), "validate", options)
-    assert answered["response"]["allowed"]
+    assert review(asked(of_kind("DeviceTaintRule", spec, "v1beta2")), "validate", options)["response"]["allowed"]
 
 
 @each_row("kubernetes", ["1.34", "1.36", None])

@@ -12,10 +12,11 @@ import pytest
 
 from tests.admission.reviews import CLAIM, POD, asked, with_spec
 from tests.command import draguard
-from tests.policy.examples import binding, mutating, policy
+from tests.policy.examples import binding, mutating, validating
 from tests.rows import each_row
+from tests.structured import claim
 from tests.workloads.jobs import job
-from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer, review
+from webhook.admission import MODES, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.enforcement import Mode
 from webhook.admission.responses import MAX_ANNOTATION_BYTES, MAX_WARNING_BYTES, noted
 from webhook.engine.prescheduled import RewriteOptions
@@ -23,6 +24,7 @@ from webhook.policy.load import load
 from webhook.problem import WARNING, Path, Problem
 
 LONG = with_spec(resourceClassName="x" * 300)
+ALLOWED = {"uid": "c7df00db", "allowed": True}
 TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
 CLAIMLESS: dict[str, Any] = {**POD, "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}}
 JOBS: dict[str, Any] = {
@@ -32,16 +34,12 @@ JOBS: dict[str, Any] = {
 
 
 def result(
-    obj: Any,
-    enforcement: Enforcement | None = None,
-    endpoint: Endpoint = "validate",
-    *,
-    call: Call | None = None,
-    **request: Any,
-) -> tuple[dict[str, Any], Record]:
+    obj: Any, enforcement: Enforcement | None = None, endpoint: Endpoint = "validate", **request: Any
+) -> tuple[Any, Record]:
     """Answer a review; return the response and the record."""
-    body = json.dumps(asked(obj, **request)).encode()
-    done = answer(body, call or Call(endpoint), ReviewOptions(enforcement=enforcement or Enforcement()))
+    call, options = request.pop("call", None), request.pop("options", {})
+    given = ReviewOptions(enforcement=enforcement or Enforcement(), **options)
+    done = answer(json.dumps(asked(obj, **request)).encode(), call or Call(endpoint), given)
     assert done.record is not None
     return json.loads(done.body)["response"], done.record
 
@@ -58,7 +56,7 @@ class TestBypassingTheScheduler:
 
     def test_a_pod_with_a_node_is_admitted_unless_its_rule_has_a_mode(self) -> None:
         for enforcement in (Enforcement(), Enforcement(rules={"attribute-values": "deny"})):
-            assert result(POD, enforcement)[0] == {"uid": asked(POD)["request"]["uid"], "allowed": True}
+            assert result(POD, enforcement)[0] == ALLOWED
 
     @each_row("mode", MODES)
     def test_its_rule_has_the_effect_of_its_mode(self, mode: Mode) -> None:
@@ -80,11 +78,8 @@ class TestBypassingTheScheduler:
         assert result(obj, Enforcement(rules={"prescheduled": "deny"}), **request_)[0]["allowed"]
 
     def test_a_pod_without_claims_is_refused_where_all_are_rewritten(self) -> None:
-        options = ReviewOptions(
-            enforcement=Enforcement(rules={"prescheduled": "deny"}), prescheduled=RewriteOptions(pods="all")
-        )
-        done = answer(json.dumps(asked(CLAIMLESS)).encode(), Call("validate"), options)
-        message = json.loads(done.body)["response"]["status"]["message"]
+        refusing, all_pods = Enforcement(rules={"prescheduled": "deny"}), {"prescheduled": RewriteOptions(pods="all")}
+        message = result(CLAIMLESS, refusing, options=all_pods)[0]["status"]["message"]
         assert message.endswith("Forbidden: bypasses the scheduler; name the node in a nodeSelector instead")
 
 
@@ -126,15 +121,9 @@ class TestModes:
         assert "did you mean" not in json.dumps(response)
 
     def test_hints_are_left_out_if_a_review_has_no_time_for_them(self) -> None:
-        claim = {**CLAIM, "apiVersion": "resource.k8s.io/v1"}
-        claim["spec"] = {
-            "devices": {
-                "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}],
-                "constraints": [{"requests": ["gpuu"], "matchAttribute": "a.io/b"} for _ in range(30)],
-            }
-        }
-        inline = result(claim, Enforcement(mode="warn"), call=Call("validate", is_inline=True))[0]["warnings"]
-        later = result(claim, Enforcement(mode="warn"))[0]["warnings"]
+        wrong = claim(constraints=[{"requests": ["gpuu"], "matchAttribute": "a.io/b"}] * 30)
+        inline = result(wrong, Enforcement(mode="warn"), call=Call("validate", is_inline=True))[0]["warnings"]
+        later = result(wrong, Enforcement(mode="warn"))[0]["warnings"]
         hints = [[text.endswith('(did you mean "gpu"?)') for text in each] for each in (inline, later)]
         assert hints[0][0]
         assert not hints[0][-1]
@@ -150,14 +139,12 @@ class TestModes:
         ]
         assert (rule_of(record), record.found[0].mode) == (rule_of(denial), "audit")
 
-    @pytest.mark.parametrize(("surplus", "findings"), [(0, 2), (1, 1)])
-    def test_annotations_have_10_kib(self, surplus: int, findings: int) -> None:
+    def test_annotations_have_10_kib_and_as_many_findings_as_have_room(self) -> None:
         one = Problem(WARNING, "rule", "Reason", Path(("spec",)), "message")
         room = MAX_ANNOTATION_BYTES - len(noted([one, one])["findings"])
-        long = one._replace(message="message" + "x" * (room + surplus))
-        assert len(json.loads(noted([one, long])["findings"])) == findings
-
-    def test_annotations_hold_as_many_findings_as_have_room(self) -> None:
+        for surplus, findings in ((0, 2), (1, 1)):
+            long = one._replace(message="message" + "x" * (room + surplus))
+            assert len(json.loads(noted([one, long])["findings"])) == findings
         claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
         pod = {**POD, "spec": {**POD["spec"], "resourceClaims": claims}}
         text = result(pod, Enforcement(mode="audit"))[0]["auditAnnotations"]["findings"]
@@ -199,19 +186,17 @@ class TestPolicies:
     """The effect of policies: at most that of their bindings."""
 
     def result(
-        self, manifests: list[Any], endpoint: Endpoint = "validate", **modes: Any
-    ) -> tuple[dict[str, Any], Record]:
+        self, manifests: list[Any], endpoint: Endpoint = "validate", call: Call | None = None, **modes: Any
+    ) -> tuple[Any, Record]:
         enforcement = Enforcement(**modes)
-        options = ReviewOptions(policies=load(manifests, strongest=enforcement.strongest), enforcement=enforcement)
-        done = answer(json.dumps(asked(POD)).encode(), Call(endpoint), options)
-        assert done.record is not None
-        return json.loads(done.body)["response"], done.record
+        policies = load(manifests, strongest=enforcement.strongest)
+        return result(POD, enforcement, endpoint, call=call, options={"policies": policies})
 
     def denying(self, actions: Sequence[str] = ("Deny",), **validation: Any) -> list[Any]:
-        said = {"expression": "false", "message": "no"} | validation
-        return [policy(validations=[said]), binding(validationActions=list(actions))]
+        stated, _ = validating({"expression": "false", "message": "no"} | validation)
+        return [stated, binding(validationActions=list(actions))]
 
-    @pytest.mark.parametrize("modes", [{"mode": "warn"}, {"policies": {"p": "warn"}}])
+    @each_row("modes", [{"mode": "warn"}, {"policies": {"p": "warn"}}])
     def test_a_denial_becomes_a_warning(self, modes: dict[str, Any]) -> None:
         response, record = self.result(self.denying(), **modes)
         assert response["allowed"]
@@ -238,20 +223,16 @@ class TestPolicies:
         assert [found.mode for found in record.found] == ["warn", "audit"]
         assert "warnings" not in self.result(self.denying(["Warn"]), policies={"p": "audit"})[0]
 
-    def test_a_policy_that_cannot_be_evaluated_refuses_nothing_either(self) -> None:
+    def test_a_policy_that_cannot_be_evaluated_or_lacks_its_parameters_refuses_nothing_either(self) -> None:
         broken = self.denying(expression="object.spec.nonesuch == 1")
         assert not self.result(broken)[0]["allowed"]
         response, record = self.result(broken, mode="warn")
         assert response["allowed"]
         assert "no such key: nonesuch" in response["warnings"][0]
         assert record.found[0].is_error
-
-    def test_nor_does_one_whose_parameters_are_missing(self) -> None:
         kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-        manifests = [
-            policy(paramKind=kind, validations=[{"expression": "true"}]),
-            binding(paramRef={"name": "x", "namespace": "y", "parameterNotFoundAction": "Deny"}),
-        ]
+        asking, _ = validating("true", paramKind=kind)
+        manifests = [asking, binding(paramRef={"name": "x", "namespace": "y", "parameterNotFoundAction": "Deny"})]
         assert not self.result(manifests)[0]["allowed"]
         assert "failed to configure binding" in self.result(manifests, mode="warn")[0]["warnings"][0]
         assert "validation_failure" in self.result(manifests, mode="audit")[0]["auditAnnotations"]
@@ -287,9 +268,9 @@ class TestExemptions:
         ],
     )
     def test_exempt_requests_are_not_looked_at(self, enforcement: Enforcement) -> None:
-        assert result(LONG, enforcement)[0] == {"uid": "c7df00db", "allowed": True}
+        assert result(LONG, enforcement)[0] == ALLOWED
         response, record = result(POD, enforcement, "mutate")
-        assert response == {"uid": "c7df00db", "allowed": True}
+        assert response == ALLOWED
         assert record.decision == "exempt"
 
     @each_row(
@@ -335,13 +316,11 @@ class TestFailures:
 
     def test_policies_that_take_too_long_are_reported_as_slow(self) -> None:
         numbers = list(range(90))
-        long = {"expression": f"{numbers}.all(a, {numbers}.all(b, {numbers}.exists(c, c == 89)))"}
-        options = ReviewOptions(policies=load([policy(validations=[long] * 10), binding()]))
-        soon = Call("validate", deadline=time.monotonic() + 0.03)
-        done = answer(json.dumps(asked(POD)).encode(), soon, options)
-        assert b"the expressions took longer than the webhook's timeout allows" in done.body
-        assert done.record is not None
-        assert done.record.decision == "failed"
+        long = f"{numbers}.all(a, {numbers}.all(b, {numbers}.exists(c, c == 89)))"
+        policies, soon = load(validating(*[long] * 10)), Call("validate", deadline=time.monotonic() + 0.03)
+        response, record = result(POD, call=soon, options={"policies": policies})
+        assert "the expressions took longer than the webhook's timeout allows" in response["status"]["message"]
+        assert record.decision == "failed"
 
 
 class TestRecords:
@@ -351,8 +330,6 @@ class TestRecords:
         assert (record.uid, record.operation, record.resource) == ("c7df00db", "CREATE", "pods")
         assert (record.kind, record.namespace, record.name) == (("Pod", "", "v1"), "default", "pod")
         assert (record.user, record.dry_run, record.endpoint) == ("admin", True, "mutate")
-
-    def test_a_resource_is_named_with_its_group_and_subresource(self) -> None:
         _, record = result(LONG, old=LONG, operation="UPDATE", subResource="status")
         assert record.resource == "resourceclaims.resource.k8s.io/status"
 
@@ -374,7 +351,7 @@ class TestOptions:
         assert self.ask("--enforce", f"{rule}=audit")[1]["auditAnnotations"]
         assert not self.ask("--enforce=audit", f"--enforce={rule}=deny")[1]["allowed"]
         for exempt in ("--exempt-namespace=def*", "--exempt-user=admin", "--exempt-group=system:*"):
-            assert self.ask(exempt)[1] == {"uid": "c7df00db", "allowed": True}
+            assert self.ask(exempt)[1] == ALLOWED
 
     @each_row(
         ("given", "says"),
@@ -401,15 +378,12 @@ def test_an_empty_pattern_exempts_no_user(what: str) -> None:
     assert f"--exempt-{what}: an empty pattern" in done.err
 
 
-def test_findings_that_do_not_refuse_are_recorded() -> None:
+def test_findings_that_do_not_refuse_are_recorded_and_patches_as_without_modes() -> None:
     message = result(LONG)[1].message
     for mode in MODES[1:]:
         found = result(LONG, Enforcement(mode=mode))[1].message
         assert found
         assert found in message
-
-
-def test_a_patch_is_as_without_modes() -> None:
     strict, _ = result(POD, endpoint="mutate")
     mild, _ = result(POD, Enforcement(mode="audit"), "mutate")
     assert base64.b64decode(mild["patch"]) == base64.b64decode(strict["patch"])
@@ -430,15 +404,11 @@ def ignoring(obj: dict[str, Any]) -> dict[str, Any]:
     return annotated
 
 
-def answered(obj: dict[str, Any], enforcement: Enforcement) -> Any:
-    return review(asked(obj), "validate", ReviewOptions(enforcement=enforcement))["response"]
-
-
 @each_row("enforcement", [Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn")])
 @each_row("wrong", [WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}}])
 def test_annotations_do_not_change_an_answer(wrong: dict[str, Any], enforcement: Enforcement) -> None:
-    before = answered(wrong, enforcement)
-    assert answered(ignoring(wrong), enforcement) == before
+    before, _ = result(wrong, enforcement)
+    assert result(ignoring(wrong), enforcement)[0] == before
     assert before["allowed"] is (enforcement.mode == "warn")
     assert before.get("warnings") or not before["allowed"]
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.admission.reviews import asked
+from tests.admission.reviews import POD, asked
 from tests.command import ROOT, draguard
+from tests.policy.examples import of
 from tests.rows import each_row
+from tests.structured import claim
 from webhook.admission import Enforcement, ReviewOptions, review
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.documents import Document, parse
@@ -16,12 +18,14 @@ from webhook.inventory import Inventory
 from webhook.references.lookup import Surroundings
 
 CLUSTER = ROOT / "examples" / "simulate" / "cluster.yaml"
-CLAIM = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaim",
-    "metadata": {"name": "c", "namespace": "team-x"},
-    "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.exmaple.com"}}]}},
-}
+
+
+def wanting(**exactly: Any) -> dict[str, Any]:
+    request = {"name": "r", "exactly": {"deviceClassName": "gpu.example.com", **exactly}}
+    return claim(request) | {"metadata": {"name": "c", "namespace": "team-x"}}
+
+
+CLAIM = wanting(deviceClassName="gpu.exmaple.com")
 
 
 def inventory() -> Inventory:
@@ -35,15 +39,12 @@ def response(obj: dict[str, Any], old: Any = None, operation: str = "CREATE", **
     return found
 
 
-def test_a_class_that_is_not_there_is_warned_of() -> None:
+def test_a_class_that_is_not_there_is_warned_of_when_it_is_created() -> None:
     found = response(CLAIM)
     assert found["allowed"]
     (said,) = found["warnings"]
     assert said.startswith('spec.devices.requests[0].exactly.deviceClassName: DeviceClass "gpu.exmaple.com" does not')
     assert '(did you mean "gpu.example.com"?)' in said
-
-
-def test_updates_have_no_warnings_about_references() -> None:
     assert "warnings" not in response(CLAIM, CLAIM, "UPDATE")
 
 
@@ -56,23 +57,11 @@ def test_a_rule_about_references_refuses_only_if_its_mode_says_so() -> None:
 
 
 def test_pods_and_templates_are_looked_at() -> None:
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {
-            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}],
-            "resourceClaims": [{"name": "gpu", "resourceClaimName": "train-1"}],
-        },
-    }
-    (warning,) = response(pod)["warnings"]
+    spec = {**POD["spec"], "nodeName": "", "resourceClaims": [{"name": "gpu", "resourceClaimName": "train-1"}]}
+    (warning,) = response({**POD, "spec": spec})["warnings"]
     assert "it exists in namespace team-x" in warning
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "d", "namespace": "team-x"},
-        "spec": {"selector": {}, "template": {"spec": pod["spec"]}},
-    }
+    deployment = of("Deployment", version="apps/v1", spec={"selector": {}, "template": {"spec": spec}})
+    deployment["metadata"]["namespace"] = "team-x"
     assert "warnings" not in response(deployment)
 
 
@@ -84,8 +73,7 @@ def test_kinds_of_others_are_left_alone() -> None:
 def test_much_work_is_left_to_others_or_not_done() -> None:
     around = Surroundings(inventory(), "1.36", {"AllAlpha": True})
     selectors = [{"cel": {"expression": f"device.driver == 'a{number}'"}} for number in range(16)]
-    asks = {"deviceClassName": "gpu.example.com", "selectors": selectors}
-    obj = {**CLAIM, "spec": {"devices": {"requests": [{"name": "r", "exactly": asks}]}}}
+    obj = wanting(selectors=selectors)
     with limited(Budget(100)), pytest.raises(BudgetExceededError):
         around.warnings(obj, "team-x")
     with limited(Budget(11_000)):
@@ -104,22 +92,18 @@ def test_review_takes_a_snapshot(tmp_path: Path) -> None:
 
 @each_row("selectors", [[1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1])
 def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
-    asks = {"deviceClassName": "gpu.example.com", "selectors": selectors}
-    answered = response({**CLAIM, "spec": {"devices": {"requests": [{"name": "r", "exactly": asks}]}}})
+    answered = response(wanting(selectors=selectors))
     assert not answered["allowed"]
     assert answered["status"]["code"] in {400, 422}
 
 
 @each_row("api_version", ["resource.k8s.io/v9", "", "c"])
 def test_the_header_of_an_unused_field_is_not_looked_up(api_version: str) -> None:
-    asks = {"deviceClassName": "gpu.example.com", "selectors": [{"cel": 1}]}
-    spec = {"devices": {"requests": [{"name": "r", "exactly": asks}]}}
-    assert response({**CLAIM, "apiVersion": api_version, "spec": spec}).get("warnings", []) == []
+    assert response(wanting(selectors=[{"cel": 1}]) | {"apiVersion": api_version}).get("warnings", []) == []
 
 
 def test_a_class_of_a_known_driver_is_none_where_the_cluster_lists_others() -> None:
     classes = [each for each in inventory().all("DeviceClass") if each["metadata"]["name"] == "gpu.example.com"]
-    requests = [{"name": "r", "exactly": {"deviceClassName": "gpu.nvidia.com"}}]
-    claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
     for known, count in ((classes, 1), ([], 0)):
-        assert len(Surroundings(Inventory(known)).warnings(claim, "team-x")) == count
+        found = Surroundings(Inventory(known)).warnings(wanting(deviceClassName="gpu.nvidia.com"), "team-x")
+        assert len(found) == count

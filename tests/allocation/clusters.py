@@ -1,5 +1,6 @@
 """Claims, devices and slices, and random clusters of them, small enough to be searched in full."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -146,8 +147,39 @@ def request(name: str = "r", **exactly: Any) -> Json:
     return {"name": name, "exactly": {"deviceClassName": "any", **exactly}}
 
 
-def answer(slices: list[Json], *claims: Json, features: Features = ALL, **more: Any) -> Result | Failure:
-    return Allocator(CLASSES, slices, features=features, **more).allocate(NODE, claims)
+def answer(
+    slices: list[Json], *claims: Json, allocated: Sequence[Json] = (), features: Features = ALL, **more: Any
+) -> Result | Failure:
+    return Allocator(CLASSES, slices, allocated, features=features, **more).allocate(NODE, claims)
+
+
+def fits(slices: list[Json], *claims: Json, **more: Any) -> bool:
+    return isinstance(answer(slices, *claims, **more), Result)
+
+
+def devices(slices: list[Json], *claims: Json, **more: Any) -> list[str] | None:
+    """Return the names of the devices that claims get; nothing if there are none."""
+    found = answer(slices, *claims, **more)
+    return [name for each in found.devices for *_, name in each] if isinstance(found, Result) else None
+
+
+def selecting(expression: str, **exactly: Any) -> Json:
+    """Make a request with a selector."""
+    return request(selectors=[{"cel": {"expression": expression}}], **exactly)
+
+
+def counters(name: str = "a", memory: str = "1") -> list[Json]:
+    return [{"name": name, "counters": {"memory": {"value": memory}}}]
+
+
+def consuming(counter_set: str = "a", memory: str = "1", **more: Any) -> Json:
+    """Return what a device states that consumes counters."""
+    return {"consumesCounters": [{"counterSet": counter_set, "counters": {"memory": {"value": memory}}, **more}]}
+
+
+def held(name: str, **more: Any) -> Json:
+    """Make a claim to which a device is allocated."""
+    return {**claim(name="held"), "status": {"allocation": {"devices": {"results": [result(name, **more)]}}}}
 
 
 def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str | None, str | None]:

@@ -1,9 +1,6 @@
 """The allocators of releases: what older ones, as recorded, and that of 1.37, by its sources, do otherwise."""
 
 from dataclasses import replace
-from typing import Any
-
-import pytest
 
 from tests.allocation.clusters import (
     ALL,
@@ -13,14 +10,20 @@ from tests.allocation.clusters import (
     Json,
     answer,
     claim,
+    consuming,
+    counters,
     device,
+    devices,
     error,
+    fits,
+    held,
     request,
     resource_slice,
+    selecting,
 )
 from tests.rows import each_row
 from webhook import allocate
-from webhook.allocation import Allocator, Failure, Features, Result
+from webhook.allocation import Failure, Features, Result
 from webhook.release import Release
 
 NEWEST = Release(37)
@@ -28,15 +31,10 @@ DERIVING = replace(ALL, DerivedAttributes=True, ListTypeAttributes=True)
 NAME = "derived.example.com/place"
 
 
-def placed(expression: str, kind: str = "matchAttribute", *slices: Json, count: int = 2, **more: Any) -> Any:
+def placed(expression: str, *slices: Json, count: int = 2) -> list[str] | None:
     deriving = request(count=count, derivedAttributes=[{"name": NAME, "expression": expression}])
-    asked = claim(deriving, constraints=[{kind: NAME}])
-    return answer(list(slices), asked, features=DERIVING, release=NEWEST, **more)
-
-
-def names(found: Any) -> list[str]:
-    assert isinstance(found, Result)
-    return [each["device"] for each in found.allocations[0]["devices"]["results"]]
+    asked = claim(deriving, constraints=[{"matchAttribute": NAME}])
+    return devices(list(slices), asked, features=DERIVING, release=NEWEST)
 
 
 def numbered(*values: str) -> Json:
@@ -60,16 +58,17 @@ AT = f'device.attributes["{DRIVER}"].at'
     ],
 )
 def test_constraints_read_what_a_request_derives(expression: str, expected: list[str]) -> None:
-    assert names(placed(expression, "matchAttribute", numbered("a-1", "b-2", "a-3"))) == expected
+    assert placed(expression, numbered("a-1", "b-2", "a-3")) == expected
 
 
 def test_what_is_derived_comes_before_what_a_device_has() -> None:
     slices = [resource_slice(*[device(f"d{n}", attributes={NAME: {"int": n}}) for n in range(2)])]
-    assert names(placed("1", "matchAttribute", *slices)) == ["d0", "d1"]
+    assert placed("1", *slices) == ["d0", "d1"]
     # Without its feature, it is as if nothing was derived.
     deriving = request(count=2, derivedAttributes=[{"name": NAME, "expression": "1"}])
     asked = claim(deriving, constraints=[{"matchAttribute": NAME}])
-    assert not isinstance(answer(slices, asked, features=ALL, release=NEWEST), Result)
+    assert not fits(slices, asked, features=ALL, release=NEWEST)
+    assert placed("dyn([])", numbered("a"), count=1) is None
 
 
 def test_alternatives_derive_each_its_own() -> None:
@@ -109,11 +108,7 @@ def test_an_expression_that_is_wrong_ends_the_attempt(expression: str, detail: s
 
 def test_expressions_are_evaluated_only_where_a_constraint_reads_what_they_derive() -> None:
     wrong = request(derivedAttributes=[{"name": NAME, "expression": f"{AT}x"}])
-    assert isinstance(answer([numbered("a")], claim(wrong), features=DERIVING, release=NEWEST), Result)
-
-
-def test_an_empty_list_matches_nothing() -> None:
-    assert not isinstance(placed("dyn([])", "matchAttribute", numbered("a"), count=1), Result)
+    assert fits([numbered("a")], claim(wrong), features=DERIVING, release=NEWEST)
 
 
 def test_operations_that_nodes_skip_are_recorded() -> None:
@@ -159,13 +154,8 @@ def test_a_gate_picks_the_implementation_that_supports_it(gate: str, name: str) 
 
 
 def test_a_search_that_takes_too_long_upstream_is_reported() -> None:
-    devices = [device(f"d{n}", attributes={"at": {"int": n}}) for n in range(24)]
-    scenario = {
-        "features": {},
-        "classes": [{"metadata": {"name": "any"}, "spec": {}}],
-        "slices": [resource_slice(*devices)],
-        "nodes": [{"metadata": {"name": "n0"}}],
-    }
+    slices = [resource_slice(*(device(f"d{n}") for n in range(24)))]
+    scenario = {"features": {}, "classes": CLASSES, "slices": slices, "nodes": [NODE]}
     (easy,) = allocate({**scenario, "claims": [claim(request(count=2))]})["nodes"]
     assert "timedOut" not in easy
     # 25 of 24: upstream tries all choices of them.
@@ -174,21 +164,21 @@ def test_a_search_that_takes_too_long_upstream_is_reported() -> None:
 
 
 def test_pools_with_counters_elsewhere_are_left_alone_but_by_the_stable_allocator() -> None:
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
-    broken = [resource_slice(name=f"s{n}", pool="n1", count=2, nodeName="n1", **counters) for n in range(2)]
+    broken = [
+        resource_slice(name=f"s{n}", pool="n1", count=2, nodeName="n1", sharedCounters=counters()) for n in range(2)
+    ]
     slices = [resource_slice(device("d0")), *broken]
     asked = claim(request(allocationMode="All"))
     stable = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
     text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n1 is currently invalid"
     assert error(slices, asked, features=stable, release=NEWEST) == (text, "abort")
-    assert isinstance(answer(slices, asked, features=ALL, release=NEWEST), Result)
+    assert fits(slices, asked, release=NEWEST)
 
 
 def test_the_first_slice_whose_selector_cannot_be_parsed_is_named() -> None:
     wrong = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Near"}]}]}
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
     slices = [
-        resource_slice(name="s0", count=2, nodeSelector=wrong, **counters),
+        resource_slice(name="s0", count=2, nodeSelector=wrong, sharedCounters=counters()),
         resource_slice(device("d0"), name="s1", count=2, nodeSelector=wrong),
     ]
     text, _ = error(slices, claim(request()), features=ALL, release=NEWEST)
@@ -197,7 +187,7 @@ def test_the_first_slice_whose_selector_cannot_be_parsed_is_named() -> None:
 
 
 def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
-    broken = claim(request(selectors=[{"cel": {"expression": f'device.attributes["{DRIVER}"].x == 1'}}]))
+    broken = claim(selecting(f'device.attributes["{DRIVER}"].x == 1'))
     slices = [resource_slice(device("d0"))]
     assert error(slices, broken) == ("claim ns/c: selector #0: CEL runtime error: no such key: x", "abort")
     text, scope = error(slices, broken, release=NEWEST)
@@ -205,7 +195,7 @@ def test_errors_of_selectors_name_the_device_from_1_37_on() -> None:
         f"claim ns/c: selector #0 on device {DRIVER}/n0/d0: CEL runtime error: no such key: x. consider using CEL"
     )
     assert scope == "abort"
-    uncompiled = claim(request(selectors=[{"cel": {"expression": "device.x"}}]))
+    uncompiled = claim(selecting("device.x"))
     assert error(slices, uncompiled, release=NEWEST)[0] == error(slices, uncompiled)[0]
 
 
@@ -223,101 +213,79 @@ def test_configuration_comes_once_from_1_37_on() -> None:
 
 
 def test_counters_of_other_nodes_are_no_trouble_from_1_37_on() -> None:
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
-    alone = resource_slice(name="s1", pool="other", nodeName="n1", count=2, **counters)
+    alone = resource_slice(name="s1", pool="other", nodeName="n1", count=2, sharedCounters=counters())
     slices = [resource_slice(device("d0")), alone]
     everything = claim(request(allocationMode="All"))
     text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/other is currently being updated"
     assert error(slices, everything) == (text, "abort")
-    assert isinstance(answer(slices, everything, release=NEWEST), Result)
+    assert fits(slices, everything, release=NEWEST)
     # The counters of a node's devices may be in a slice of another node.
-    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
     split = [
-        resource_slice(device("d0", **partition), device("d1", **partition), count=2),
-        resource_slice(name="s1", count=2, nodeName="n1", **counters),
+        resource_slice(device("d0", **consuming()), device("d1", **consuming()), count=2),
+        resource_slice(name="s1", count=2, nodeName="n1", sharedCounters=counters()),
     ]
-    assert isinstance(answer(split, claim(request()), release=NEWEST), Result)
-    assert isinstance(answer(split, claim(request(count=2)), release=NEWEST), Failure)
+    assert fits(split, claim(request()), release=NEWEST)
+    assert not fits(split, claim(request(count=2)), release=NEWEST)
 
 
 def test_from_1_37_on_selectors_see_lists_whatever_the_gate_says() -> None:
     slices = [resource_slice(device("d0", attributes={"a": {"ints": [1, 2]}}))]
-    asked = claim(request(selectors=[{"cel": {"expression": f'2 in device.attributes["{DRIVER}"].a'}}]))
-    assert isinstance(answer(slices, asked, release=Release(37)), Result)
-    before = answer(slices, asked, release=Release(36))
-    assert isinstance(before, Failure)
-    assert before.scope == "abort"
+    asked = claim(selecting(f'2 in device.attributes["{DRIVER}"].a'))
+    assert fits(slices, asked, release=Release(37))
+    assert error(slices, asked, release=Release(36))[1] == "abort"
 
 
 PARTITIONED = Features(AdminAccess=True, DeviceTaints=True, PartitionableDevices=True, PrioritizedList=True)
-COUNTERS: Json = {"sharedCounters": [{"name": "gpu", "counters": {"memory": {"value": "2Gi"}}}]}
-HALF = {"consumesCounters": [{"counterSet": "gpu", "counters": {"memory": {"value": "1Gi"}}}]}
-WHOLE = {"consumesCounters": [{"counterSet": "gpu", "counters": {"memory": {"value": "2Gi"}}}]}
+SHARED = counters("gpu", "2Gi")
+HALF, WHOLE = consuming("gpu", "1Gi"), consuming("gpu", "2Gi")
 
 
-def devices(slices: list[Json], *claims: Json, release: int, **more: Any) -> list[str] | None:
-    found = answer(slices, *claims, release=Release(release), **more)
-    return [name for each in found.devices for *_, name in each] if isinstance(found, Result) else None
+def test_what_must_be_bound_comes_last_pools_and_until_1_35_slices_in_their_pool() -> None:
+    bound, free = device("d0", bindingConditions=["ready"]), device("d1")
+    pools = [resource_slice(bound, name="s0", pool="a"), resource_slice(free, name="s1", pool="b")]
+    for release in (34, 35, 36):
+        assert devices(pools, claim(request()), release=Release(release)) == ["d1"]
+    slices = [resource_slice(bound, name="s0", count=2), resource_slice(free, name="s1", count=2)]
+    for release in (34, 35):
+        assert devices(slices, claim(request()), release=Release(release)) == ["d1"]
 
 
-@each_row("release", [34, 35, 36])
-def test_pools_whose_devices_must_be_bound_come_last(release: int) -> None:
-    slices = [
-        resource_slice(device("d0", bindingConditions=["ready"]), name="s0", pool="a"),
-        resource_slice(device("d1"), name="s1", pool="b"),
-    ]
-    assert devices(slices, claim(request()), release=release) == ["d1"]
-
-
-@pytest.mark.parametrize("release", [34, 35])
-def test_until_1_35_slices_whose_devices_must_be_bound_come_last_in_their_pool(release: int) -> None:
-    slices = [
-        resource_slice(device("d0", bindingConditions=["ready"]), name="s0", count=2),
-        resource_slice(device("d1"), name="s1", count=2),
-    ]
-    assert devices(slices, claim(request()), release=release) == ["d1"]
-
-
-@pytest.mark.parametrize(("features", "is_bound"), [(ALL, True), (PARTITIONED, False)])
+@each_row(("features", "is_bound"), [(ALL, True), (PARTITIONED, False)])
 def test_the_stable_allocator_does_not_know_of_binding_to_a_node(features: Features, is_bound: bool) -> None:
     found = answer([resource_slice(device("d0", bindsToNode=True), allNodes=True)], claim(request()), features=features)
     assert isinstance(found, Result)
     assert ("nodeSelector" in found.allocations[0]) == is_bound
 
 
-@pytest.mark.parametrize(("release", "expected"), [(35, ["d0"]), (36, ["d0", "d1"])])
-def test_until_1_35_an_alternative_for_all_devices_goes_on_as_the_first_one(release: int, expected: list[str]) -> None:
-    never = {"name": "s0", "deviceClassName": "any", "count": 1, "selectors": [{"cel": {"expression": "false"}}]}
+def test_until_1_35_an_alternative_for_all_devices_goes_on_as_the_first_one() -> None:
+    never = {"name": "s0", **selecting("false", count=1)["exactly"]}
     every = {"name": "s1", "deviceClassName": "any", "allocationMode": "All"}
     asked = claim({"name": "r", "firstAvailable": [never, every]})
-    assert devices([resource_slice(device("d0"), device("d1"))], asked, release=release) == expected
+    slices = [resource_slice(device("d0"), device("d1"))]
+    assert [devices(slices, asked, release=Release(each)) for each in (35, 36)] == [["d0"], ["d0", "d1"]]
 
 
-@pytest.mark.parametrize(("release", "expected"), [(35, ["whole"]), (36, None)])
-def test_until_1_35_shares_draw_on_no_counters(release: int, expected: list[str] | None) -> None:
+def test_until_1_35_shares_draw_on_no_counters() -> None:
     slices = [
         resource_slice(device("half", allowMultipleAllocations=True, **HALF), device("whole", **WHOLE), count=2),
-        resource_slice(name="s1", count=2, **COUNTERS),
+        resource_slice(name="s1", count=2, sharedCounters=SHARED),
     ]
-    result = {"request": "r", "driver": DRIVER, "pool": "n0", "device": "half", "shareID": "x", "consumedCapacity": {}}
-    held = {**claim(name="held"), "status": {"allocation": {"devices": {"results": [result]}}}}
-    asked = claim(request(selectors=[{"cel": {"expression": "!device.allowMultipleAllocations"}}]))
-    found = Allocator(CLASSES, slices, [held], features=ALL, release=Release(release)).allocate(NODE, [asked])
-    assert ([name for *_, name in found.devices[0]] if isinstance(found, Result) else None) == expected
+    asked, used = claim(selecting("!device.allowMultipleAllocations")), held("half", shareID="x", consumedCapacity={})
+    found = [devices(slices, asked, allocated=[used], release=Release(each)) for each in (35, 36)]
+    assert found == [["whole"], None]
 
 
-@pytest.mark.parametrize(("release", "expected"), [(34, ["d0", "d1"]), (35, ["d0", "d2"])])
-def test_until_1_34_distinct_devices_may_have_equal_values(release: int, expected: list[str]) -> None:
-    values = [device(f"d{n}", attributes={"rack": {"int": n // 2}}) for n in range(3)]
+def test_until_1_34_distinct_devices_may_have_equal_values() -> None:
+    slices = [resource_slice(*(device(f"d{n}", attributes={"rack": {"int": n // 2}}) for n in range(3)))]
     asked = claim(request("r0"), request("r1"), constraints=[{"distinctAttribute": f"{DRIVER}/rack"}])
-    assert devices([resource_slice(*values)], asked, release=release) == expected
+    assert [devices(slices, asked, release=Release(each)) for each in (34, 35)] == [["d0", "d1"], ["d0", "d2"]]
 
 
-@pytest.mark.parametrize(("release", "expected"), [(36, ["d0"]), (37, None)])
-def test_until_1_36_slices_with_counters_come_after_those_of_the_node(release: int, expected: list[str] | None) -> None:
+def test_until_1_36_slices_with_counters_come_after_those_of_the_node() -> None:
     # The first slice says how many there are.
-    slices = [resource_slice(name="s0", count=3, **COUNTERS), resource_slice(device("d0", **HALF), name="s1", count=2)]
-    assert devices(slices, claim(request()), release=release) == expected
+    shared = resource_slice(name="s0", count=3, sharedCounters=SHARED)
+    slices = [shared, resource_slice(device("d0", **HALF), name="s1", count=2)]
+    assert [devices(slices, claim(request()), release=Release(each)) for each in (36, 37)] == [["d0"], None]
 
 
 def test_what_the_claims_of_an_error_want_counts_for_the_order() -> None:
@@ -329,10 +297,10 @@ def test_what_the_claims_of_an_error_want_counts_for_the_order() -> None:
 def test_until_1_34_slices_with_counters_have_devices_for_several_nodes() -> None:
     zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}]}
     slices = [
-        resource_slice(device("d0", **HALF), nodeSelector=zone, pool="zone", **COUNTERS),
+        resource_slice(device("d0", **HALF), nodeSelector=zone, pool="zone", sharedCounters=SHARED),
         resource_slice(device("d1"), name="s1"),
     ]
-    assert devices(slices, claim(request()), release=34, features=ALL) == ["d0"]
+    assert devices(slices, claim(request()), release=Release(34)) == ["d0"]
 
 
 def test_until_1_35_the_order_of_pools_is_that_of_a_map() -> None:
@@ -361,57 +329,52 @@ def test_until_1_35_the_order_matters_only_to_a_request_with_a_choice() -> None:
     slices = [
         resource_slice(device("d0", attributes={"kind": {"string": kind}}), name=kind, pool=kind) for kind in ("b", "a")
     ]
-    kinds = [{"cel": {"expression": f'device.attributes["{DRIVER}"].kind == "{kind}"'}} for kind in ("a", "b")]
-    each = [request(f"r{number}", selectors=[kind]) for number, kind in enumerate(kinds)]
+    each = [selecting(f'device.attributes["{DRIVER}"].kind == "{kind}"') | {"name": kind} for kind in ("a", "b")]
     assert not answer(slices, claim(*each), release=35).depends_on_order
     assert not answer(slices, claim(request(count=3)), release=35).depends_on_order
-    broken = {"cel": {"expression": f'device.attributes["{DRIVER}"].unknown == 1'}}
-    assert answer(slices, claim(request(selectors=[broken])), release=35).depends_on_order
+    broken = selecting(f'device.attributes["{DRIVER}"].unknown == 1')
+    assert answer(slices, claim(broken), release=35).depends_on_order
 
 
 def test_until_1_34_each_slice_has_counters_of_its_own_and_incomplete_pools_are_used() -> None:
-    counters: Json = {"sharedCounters": [{"name": "a", "counters": {"memory": {"value": "1"}}}]}
-    partition = {"consumesCounters": [{"counterSet": "a", "counters": {"memory": {"value": "1"}}}]}
-    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
-
-    def found(*slices: Json, count: int = 1, mode: str = "ExactCount") -> Result | Failure:
-        asked = claim(request(allocationMode=mode, count=count))
-        return answer(list(slices), asked, features=features, release=Release(34))
-
+    older: Json = {"features": STABLE, "release": Release(34)}
     both = [
-        resource_slice(device(f"d{n}0", **partition), device(f"d{n}1", **partition), name=f"s{n}", count=2, **counters)
+        resource_slice(
+            *(device(f"d{n}{each}", **consuming()) for each in range(2)),
+            name=f"s{n}",
+            count=2,
+            sharedCounters=counters(),
+        )
         for n in range(2)
     ]
-    assert isinstance(found(*both, count=2), Result)
-    assert isinstance(found(*both, count=3), Failure)
-    half = resource_slice(device("d0"), count=2)
-    assert isinstance(found(half), Result)
+    assert fits(both, claim(request(count=2)), **older)
+    assert not fits(both, claim(request(count=3)), **older)
+    half = [resource_slice(device("d0"), count=2)]
+    assert fits(half, claim(request()), **older)
     text = f"claim ns/c, request r: asks for all devices, but resource pool {DRIVER}/n0 is currently being updated"
-    failure = found(half, mode="All")
-    assert isinstance(failure, Failure)
-    assert failure.error == text
+    assert error(half, claim(request(allocationMode="All")), **older)[0] == text
+
+
+STABLE = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
 
 
 def test_until_1_34_a_search_that_comes_to_an_invalid_pool_ends_with_an_error() -> None:
-    features = replace(ALL, ConsumableCapacity=False)
+    asked = claim(request())
+    older: Json = {"features": replace(ALL, ConsumableCapacity=False), "release": Release(34)}
     twice = resource_slice(device("d0"), device("d0"))
-    failure = answer([twice], claim(request()), features=features, release=Release(34))
-    assert isinstance(failure, Failure)
-    assert (failure.error, failure.scope) == ("pool n0 is invalid: duplicate device name d0", "abort")
-    assert not failure.depends_on_order
+    assert error([twice], asked, **older) == ("pool n0 is invalid: duplicate device name d0", "abort")
+    assert not answer([twice], asked, **older).depends_on_order
     other = resource_slice(device("d0"), pool="other", name="other")
-    assert answer([twice, other], claim(request()), features=features, release=Release(34)).depends_on_order
-    later = answer([twice], claim(request()), features=features, release=Release(35))
-    assert isinstance(later, Failure)
-    assert (later.error, later.scope) == ("invalid resource pools were encountered", "node")
+    assert answer([twice, other], asked, **older).depends_on_order
+    later = error([twice], asked, **older | {"release": Release(35)})
+    assert later == ("invalid resource pools were encountered", "node")
 
 
 def test_until_1_35_the_order_decides_which_unusable_pool_stops_a_request_for_all_devices() -> None:
-    features = replace(ALL, ConsumableCapacity=False, DeviceBindingAndStatus=False)
     pools = [resource_slice(device("d0"), device("d0"), pool=name, name=name) for name in "ab"]
     asked = claim(request(allocationMode="All"))
     for slices, depends in ((pools, True), (pools[:1], False)):
-        found = answer(slices, asked, features=features, release=Release(35))
+        found = answer(slices, asked, features=STABLE, release=Release(35))
         assert isinstance(found, Failure)
         assert found.depends_on_order is depends
 
@@ -420,7 +383,6 @@ def test_capacity_without_its_feature_is_refused_in_the_name_of_the_request_unti
     features = replace(ALL, ConsumableCapacity=False)
     asked = claim({"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "any", "capacity": {}}]})
     for release, name in ((34, "request r"), (35, "subrequest s")):
-        found = answer([resource_slice(device("d0"))], asked, features=features, release=Release(release))
-        assert isinstance(found, Failure)
         text = f"claim ns/c, {name}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
-        assert found.error == text
+        found = error([resource_slice(device("d0"))], asked, features=features, release=Release(release))
+        assert found[0] == text

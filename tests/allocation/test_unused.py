@@ -1,20 +1,22 @@
 """Pools that cannot be used, and the reasons."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.allocation.clusters import ALL, CLASSES, DRIVER, Json
+from tests.allocation.clusters import ALL, CLASSES, DRIVER, NODE, Json, claim, counters, request
 from tests.command import draguard
 from tests.rows import each_row
+from tests.simulation import clusters as simulated
 from webhook.allocation import Allocator
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.pools import unused
 from webhook.release import Release
+
+CLAIM = claim(request())
 
 
 def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str) -> Json:
@@ -55,22 +57,16 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
     ],
 )
 def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: int) -> None:
-    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
-    claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
-    attempt = Allocator(CLASSES, slices, features=ALL).attempt([claim])
-    (funnel,) = attempt.explain({"metadata": {"name": "n0"}})
+    (funnel,) = Allocator(CLASSES, slices, features=ALL).attempt([CLAIM]).explain(NODE)
     assert funnel.counts["seen"] == 0
     assert [(each.pool, each.why, each.devices) for each in funnel.unused] == [(f"{DRIVER}/pool", why, devices)]
 
 
 def test_a_pool_of_another_node_concerns_no_other() -> None:
-    counters = resource_slice("a", count=2)
-    counters["spec"]["sharedCounters"] = [{"name": "s", "counters": {"memory": {"value": "1"}}}]
-    counters["spec"]["devices"] = []
+    shared = resource_slice("a", count=2)
+    shared["spec"] |= {"sharedCounters": counters("s"), "devices": []}
     other = resource_slice("b", "n1", count=3)
-    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
-    claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
-    attempt = Allocator(CLASSES, [counters, other], features=ALL).attempt([claim])
+    attempt = Allocator(CLASSES, [shared, other], features=ALL).attempt([CLAIM])
     for node, known in (("n0", 0), ("n1", 1)):
         (funnel,) = attempt.explain({"metadata": {"name": node}})
         assert len(funnel.unused) == known, node
@@ -81,6 +77,7 @@ def test_the_whole_cluster() -> None:
     assert unused(catalog, implementation(ALL, RECORDED)) == {}
     catalog = Catalog([resource_slice("a", count=2)])
     assert unused(catalog, implementation(ALL, RECORDED)) == {0: "incomplete: 1 of 2 slices of generation 1"}
+    assert unused(catalog, implementation(Features(), Release(34))) == {}
 
 
 @pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
@@ -91,12 +88,6 @@ def test_slices_that_disagree_are_used_by_chance(counts: tuple[int, int]) -> Non
     assert found == {0: why, 1: why}
 
 
-def test_until_1_34_slices_are_used_one_by_one() -> None:
-    catalog = Catalog([resource_slice("a", count=2)])
-    assert unused(catalog, implementation(type(ALL)(), Release(34))) == {}
-
-
-COUNTERS = [{"name": "s", "counters": {"memory": {"value": "1"}}}]
 BESIDE = "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
 GATE = "perDeviceNodeSelection needs feature gate DRAPartitionableDevices, which is off"
 LABELLED = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}]}
@@ -104,7 +95,7 @@ LABELLED = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operato
 
 def with_counters() -> Json:
     made = resource_slice("a")
-    made["spec"]["sharedCounters"] = COUNTERS
+    made["spec"]["sharedCounters"] = counters("s")
     return made
 
 
@@ -123,10 +114,8 @@ def selecting(generation: int = 1, count: int = 1, selector: Json = LABELLED) ->
 
 
 def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:
-    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
-    claim = {"metadata": {"name": "c", "namespace": "ns"}, "spec": {"devices": {"requests": [request]}}}
     allocator = Allocator(CLASSES, slices, features=features, release=release)
-    (funnel,) = allocator.attempt([claim]).explain({"metadata": {"name": "n0", "labels": {"zone": "z"}}})
+    (funnel,) = allocator.attempt([CLAIM]).explain({"metadata": {"name": "n0", "labels": {"zone": "z"}}})
     return funnel
 
 
@@ -153,38 +142,13 @@ def test_outdated_slices_may_select_nodes_by_labels() -> None:
 
 @pytest.mark.parametrize(("made", "because"), [(with_counters, BESIDE), (per_device, GATE)])
 def test_all_commands_say_so(made: Any, because: str, tmp_path: Path) -> None:
-    device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "any"}, "spec": {}}
-    request = {"name": "r", "exactly": {"deviceClassName": "any"}}
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c"},
-        "spec": {"devices": {"requests": [request]}},
-    }
-    pod = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p"},
-        "spec": {
-            "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "d"}]}}],
-            "resourceClaims": [{"name": "d", "resourceClaimName": "c"}],
-        },
-    }
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n0"}}
-    stored = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", **made()}
-    cluster, given = tmp_path / "cluster.json", tmp_path / "given.json"
-    cluster.write_text(json.dumps({"kind": "List", "items": [node, device_class, stored]}))
-    given.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [claim, pod]}))
-    options: list[str | Path] = [
-        "--cluster",
-        cluster,
-        "--kubernetes-version",
-        "1.35",
-        "--feature-gates",
-        "DRAPartitionableDevices=false",
-    ]
+    stored = [{"kind": "Node", "metadata": {"name": "n0"}}, simulated.device_class("any", selectors=[])]
+    cluster = simulated.written(tmp_path / "cluster.yaml", *stored, {"kind": "ResourceSlice", **made()})
+    pod = simulated.pod(claims={"d": "c"})
+    given = simulated.written(tmp_path / "given.yaml", simulated.claim(deviceClassName="any"), pod)
+    gates = ("--feature-gates", "DRAPartitionableDevices=false")
     for command in ("simulate", "match", "validate"):
-        done = draguard(command, given, *options)
+        done = draguard(command, given, "--cluster", cluster, "--kubernetes-version", "1.35", *gates)
         assert f"used without slice a: {because}" in done.out, (command, done)
         assert done.code == (0 if command == "validate" else 1)
         assert "1 of 1 devices match" not in done.out

@@ -13,7 +13,8 @@ from tests.api.bases import BASES, CLAIM, Base, pairs, plain
 from tests.policy.examples import POD
 from tests.reviews import recorded
 from tests.rows import each_row
-from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
+from tests.structured import resource_slice
+from webhook.api.conversion import convert, to_v1, with_defaults
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
 from webhook.release import Release
@@ -34,12 +35,7 @@ from webhook.schema import (
 )
 from webhook.schema.decoding import apart
 
-SLICE: dict[str, Any] = {
-    "apiVersion": f"{GROUP}/v1",
-    "kind": "ResourceSlice",
-    "metadata": {"name": "s"},
-    "spec": {"driver": "d", "devices": [{"name": "a", "capacity": {"memory": {"value": "1Gi"}}}]},
-}
+SLICE = resource_slice({"name": "a", "capacity": {"memory": {"value": "1Gi"}}}, pool=..., nodeName=...)
 
 
 @each_row(("one", "other"), pairs())
@@ -111,7 +107,8 @@ def sample(field: Field, target: Target) -> Any:
         return {"key": sample(field.item, target)}
     if isinstance(field, Parsed):
         return "2026-01-02T03:04:05Z" if field.rule == "timestamp" else "1"
-    return {Int: 1, Bool: True, Text: "x"}.get(type(field), {"a": 1})
+    samples: dict[type[Field], Any] = {Int: 1, Bool: True, Text: "x"}
+    return samples.get(type(field), {"a": 1})
 
 
 def full(type_: type[Struct], target: Target) -> dict[str, Any]:
@@ -151,9 +148,11 @@ def unknown(obj: dict[str, Any], type_: type[Struct], target: Target) -> list[st
     return [str(misfit.path) for misfit in apart(compile_struct(type_, target).decoding.walk(obj))[0]]
 
 
-def test_what_says_nothing_in_an_older_version_is_gone() -> None:
+def test_what_says_nothing_in_an_older_version_is_gone_and_objects_of_other_groups_stay_as_they_are() -> None:
     older = SLICE | {"apiVersion": f"{GROUP}/v1beta1", "spec": {"driver": "d", "nodeName": "", "allNodes": False}}
     assert to_v1(older)["spec"] == {"driver": "d"}
+    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
+    assert to_v1(other) is with_defaults(other) is other
 
 
 @each_row(
@@ -169,13 +168,8 @@ def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
 
 @given(st.data())
 def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
-    obj = json.loads(
-        json.dumps(
-            data.draw(
-                st.sampled_from([CLAIM, SLICE, POD, *(base.submitted for base in BASES if "spec" in base.submitted)])
-            )
-        )
-    )
+    given = [CLAIM, SLICE, POD, *(base.submitted for base in BASES if "spec" in base.submitted)]
+    obj = json.loads(json.dumps(data.draw(st.sampled_from(given))))
     part: Any = obj["spec"]
     while isinstance(part, dict | list) and part:
         step = data.draw(st.sampled_from(sorted(part) if isinstance(part, dict) else range(len(part))))
@@ -188,29 +182,23 @@ def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
         assert to_v1(obj)["kind"] == obj["kind"]
 
 
-@each_row("kind", ["ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext"])
-def test_what_is_classic_has_no_counterpart(kind: str) -> None:
-    with pytest.raises(ConversionError, match=f"{kind} of resource.k8s.io/v1alpha2 has no counterpart"):
-        convert({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1")
-
-
-@pytest.mark.parametrize(
-    ("obj", "missing"), [({"kind": "ResourceClaim"}, "apiVersion"), ({"apiVersion": f"{GROUP}/v1beta1"}, "kind")]
+@each_row(
+    ("obj", "version", "message"),
+    [
+        *(
+            (
+                {"apiVersion": f"{GROUP}/v1alpha2", "kind": kind},
+                f"{GROUP}/v1",
+                f"{kind} of .*v1alpha2 has no counterpart",
+            )
+            for kind in ("ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext")
+        ),
+        ({"kind": "ResourceClaim"}, f"{GROUP}/v1", "the object has no apiVersion$"),
+        ({"apiVersion": f"{GROUP}/v1beta1"}, f"{GROUP}/v1", "the object has no kind$"),
+        (CLAIM, "v1beta1", r"give group and version, such as resource\.k8s\.io/v1"),
+        ([CLAIM], f"{GROUP}/v1", "an object is a dict, not list"),
+    ],
 )
-def test_an_object_without_a_type_is_not_converted(obj: dict[str, str], missing: str) -> None:
-    with pytest.raises(ConversionError, match=f"the object has no {missing}$"):
-        convert(obj, f"{GROUP}/v1")
-
-
-def test_objects_of_other_groups_stay_as_they_are() -> None:
-    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
-    assert to_v1(other) is other
-    assert with_defaults(other) is other
-
-
-def test_what_cannot_be_converted_is_a_value_error() -> None:
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}
-    with pytest.raises(ValueError, match=r"give group and version, such as resource\.k8s\.io/v1"):
-        webhook.convert(claim, "v1beta1")
-    with pytest.raises(ValueError, match="an object is a dict, not list"):
-        webhook.convert([claim], "resource.k8s.io/v1")  # type: ignore[arg-type]
+def test_what_has_no_counterpart_or_type_is_not_converted(obj: Any, version: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        webhook.convert(obj, version)

@@ -16,16 +16,10 @@ from webhook import validate
 
 ALL = {"AllAlpha": True, "AllBeta": True, "DeclarativeValidationTakeover": False}
 FLAT = {"name": "gpu", "deviceClassName": "gpu.example.com"}
+CONTAINER = {"name": "train", "image": "trainer:1", "resources": {"claims": [{"name": "gpu"}]}}
+USED = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+POD = of_kind("Pod", {"containers": [CONTAINER], "resourceClaims": USED}) | {"apiVersion": "v1"}
 LONG = {"parameters": {"a": "x" * 11000}, "driver": "gpu.example.com"}
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "train"},
-    "spec": {
-        "containers": [{"name": "train", "image": "trainer:1", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
-    },
-}
 
 
 def said(obj: dict[str, Any], kubernetes: str) -> list[tuple[str, str]]:

@@ -90,25 +90,25 @@ def test_a_request_has_the_findings_of_its_row(sentence: str, objects: dict[str,
     assert row.get("rules") in (None, [problem.rule for problem in found]), sentence
 
 
-def test_gates_have_the_defaults_of_their_release() -> None:
+def test_gates_have_the_defaults_of_their_release_and_their_stage_and_dra_counts_as_on() -> None:
     assert "DRAPrioritizedList" not in enabled(Release(33))
     assert "DRAPrioritizedList" in enabled(Release(34))
     assert "DRADeviceTaints" not in enabled(Release(35))
     assert "DRADeviceTaints" in enabled(Release(36))
     assert "DRAControlPlaneController" not in enabled(Release(32), {"AllAlpha": True})
-
-
-def test_all_gates_of_a_stage_are_switched_at_once_but_for_those_that_are_named() -> None:
     assert "DRAListTypeAttributes" in enabled(Release(36), {"AllAlpha": True})
     assert "DRAListTypeAttributes" not in enabled(Release(36), {"AllAlpha": True, "DRAListTypeAttributes": False})
     assert "DRADeviceTaints" not in enabled(Release(36), {"AllBeta": False})
     assert "DRADeviceTaintRules" in enabled(Release(36), {"AllBeta": True})
     assert "DRAPrioritizedList" in enabled(Release(36), {"AllBeta": False})
-
-
-def test_dra_itself_counts_as_on() -> None:
     assert "DynamicResourceAllocation" in enabled(Release(31))
     assert "DynamicResourceAllocation" in enabled(Release(33), {"DynamicResourceAllocation": False})
+    assert on_since("DRAPrioritizedList") == 34
+    assert on_since("DRAListTypeAttributes") is None
+    assert stage("DRAAdminAccess", Release(31)) is None
+    assert {
+        gate for gate in GATES if on_since(gate) and stage(gate, Release(on_since(gate) or 0)) is Stage.ALPHA
+    } == set()
 
 
 @each_row(
@@ -124,16 +124,7 @@ def test_gates_that_cannot_be_set_are_refused(gates: dict[str, bool], message: s
         validate(claim(), kubernetes="1.36", feature_gates=gates)
 
 
-def test_every_gate_says_when_it_is_on() -> None:
-    assert on_since("DRAPrioritizedList") == 34
-    assert on_since("DRAListTypeAttributes") is None
-    assert stage("DRAAdminAccess", Release(31)) is None
-    assert {
-        gate for gate in GATES if on_since(gate) and stage(gate, Release(on_since(gate) or 0)) is Stage.ALPHA
-    } == set()
-
-
-@pytest.mark.parametrize(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])
+@each_row(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])
 def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -> None:
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}})
     everything: dict[str, Any] = {"kubernetes": kubernetes, "runtime_config": {"api/all": True}}
@@ -182,21 +173,16 @@ def test_changed_claims_of_a_group_are_only_counted(
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("spec", "fields"), [({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])]
-)
-def test_a_class_has_its_prefix_checked_last(spec: dict[str, Any], fields: list[str]) -> None:
-    problems = validate({**CLASS, "spec": spec}, kubernetes="1.36")
-    assert [problem.field for problem in problems] == fields
-
-
-def test_a_prefix_that_is_cut_out_of_the_name_of_a_class_is_checked() -> None:
-    metadata = {"generateName": "a" * 60 + "/"}
+def test_a_class_has_its_prefix_checked_last() -> None:
+    last: tuple[Any, ...] = ({}, ["metadata.generateName"]), ({"selectors": [{}]}, ["spec.selectors[0].cel"])
+    for spec, fields in last:
+        assert [problem.field for problem in validate({**CLASS, "spec": spec}, kubernetes="1.36")] == fields
+    metadata = {"generateName": "a" * 60 + "/"}  # it is cut out of the name
     (problem,) = validate({**CLASS, "metadata": metadata}, kubernetes="1.36")
     assert (problem.field, problem.message[-19:]) == ("metadata.generateName", "may not contain '/'")
 
 
-@pytest.mark.parametrize("subresource", ["", "status"])
+@each_row("subresource", ["", "status"])
 def test_an_update_warns_of_repeated_owners_once(subresource: str) -> None:
     old = claim(REQUEST)
     new = {**old, "metadata": {**old["metadata"], "ownerReferences": [OWNER, OWNER]}}
@@ -228,18 +214,12 @@ def test_a_map_or_list_in_the_place_of_one_value_has_no_fix() -> None:
     )
 
 
-@pytest.mark.parametrize(("others", "suggested"), [(SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")])
-def test_only_the_first_of_very_many_fields_have_suggestions(others: int, suggested: str) -> None:
-    unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}
-    assert validate(claim() | unknown)[others].hint == suggested
-
-
-def test_of_more_fields_than_a_report_has_findings_the_rest_is_not_looked_at() -> None:
+def test_of_very_many_fields_only_the_first_are_looked_at_or_for() -> None:
     found = validate(claim() | {f"field{index}": {} for index in range(MOST_FINDINGS + 100)})
     assert len(found) == MOST_FINDINGS + 1
-
-
-def test_of_very_many_fields_only_the_first_are_looked_for_elsewhere() -> None:
+    for others, suggested in ((SOUGHT - 1, 'did you mean "spec"?'), (SOUGHT, "")):
+        unknown: dict[str, Any] = {f"field{index}": {} for index in range(others)} | {"specs": {}}
+        assert validate(claim() | unknown)[others].hint == suggested
     devices = [{"name": f"gpu-{index}", "driver": "gpu.example.com"} for index in range(SOUGHT + 1)]
     hints = [problem.hint for problem in validate(resource_slice(*devices))]
     assert hints == ['did you mean "spec.driver"?'] * SOUGHT + [""]
@@ -292,7 +272,7 @@ def test_the_version_to_add_is_one_that_the_release_serves(release: str, version
     assert f"help: add apiVersion: resource.k8s.io/{version}\n" in done.out
 
 
-@pytest.mark.parametrize("obj", [{"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]}])
+@each_row("obj", [{"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]}])
 def test_other_files_are_silent(obj: dict[str, Any]) -> None:
     assert judge(obj) == []
 

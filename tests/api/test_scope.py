@@ -30,6 +30,13 @@ EXTENDED = POD.replace("name: UPPER", "name: c, resources: {limits: {deviceclass
 OF_CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}\nspec: {}\n"
 
 
+IN_TEXT = WRONG.replace(
+    "metadata: {name: A, namespace: default}",
+    "metadata:\n  name: A\n  namespace: default\n  annotations:\n    a: |\n      {{ x }}",
+)
+"""A template in a text, which is none."""
+
+
 def write(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -158,75 +165,87 @@ class TestStrictDecoding:
 
 
 class TestDirectories:
+    @each_row(
+        ("files", "reason", "named"),
+        [
+            (
+                {
+                    "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+                    "chart/templates/a.yaml": WRONG,
+                    "chart/templates/_helpers.tpl": "{{ define }}",
+                },
+                "helm-template",
+                "chart/templates",
+            ),
+            *(
+                (
+                    {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM},
+                    "kustomize-patch",
+                    "overlay/patch.yaml",
+                )
+                for file in ("kustomization.yaml", "kustomization.yml", "Kustomization")
+                for names in (
+                    "patches: [{path: patch.yaml}]",
+                    "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
+                    "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
+                    "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
+                )
+            ),
+            *(({f"{name}/a.yaml": WRONG, "a.yaml": CLAIM}, "vendored", name) for name in ("vendor", "node_modules")),
+            *(
+                ({"a.json": text}, "no-api-version", "a.json")
+                for text in ("a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n")
+            ),
+            *(
+                ({"a.yaml": f"{WRONG}{line}\n"}, "template", "a.yaml")
+                for line in ("{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}")
+            ),
+        ],
+    )
+    def test_what_is_not_for_the_api_server_is_left_out_unless_it_is_named(
+        self, files: dict[str, str], reason: str, named: str, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        folder = write(tmp_path_factory.mktemp("a"), files)
+        assert left_out(folder) == {reason: 1}
+        levels = {each["level"] for each in findings("validate", folder / named)}
+        assert levels == {"note" if reason == "template" else "error"}
+
     def test_templates_of_charts_are_counted(self, tmp_path: Path) -> None:
         chart = {
             "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
             "chart/templates/a.yaml": "apiVersion: v1\n{{ if .x }}\n",
             "chart/templates/sub/b.yaml": WRONG,
-            "chart/templates/_helpers.tpl": "{{ define }}",
         }
         assert left_out(write(tmp_path, chart)) == {"helm-template": 2}
         assert "not read: 2 Helm templates (name their charts to render them)\n" in draguard("validate", tmp_path).out
+        named = findings("validate", tmp_path / "chart/templates/sub/b.yaml")
+        assert [each["rule"] for each in named] == ["object-name"]
 
-    def test_templates_that_are_named_are_read(self, tmp_path: Path) -> None:
-        write(tmp_path, {"chart/Chart.yaml": "name: c\n", "chart/templates/a.yaml": WRONG})
-        for named in (tmp_path / "chart/templates", tmp_path / "chart/templates/a.yaml"):
-            assert [each["rule"] for each in findings("validate", named)] == ["object-name"]
-
-    def test_a_directory_called_templates_is_read_if_there_is_no_chart(self, tmp_path: Path) -> None:
-        assert reported("validate", write(tmp_path, {"templates/a.yaml": WRONG}))["summary"]["errors"] == 1
-
-    @pytest.mark.parametrize(
-        "names",
+    @each_row(
+        ("files", "rule"),
         [
-            "patches: [{path: patch.yaml}]",
-            "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
-            "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
-            "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
+            *(
+                ({"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG}, "object-name")
+                for names in ("patches: 3", "resources: [patch.yaml]", "patches: [", "[]")
+            ),
+            ({"templates/a.yaml": WRONG}, "object-name"),
+            ({"a.yaml": "apiVersion: ["}, "unreadable"),
+            ({"a.yaml": IN_TEXT}, "object-name"),
+            (
+                {"a.yaml": f"{WRONG}    config: [{{opaque: {{driver: d, parameters: {{name: '${{FOO}}'}}}}}}]\n"},
+                "object-name",
+            ),
         ],
     )
-    @pytest.mark.parametrize("file", ["kustomization.yaml", "kustomization.yml", "Kustomization"])
-    def test_patches_of_kustomizations_are_left_out(self, tmp_path: Path, names: str, file: str) -> None:
-        folder = write(tmp_path, {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM})
-        assert left_out(folder) == {"kustomize-patch": 1}
-        assert reported("validate", folder / "overlay/patch.yaml")["summary"]["errors"] == 1
+    def test_what_only_looks_as_if_it_was_for_others_is_read(
+        self, files: dict[str, str], rule: str, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        done = reported("validate", write(tmp_path_factory.mktemp("a"), files))
+        assert [each["rule"] for each in done["findings"]] == [rule]
+        assert not {each["reason"] for each in done["summary"]["notRead"]} - {"no-api-version"}
 
-    @pytest.mark.parametrize("names", ["patches: 3", "resources: [patch.yaml]", "patches: [", "[]"])
-    def test_what_a_kustomization_takes_for_something_else_is_read(self, tmp_path: Path, names: str) -> None:
-        folder = write(tmp_path, {"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG})
-        assert [each["rule"] for each in findings("validate", folder)] == ["object-name"]
-
-    @pytest.mark.parametrize("name", ["vendor", "node_modules"])
-    def test_what_is_vendored_is_left_out_unless_it_is_named(self, tmp_path: Path, name: str) -> None:
-        folder = write(tmp_path, {f"{name}/a.yaml": WRONG, "a.yaml": CLAIM})
-        assert left_out(folder) == {"vendored": 1}
-        assert reported("validate", folder / name)["summary"]["errors"] == 1
-
-    @pytest.mark.parametrize(
-        "text", ["a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n"]
-    )
-    def test_files_without_yaml_and_api_version_are_skipped(self, tmp_path: Path, text: str) -> None:
-        folder = write(tmp_path, {"a.json": text})
-        assert left_out(folder) == {"no-api-version": 1}
-        assert reported("validate", folder / "a.json")["summary"]["errors"] > 0
-
-    def test_what_may_be_an_object_is_an_error(self, tmp_path: Path) -> None:
-        assert reported("validate", write(tmp_path, {"a.yaml": "apiVersion: ["}))["summary"]["errors"] == 1
-
-    @pytest.mark.parametrize("line", ["{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}"])
-    def test_templates_that_are_not_yaml_yet_are_left_out(self, tmp_path: Path, line: str) -> None:
-        text = WRONG + f"{line}\n"
-        assert left_out(write(tmp_path, {"a.yaml": text})) == {"template": 1}
-
-    def test_a_template_in_a_text_is_none(self, tmp_path: Path) -> None:
-        text = WRONG.replace("metadata: {", "metadata:\n  annotations:\n    a: |\n      {{ x }}\n  ").replace(
-            "}\nspec", "\nspec"
-        )
-        text = text.replace("name: A, namespace", "name: A\n  namespace")
-        assert [each["rule"] for each in findings("validate", write(tmp_path, {"a.yaml": text}))] == ["object-name"]
-
-    @pytest.mark.parametrize("value", ["name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}"])
-    @pytest.mark.parametrize("more", ["", "\n---\napiVersion: ["])
+    @each_row("value", ["name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}"])
+    @each_row("more", ["", "\n---\napiVersion: ["])
     def test_text_of_another_document_hides_none(self, tmp_path: Path, value: str, more: str) -> None:
         text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: |\n    " + value + "\n---\n" + WRONG
         done = reported("validate", write(tmp_path, {"a.yaml": text + more}))
@@ -238,12 +257,6 @@ class TestDirectories:
         done = reported("validate", write(tmp_path, {"a.yaml": "\n---\n".join(texts)}))
         assert [each["count"] for each in done["summary"]["notRead"]] == [1]
         assert [each["rule"] for each in done["findings"]] == ["template", "object-name"]
-
-    def test_a_value_that_looks_like_a_placeholder_is_none(self, tmp_path: Path) -> None:
-        text = WRONG + "    config:\n    - opaque:\n        driver: d\n        parameters:\n          name: ${FOO}\n"
-        done = reported("validate", write(tmp_path, {"a.yaml": text}))
-        assert [each["rule"] for each in done["findings"]] == ["object-name"]
-        assert done["summary"]["notRead"] == []
 
     def test_links_that_lead_nowhere_are_left_out(self, tmp_path: Path) -> None:
         write(tmp_path, {"a.yaml": CLAIM})
@@ -265,10 +278,8 @@ class TestGit:
     def test_what_it_ignores_is_left_out_unless_it_is_named(self, repository: Path) -> None:
         write(repository, {".gitignore": "out/\n/b.yaml\n", "out/a.yaml": WRONG, "b.yaml": WRONG, "a.yaml": CLAIM})
         assert left_out(repository) == {"ignored-by-git": 2}
-        assert reported("validate", repository / "out")["summary"]["errors"] == 1
-        assert reported("validate", repository / "b.yaml")["summary"]["errors"] == 1
-
-    def test_a_directory_below_is_left_out_by_what_is_above_it(self, repository: Path) -> None:
+        for named in ("out", "b.yaml"):
+            assert reported("validate", repository / named)["summary"]["errors"] == 1
         write(repository, {".gitignore": "*.tmp.yaml\n", "deep/a.tmp.yaml": WRONG, "deep/a.yaml": CLAIM})
         assert left_out(repository / "deep") == {"ignored-by-git": 1}
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.cel.encoders import ENCODERS
 from tests.cel.mathematics import MATH
 from webhook.cel.environment import Environment
-from webhook.cel.errors import Issues
+from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
 from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
@@ -35,6 +35,14 @@ def evaluate(text: str, environment: Environment = EVERYTHING, **bindings: Any) 
     """The value of an expression whose variables are dynamic."""
     environment = environment.extend(variables=dict.fromkeys(bindings, DYN)) if bindings else environment
     return environment.compile(text).evaluate(bindings)
+
+
+def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) -> str:
+    """The error of an evaluation."""
+    try:
+        return f"no error but {evaluate(text, environment, **bindings)}"
+    except EvaluationError as error:
+        return str(error)
 
 
 def cost_of(text: str, environment: Environment, bindings: Mapping[str, Any] | None = None) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.types.base import BYTES, STRING
 
 
@@ -25,7 +25,7 @@ def _encode(value: bytes) -> str:
 ENCODERS: Final = Library(
     "encoders",
     functions=(
-        Function("base64.decode", Overload("base64_decode_string", (STRING,), BYTES, _decode)),
-        Function("base64.encode", Overload("base64_encode_bytes", (BYTES,), STRING, _encode)),
+        Overload("base64.decode", "base64_decode_string", (STRING,), BYTES, _decode),
+        Overload("base64.encode", "base64_encode_bytes", (BYTES,), STRING, _encode),
     ),
 )

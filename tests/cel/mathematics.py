@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Function, Overload
-from webhook.cel.runtime.operators import greater, less
+from webhook.cel.functions import Overload
+from webhook.cel.runtime.operators import operate
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import ANY_ARITY, Expander, Macro, MacroError
@@ -27,9 +27,9 @@ def _identity(value: Value) -> Value:
     return value
 
 
-def _extreme(name: str, precedes: Callable[[Value, Value], bool]) -> Function:
+def _extreme(name: str, operator: str) -> Iterator[Overload]:
     def pair(first: Value, second: Value) -> Value:
-        return second if precedes(second, first) else first
+        return second if operate(operator, second, first) else first
 
     def of_list(values: list[Value]) -> Value:
         if not values:
@@ -41,14 +41,13 @@ def _extreme(name: str, precedes: Callable[[Value, Value], bool]) -> Function:
             raise EvaluationError(f"no such overload: math.@{name}")
         return found
 
-    overloads = []
+    function = f"math.@{name}"
     for first in _NUMBERS:
-        overloads.append(Overload(f"math_@{name}_{first.name}", (first,), first, _identity))
-        overloads.append(Overload(f"math_@{name}_list_{first.name}", (list_of(first),), first, of_list))
+        yield Overload(function, f"math_@{name}_{first.name}", (first,), first, _identity)
+        yield Overload(function, f"math_@{name}_list_{first.name}", (list_of(first),), first, of_list)
         for second in _NUMBERS:
             result = first if first is second else DYN
-            overloads.append(Overload(f"math_@{name}_{first.name}_{second.name}", (first, second), result, pair))
-    return Function(f"math.@{name}", *overloads)
+            yield Overload(function, f"math_@{name}_{first.name}_{second.name}", (first, second), result, pair)
 
 
 def _is_numeric(node: Expression) -> bool:
@@ -130,27 +129,27 @@ def _shift(name: str, shift: Callable[[int, int], int]) -> Callable[[Value, int]
 
 def _per_type(
     name: str, types: tuple[Type, ...], implementation: Callable[..., Value], result: Type | None = None
-) -> Function:
-    overloads = [Overload(f"math_{name}_{each.name}", (each,), result or each, implementation) for each in types]
-    return Function(f"math.{name}", *overloads)
+) -> Iterator[Overload]:
+    for each in types:
+        yield Overload(f"math.{name}", f"math_{name}_{each.name}", (each,), result or each, implementation)
 
 
-def _bitwise(name: str, operation: Callable[[int, int], int]) -> Function:
+def _bitwise(name: str, operation: Callable[[int, int], int]) -> Iterator[Overload]:
     def apply(first: Value, second: Value) -> Value:
         return type(first)(operation(int(first), int(second)))
 
-    overloads = [Overload(f"math_{name}_{each.name}_{each.name}", (each, each), each, apply) for each in (INT, UINT)]
-    return Function(f"math.{name}", *overloads)
+    for each in (INT, UINT):
+        yield Overload(f"math.{name}", f"math_{name}_{each.name}_{each.name}", (each, each), each, apply)
 
 
 def _bit_not(value: Value) -> Value:
     return UInt(~int(value) & UINT_MAX) if type(value) is UInt else ~value
 
 
-def _shifting(name: str, shift: Callable[[int, int], int]) -> Function:
+def _shifting(name: str, shift: Callable[[int, int], int]) -> Iterator[Overload]:
     apply = _shift(name, shift)
-    overloads = [Overload(f"math_{name}_{each.name}_int", (each, INT), each, apply) for each in (INT, UINT)]
-    return Function(f"math.{name}", *overloads)
+    for each in (INT, UINT):
+        yield Overload(f"math.{name}", f"math_{name}_{each.name}_int", (each, INT), each, apply)
 
 
 MATH: Final = Library(
@@ -160,28 +159,25 @@ MATH: Final = Library(
         Macro("greatest", ANY_ARITY, member=True, expand=_extreme_macro("greatest", "math.@max")),
     ),
     functions=(
-        _extreme("min", less),
-        _extreme("max", greater),
-        _per_type("ceil", (DOUBLE,), _whole(math.ceil)),
-        _per_type("floor", (DOUBLE,), _whole(math.floor)),
-        _per_type("round", (DOUBLE,), _round),
-        _per_type("trunc", (DOUBLE,), _whole(math.trunc)),
-        _per_type("isInf", (DOUBLE,), math.isinf, BOOL),
-        _per_type("isNaN", (DOUBLE,), math.isnan, BOOL),
-        _per_type("isFinite", (DOUBLE,), math.isfinite, BOOL),
-        Function(
-            "math.abs",
-            Overload("math_abs_double", (DOUBLE,), DOUBLE, abs),
-            Overload("math_abs_int", (INT,), INT, _abs),
-            Overload("math_abs_uint", (UINT,), UINT, _identity),
-        ),
-        _per_type("sign", _NUMBERS, _sign),
-        _per_type("sqrt", _NUMBERS, _sqrt, DOUBLE),
-        _bitwise("bitAnd", int.__and__),
-        _bitwise("bitOr", int.__or__),
-        _bitwise("bitXor", int.__xor__),
-        _per_type("bitNot", (INT, UINT), _bit_not),
-        _shifting("bitShiftLeft", int.__lshift__),
-        _shifting("bitShiftRight", int.__rshift__),
+        *_extreme("min", "_<_"),
+        *_extreme("max", "_>_"),
+        *_per_type("ceil", (DOUBLE,), _whole(math.ceil)),
+        *_per_type("floor", (DOUBLE,), _whole(math.floor)),
+        *_per_type("round", (DOUBLE,), _round),
+        *_per_type("trunc", (DOUBLE,), _whole(math.trunc)),
+        *_per_type("isInf", (DOUBLE,), math.isinf, BOOL),
+        *_per_type("isNaN", (DOUBLE,), math.isnan, BOOL),
+        *_per_type("isFinite", (DOUBLE,), math.isfinite, BOOL),
+        Overload("math.abs", "math_abs_double", (DOUBLE,), DOUBLE, abs),
+        Overload("math.abs", "math_abs_int", (INT,), INT, _abs),
+        Overload("math.abs", "math_abs_uint", (UINT,), UINT, _identity),
+        *_per_type("sign", _NUMBERS, _sign),
+        *_per_type("sqrt", _NUMBERS, _sqrt, DOUBLE),
+        *_bitwise("bitAnd", int.__and__),
+        *_bitwise("bitOr", int.__or__),
+        *_bitwise("bitXor", int.__xor__),
+        *_per_type("bitNot", (INT, UINT), _bit_not),
+        *_shifting("bitShiftLeft", int.__lshift__),
+        *_shifting("bitShiftRight", int.__rshift__),
     ),
 )

@@ -13,7 +13,7 @@ from tests.cel import EXTENSIONS, dynamic
 from webhook.cel.checker.declarations import Checked, EnvironmentOptions, Library
 from webhook.cel.environment import Environment
 from webhook.cel.errors import UNDECLARED, CelError, CompileError
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.kubernetes import net
 from webhook.cel.runtime.conversions import parse_duration, parse_timestamp
 from webhook.cel.runtime.operators import equal
@@ -160,13 +160,9 @@ def environment_of(case: dict[str, Any]) -> Environment:
         if declared["kind"] == "ident":
             variables[declared["name"]] = parse_type(declared["type"])
         else:
-            overloads = [
-                Overload(
-                    each["id"], tuple(map(parse_type, each["params"])), parse_type(each["result"]), member=each["inst"]
-                )
-                for each in declared["type"]
-            ]
-            functions.append(Function(declared["name"], *overloads))
+            for each in declared["type"]:
+                parameters, result = tuple(map(parse_type, each["params"])), parse_type(each["result"])
+                functions.append(Overload(declared["name"], each["id"], parameters, result, member=each["inst"]))
     if not variables and not functions and "container" not in case:
         return BASE
     library = Library("declared", functions=tuple(functions))
@@ -199,8 +195,8 @@ def without_checks(text: str, environment: Environment) -> Checked:
     for node in within(environment.parse(text)):
         if isinstance(node, Call) and node.function in undeclared:
             operands = (types.DYN,) * len([*node.children()])
-            overload = Overload(node.function, operands, types.DYN, member=node.target is not None)
-            environment = environment.extend(Library("undeclared", functions=(Function(node.function, overload),)))
+            overload = Overload(node.function, node.function, operands, types.DYN, member=node.target is not None)
+            environment = environment.extend(Library("undeclared", functions=(overload,)))
         elif isinstance(node, Ident) and node.name in undeclared:
             environment = environment.extend(variables={node.name: types.DYN})
     return environment.check(text)

@@ -8,9 +8,10 @@ import pytest
 
 import webhook
 from tests.cel.attacks import ATTACKS, MAX_CHARACTERS, bindings
-from tests.policy.examples import evaluate
+from tests.policy.examples import POD, evaluate, validating
 from tests.rows import each_row
 from tests.steps import counting
+from tests.structured import of_kind
 from webhook.admission.decisions import ReviewOptions, decide
 from webhook.admission.record import Call, Record
 from webhook.api.judgement import judge_admitted
@@ -42,29 +43,31 @@ STEPS_PER_UNIT = 20
 SELECTORS = pytest.mark.parametrize("expression", ATTACKS.values(), ids=ATTACKS.keys())
 
 
-def parameters(expressions: list[str], kind: str) -> dict[str, Any]:
-    models = [{"namedResources": {"selector": each}} for each in expressions]
-    metadata = {"name": "a", "namespace": "b"}
-    obj = {"apiVersion": "resource.k8s.io/v1alpha2", "kind": kind, "metadata": metadata}
-    if kind == "ResourceClassParameters":
-        return obj | {"filters": [{"driverName": f"d{number}", **each} for number, each in enumerate(models)]}
-    return obj | {"driverRequests": [{"driverName": "d", "requests": models}]}
-
-
 def claim(expressions: list[str], kind: str = "ResourceClaim") -> dict[str, Any]:
-    if kind.endswith("Parameters"):
-        return parameters(expressions, kind)
+    """Make an object of a kind with selectors."""
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    models = [{"namedResources": {"selector": each}} for each in expressions]
     requests = [
-        {"name": f"r{number}", "exactly": {"deviceClassName": "c", "selectors": [{"cel": {"expression": each}}]}}
-        for number, each in enumerate(expressions)
+        {"name": f"r{number}", "exactly": {"deviceClassName": "c", "selectors": [each]}}
+        for number, each in enumerate(selectors)
     ]
-    spec: dict[str, Any] = {"devices": {"requests": requests}}
-    if kind == "ResourceClaimTemplate":
-        spec = {"spec": spec}
-    elif kind == "DeviceClass":
-        spec = {"selectors": [{"cel": {"expression": each}} for each in expressions]}
-    metadata = {"name": "a"} if kind == "DeviceClass" else {"name": "a", "namespace": "b"}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, "spec": spec}
+    spec = {"devices": {"requests": requests}}
+    if kind == "ResourceClassParameters":
+        return PARAMETERS | {
+            "kind": kind,
+            "filters": [{"driverName": f"d{n}", **each} for n, each in enumerate(models)],
+        }
+    if kind == "ResourceClaimParameters":
+        return PARAMETERS | {"kind": kind, "driverRequests": [{"driverName": "d", "requests": models}]}
+    specs: dict[str, Any] = {
+        "ResourceClaim": spec,
+        "ResourceClaimTemplate": {"spec": spec},
+        "DeviceClass": {"selectors": selectors},
+    }
+    return of_kind(kind, specs[kind], "v1")
+
+
+PARAMETERS = {"apiVersion": "resource.k8s.io/v1alpha2", "metadata": {"name": "a", "namespace": "b"}}
 
 
 KINDS = pytest.mark.parametrize(
@@ -103,7 +106,7 @@ def test_after_the_deadline_nothing_is_compiled(expression: str) -> None:
         compile_selector(expression, Release(36))
 
 
-@pytest.mark.parametrize("count", [1, 10, 14, 240])
+@each_row("count", [1, 10, 14, 240])
 def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
     with limited(Budget()) as budget:
         before = budget.left
@@ -125,7 +128,7 @@ def test_comparing_values_is_as_much_work_below_an_optional() -> None:
     assert 500 <= spent[1] <= spent[0]
 
 
-def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_twice() -> None:
+def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_as_often_as_it_is_written() -> None:
     program = Environment([OPTIONALS], variables={"o": DYN}).compile("o.?a" + ".optMap(x, x + 1)" * 14 + ".value()")
     program.prepare()
     meter = Meter()
@@ -133,9 +136,6 @@ def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_twice() -> None:
         assert program.evaluate({"o": {"a": 1}}, meter=meter) == 15
     assert meter.cost == 114_684
     assert steps() < 2_000
-
-
-def test_what_the_first_use_computes_is_counted_once() -> None:
     environment, value = Environment([OPTIONALS, BINDINGS], variables={"o": DYN}), "[o.a, o.a][?0]"
     costs = []
     for text in (f"cel.bind(v, {value}, v.optMap(x, x + 1).value())", f"({value}).optMap(x, x + 1).value()"):
@@ -177,22 +177,18 @@ def test_what_is_read_again_and_again_is_work_whatever_it_costs(expression: str,
         program.evaluate({"object": value}, meter=Meter(CALL_LIMIT))
 
 
-def test_an_exceeded_budget_stays_so() -> None:
-    budget = Budget(10)
-    budget.spend(10)
-    for _ in range(2):
-        with pytest.raises(BudgetExceededError):
-            budget.spend(1)
-    assert budget.left < 0
-
-
-def test_a_budget_is_in_force_within_its_block_only() -> None:
+def test_a_budget_is_in_force_within_its_block_and_stays_exceeded() -> None:
     before = current()
     with limited(Budget(5)) as budget:
         assert current() is budget
         work(3)
         assert budget.left == 2
     assert current() is before
+    budget.spend(2)
+    for _ in range(2):
+        with pytest.raises(BudgetExceededError):
+            budget.spend(1)
+    assert budget.left < 0
 
 
 GROWING = {
@@ -228,17 +224,13 @@ def doubled(count: int) -> Type:
     return type_
 
 
-def test_a_type_is_one_object_and_shown_at_its_price() -> None:
+@each_row("write", [str, declared_name])
+def test_a_type_is_one_object_shown_at_its_price_and_a_very_large_one_in_part(write: Callable[[Type], str]) -> None:
     type_ = doubled(10)
     assert type_ is map_of(*type_.parameters)
     with limited(Budget(1000)), pytest.raises(BudgetExceededError):
         str(type_)
-
-
-@each_row("write", [str, declared_name])
-@each_row("count", [14, 40, 200])
-def test_of_a_very_large_type_only_the_outermost_is_written(write: Callable[[Type], str], count: int) -> None:
-    assert write(doubled(count)) == "map(…)"
+    assert [write(doubled(count)) for count in (14, 40, 200)] == ["map(…)"] * 3
     assert write(doubled(2)) == "map(map(int, int), map(int, int))"
 
 
@@ -284,19 +276,16 @@ def test_a_review_beyond_its_budget_is_decided_by_the_failure_policy(
 @KINDS
 def test_offline_each_expression_beyond_the_budget_is_a_finding(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.api.judgement.REVIEW", 100_000)
-    found = webhook.validate(claim(["true", EXPENSIVE, "1 == 1"], kind))
-    assert [problem.reason for problem in found if problem.level == "error"] == ["BudgetExceeded", "BudgetExceeded"]
-    found = [problem for problem in found if problem.level == "error"]
+    problems = webhook.validate(claim(["true", EXPENSIVE, "1 == 1"], kind))
+    found = [problem for problem in problems if problem.level == "error"]
+    assert [problem.reason for problem in found] == ["BudgetExceeded", "BudgetExceeded"]
     assert "selector" in found[0].field
     assert "was not checked" in found[0].message
 
 
-def test_a_later_document_has_a_budget_of_its_own() -> None:
+def test_a_later_document_has_a_budget_of_its_own_and_what_a_cache_knows_costs_nothing() -> None:
     webhook.validate(claim([ATTACKS["empty maps that double"]]))
     assert webhook.validate(claim(["device.driver == 'budget'"])) == []
-
-
-def test_a_review_that_a_cache_knows_costs_nothing() -> None:
     obj = claim([ATTACKS["comparisons"]])
     with limited(Budget(REVIEW)) as budget:
         judge_admitted(obj)
@@ -308,39 +297,9 @@ def test_a_review_that_a_cache_knows_costs_nothing() -> None:
 # -- policies, whose expressions are the operator's, but come from a pull request offline
 
 
-def policy(expression: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": "a"},
-        "spec": {
-            "matchConstraints": {
-                "resourceRules": [
-                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"]}
-                ]
-            },
-            "validations": [{"expression": expression}],
-        },
-    }
-
-
-BINDING = {
-    "apiVersion": "admissionregistration.k8s.io/v1",
-    "kind": "ValidatingAdmissionPolicyBinding",
-    "metadata": {"name": "a"},
-    "spec": {"policyName": "a", "validationActions": ["Deny"]},
-}
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "a"},
-    "spec": {"containers": [{"name": "a", "image": "b"}]},
-}
-
-
 def test_a_policy_that_takes_too_much_work_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.policy.manifest.expressions.DOCUMENT", 100_000)
-    found = load([policy(f"[{','.join(['[]'] * 6000)}].size() > 0"), BINDING], Release(36))
+    found = load(validating(f"[{','.join(['[]'] * 6000)}].size() > 0"), Release(36))
     assert ["more work than draguard allows" in str(finding.problem) for finding in found.errors] == [True]
 
 
@@ -348,10 +307,8 @@ def test_an_evaluation_that_takes_too_much_work_offline_is_an_error_of_the_polic
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("webhook.engine.offline.DOCUMENT", 100)
-    policies = load(
-        [policy("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))"), BINDING], Release(36)
-    )
+    slow = validating("object.spec.containers.all(c, [1, 2, 3].all(x, [1, 2, 3].all(y, x + y > 0)))")
     pod = POD | {"spec": {"containers": [{"name": f"c{number}", "image": "b"} for number in range(500)]}}
-    verdict = evaluate(pod, policies=policies)
+    verdict = evaluate(pod, policies=load(slow, Release(36)))
     assert not verdict.allowed
     assert "more work than draguard allows" in verdict.message

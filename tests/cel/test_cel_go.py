@@ -11,7 +11,6 @@ from tests.rows import each_row, each_row_beside
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError, CostLimitExceededError, EvaluationError, ProgramError
-from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.cel.kubernetes.environments import environment
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import BOOL, BYTES, DYN, INT, STRING
@@ -277,13 +276,3 @@ def test_what_an_expansion_uses_twice_is_reported_one_copy_after_the_other() -> 
 def test_a_parameter_stands_for_the_first_overload_that_fits() -> None:
     """common/stdlib/standard.go declares doubles first."""
     assert str(ENVIRONMENT.check("{}.transformList(k, x, -(dyn(1.0) * x))").type) == "list(double)"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"), [("null", "null_type"), ("[duration('1s')]", "list(google.protobuf.Duration)")]
-)
-def test_a_selector_of_another_type_is_refused_by_the_name_of_its_type(text: str, shown: str) -> None:
-    """common/types/types.go, String; errors of the checker have other names."""
-    found = compile_selector(text, Release(36))
-    assert isinstance(found, Refusal)
-    assert found.detail == f"must evaluate to bool or the unknown type, not {shown}"

@@ -118,23 +118,20 @@ def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int
         ([], False),
         (["a"] * 48, False),
         (["c"] * 49, True),
+        (["a"] * 49, "'includes' function cannot be applied to lists longer than 48 values"),
     ],
 )
-def test_includes_finds_a_value_in_a_list_or_alone(value: object, expected: bool) -> None:
-    assert evaluated(value) is expected
-
-
-def test_includes_refuses_lists_longer_than_attributes_may_be() -> None:
-    assert evaluated(["a"] * 49) == "'includes' function cannot be applied to lists longer than 48 values"
-
-
-def evaluated(value: object) -> object:
+def test_includes_finds_a_value_alone_or_in_a_list_as_long_as_attributes_may_be(
+    value: object, expected: object
+) -> None:
     selector = compile_selector('device.attributes["a"].b.includes("c")', Release(36), ALL)
     assert isinstance(selector, Selector)
+    found: object
     try:
-        return selector.program.evaluate({"device": {"attributes": {"a": {"b": value}}}})
+        found = selector.program.evaluate({"device": {"attributes": {"a": {"b": value}}}})
     except EvaluationError as error:
-        return str(error)
+        found = str(error)
+    assert found == expected
 
 
 @each_row(
@@ -173,9 +170,6 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
     assert all(problem.message.startswith(message) for problem in found)
 
 
-# -- verdicts of real API servers
-
-
 @each_row(
     ("expression", "shown"),
     [
@@ -188,6 +182,7 @@ def test_problems_are_the_api_servers(expression: str, release: int, reason: str
     ],
 )
 def test_a_type_that_is_refused_has_its_full_name(expression: str, shown: str) -> None:
+    """common/types/types.go, String; errors of the checker have other names."""
     found = compile_selector(expression, Release(36), stored=True)
     assert isinstance(found, Refusal)
     assert found.detail == f"must evaluate to bool or the unknown type, not {shown}"

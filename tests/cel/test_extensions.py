@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cel import EVERYTHING, evaluate
+from tests.cel import error_of, evaluate
 from tests.rows import each_row, each_row_beside
 from webhook.cel.environment import Environment
-from webhook.cel.errors import CompileError, EvaluationError
+from webhook.cel.errors import CompileError
 from webhook.cel.ext.lists import LISTS
 from webhook.cel.ext.strings import strings
 from webhook.cel.runtime import conversions
@@ -21,12 +21,6 @@ from webhook.cel.types.base import DYN
 from webhook.cel.types.values import Duration, Timestamp, UInt
 
 KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
-
-
-def error_of(text: str, environment: Environment = EVERYTHING, **bindings: Any) -> str:
-    with pytest.raises(EvaluationError) as caught:
-        evaluate(text, environment, **bindings)
-    return str(caught.value)
 
 
 @each_row(

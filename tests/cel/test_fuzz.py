@@ -101,14 +101,8 @@ def compiles(text: str) -> None:
         return
 
 
-@settings(max_examples=500)
-@given(st.lists(WORDS, max_size=25).map(" ".join))
-def test_no_words_make_the_compiler_fail_otherwise(text: str) -> None:
-    compiles(text)
-
-
-@settings(max_examples=300)
-@given(st.text(max_size=60))
+@settings(max_examples=800)
+@given(st.lists(WORDS, max_size=25).map(" ".join) | st.text(max_size=60))
 def test_no_text_makes_the_compiler_fail_otherwise(text: str) -> None:
     compiles(text)
 

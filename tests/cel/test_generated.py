@@ -164,13 +164,10 @@ def test_what_a_macro_uses_twice_again_and_again_ends_at_the_limit(name: str) ->
     assert meter.cost < 10_100
 
 
-def test_an_expression_is_written_once() -> None:
+def test_an_expression_is_written_once_and_uses_the_variables_that_decide() -> None:
     program = ENVIRONMENT.compile("o.a == 1")
     program.prepare()
     assert program.evaluate is program.evaluate
-
-
-def test_a_program_uses_the_variables_that_decide() -> None:
     assert set(ENVIRONMENT.compile("o.a in [] || l == [o] || 'o' == 'l'").variables) == {"l", "o"}
     assert ENVIRONMENT.compile("o.a in []").variables == ()
     assert ENVIRONMENT.compile("[1].all(o, o == 1) && m == 1").variables == ("m",)

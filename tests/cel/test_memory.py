@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.cel.judging import NEWEST
+from tests.rows import each_row
 from webhook.budget import REVIEW, Budget, BudgetExceededError, limited
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.ext.comprehensions import BINDINGS
@@ -117,7 +118,7 @@ def test_no_alternative_hides_that_too_much_is_built() -> None:
         program.evaluate(GIVEN)
 
 
-@pytest.mark.parametrize("name", ["distinct", "sorted", "index"])
+@each_row("name", ["distinct", "sorted", "index"])
 def test_a_call_that_costs_too_much_is_not_made(name: str) -> None:
     meter = Meter(CALL_LIMIT)
     assert outcome(ATTACKS[name], meter) == "CostLimitExceededError"

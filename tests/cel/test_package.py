@@ -56,7 +56,7 @@ def test_the_regular_expression_engine_is_loaded_when_it_is_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=FOLDER.parents[1])
 
 
-def test_the_oldest_goes_first() -> None:
+def test_a_cache_forgets_the_oldest_counts_a_value_once_and_keeps_nothing_large() -> None:
     cache: Cache[int] = Cache(80)
     for number in range(8):
         cache.put(number, number, 10)
@@ -64,18 +64,9 @@ def test_the_oldest_goes_first() -> None:
     cache.put("new", 8, 10)
     assert [cache.get(0), cache.get(1), cache.get("new")] == [None, 1, 8]
     assert cache.size == 80
-
-
-def test_a_value_that_is_put_again_counts_once() -> None:
-    cache: Cache[str] = Cache(80)
-    cache.put("a", "b", 10)
-    cache.put("a", "c", 5)
-    assert cache.get("a") == "c"
-    assert (cache.size, len(cache)) == (5, 1)
-
-
-def test_what_is_large_is_not_kept() -> None:
-    cache: Cache[str] = Cache(80)
-    cache.put("a", "b", 11)
-    assert cache.get("a") is None
-    assert len(cache) == 0
+    again: Cache[str] = Cache(80)
+    again.put("a", "b", 10)
+    again.put("a", "c", 5)
+    again.put("large", "b", 11)
+    assert [again.get("a"), again.get("large")] == ["c", None]
+    assert (again.size, len(again)) == (5, 1)

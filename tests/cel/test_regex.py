@@ -80,7 +80,7 @@ def test_patterns_are_found_in_the_same_texts() -> None:
             assert sorted(text for text in TEXTS if matches(text, case["pattern"])) == sorted(case["matches"]), case
 
 
-@pytest.mark.parametrize("pattern", sorted(TOO_LARGE))
+@each_row("pattern", TOO_LARGE)
 def test_patterns_that_take_more_memory_than_is_allowed(pattern: str) -> None:
     with pytest.raises(EvaluationError, match="too large"):
         compile_pattern(pattern)
@@ -190,16 +190,13 @@ def test_a_search_spends_by_the_text_and_the_pattern() -> None:
         pattern.search("a" * 100_000)
 
 
-def test_what_is_kept_of_patterns_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_of_patterns_and_of_short_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: Cache[regex.CompiledPattern] = Cache(MAX_CACHE)
     monkeypatch.setattr(regex, "_patterns", kept)
     for number in range(200):
         assert matches("a", f"a|b{number}")
     assert len(kept) <= MAX_CACHE // MAX_MEMORY
     assert kept.size <= MAX_CACHE
-
-
-def test_what_is_kept_of_short_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(regex, "_REMEMBERED", 3)
     pattern = compile_pattern("^a+$")
     for _ in range(2):

@@ -142,6 +142,7 @@ class TestForms:
                 "{'exactly': {'count': 2,'deviceClassName': a.b},'name': g,}",
             ),
             ("{count: &c 2, name: &n g, deviceClassName: *n}", ""),
+            ("{deviceClassName: &n g, name: *n, count: 2}", "{exactly: {deviceClassName: &n g, count: 2}, name: *n}"),
             (
                 "{\n      deviceClassName: a.b, # which\n      name: g, # the name\n      count: 2 # two\n    }",
                 (
@@ -158,6 +159,21 @@ class TestForms:
     def test_fields_move_within_braces_past_others(self, written: str, corrected: str, tmp_path: Path) -> None:
         head = f"{CLAIM[: CLAIM.index('    requests:')]}    requests:\n    - "
         assert fixed(f"{head}{written}\n", tmp_path=tmp_path) == f"{head}{corrected or written}\n"
+
+    @pytest.mark.parametrize(
+        "request_",
+        [
+            "{count: 2, name: &n h, deviceClassName: *n}",
+            "count: 2\n      name: &n h\n      deviceClassName: *n",
+            "exactly:\n        count: 2\n      name: &n h\n      deviceClassName: *n",
+            "deviceClassName: &n h\n      name: *n\n      exactly:\n        count: 2",
+        ],
+        ids=["in braces", "on lines", "an earlier map", "a later map"],
+    )
+    def test_an_alias_does_not_move_to_another_anchor_of_its_name(self, request_: str, tmp_path: Path) -> None:
+        head = f"{CLAIM[: CLAIM.index('    requests:')]}    requests:\n"
+        broken = f"{head}    - {{name: &n g, exactly: {{deviceClassName: a.b}}}}\n    - {request_}\n"
+        assert fixed(broken, tmp_path=tmp_path) == broken
 
     def test_json_keeps_its_layout(self, tmp_path: Path) -> None:
         request = {"name": "gpu", "deviceClassName": "a.b", "count": "2"}

@@ -178,6 +178,10 @@ class TestMatch:
             (("-e", "device.drver"), '1 | device.drver\n  |       ^^^^^^\nhelp: did you mean "driver"?'),
             (("-e", "true &&\n  driver == 'a'"), "-e:2:3: error cel-selector: undeclared reference to 'driver'"),
             (("device.driver = 'a'",), "help: compare with == in place of ="),
+            (
+                ("-e", "true", "--kubernetes-version", "1.30"),
+                "error: --kubernetes-version: the scheduler of Kubernetes 1.30 is not simulated: give 1.31 or later",
+            ),
         ],
     )
     def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:

@@ -358,7 +358,7 @@ def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pyte
     program.chmod(0o755)
     monkeypatch.setattr(live, "SECONDS", 1.0)
     with pytest.raises(ClusterError, match="kubectl took longer"):
-        live.Kubectl(str(program), "", print).get("/version")
+        live.Kubectl(str(program), "", print).read("/version", 100)
     child = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/stat")
     assert eventually(lambda: not child.exists() or "Z" in child.read_text().split()[2])
 
@@ -379,7 +379,8 @@ def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     assert "kubectl patch" in draguard("scan", "--live").out
     assert "kubectl --context CONTEXT patch" in draguard("scan", "--context", "a", "--context", "b").out
     why = draguard("why", "claim/u", "--context", "prod")
-    assert "kubectl --context prod patch resourceclaim u -n default --subresource status" in why.out
+    patch = """--subresource status --type merge -p '{"status":{"allocation":null,"reservedFor":null}}'"""
+    assert f"kubectl --context prod patch resourceclaim u -n default {patch} releases its devices" in why.out
 
 
 def test_a_watched_table_stays_when_the_cluster_cannot_be_read(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:

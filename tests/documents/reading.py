@@ -9,8 +9,17 @@ CLAIM = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata:\n  name:
 
 def documents(text: str | bytes) -> list[Document]:
     found = list(parse(text))
-    assert all(isinstance(each, Document) for each in found), found
+    assert all(isinstance(each, Document) for each in found), (text, found)
     return [each for each in found if isinstance(each, Document)]
+
+
+def readable(text: str | bytes) -> list[Any]:
+    """Return the values of the documents that can be read."""
+    return [each.data for each in parse(text) if isinstance(each, Document)]
+
+
+def unreadable(text: str | bytes) -> list[Unreadable]:
+    return [each for each in parse(text) if isinstance(each, Unreadable)]
 
 
 def objects(text: str | bytes) -> list[Any]:
@@ -23,7 +32,7 @@ def value(text: str) -> Any:
 
 
 def faults(text: str | bytes) -> list[tuple[int, int, str]]:
-    return [(each.line, each.column, each.message) for each in parse(text) if isinstance(each, Unreadable)]
+    return [(each.line, each.column, each.message) for each in unreadable(text)]
 
 
 def exactly(found: Any, expected: Any) -> bool:

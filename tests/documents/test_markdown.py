@@ -7,6 +7,7 @@ import pytest
 
 from tests.cli.manifests import CLUSTER
 from tests.command import draguard, findings, reported
+from tests.rows import each_row
 from webhook.documents.markdown import blocks_of
 
 TEXT = """\
@@ -148,7 +149,7 @@ def test_everything_keeps_its_place() -> None:
     assert read.count("\n---") == 4
 
 
-@pytest.mark.parametrize("line", ["~", "`", "- ", "1. ", " ", "~`", "```yaml\n", "```yaml\napiVersion: v1\n", "...\n"])
+@each_row("line", ["~", "`", "- ", "1. ", " ", "~`", "```yaml\n", "```yaml\napiVersion: v1\n", "...\n"])
 def test_hostile_files_take_little_time(line: str) -> None:
     started = process_time()
     blocks_of((line * (500_000 // len(line)) + "`x").encode())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from tests.command import ROOT, draguard, findings
+from tests.command import ROOT, Done, draguard, findings
 from tests.rows import each_row, each_row_beside
 from tests.structured import claim
 from webhook.check import references
@@ -83,6 +83,36 @@ spec:
         driver: gpu.example.org
         parameters: {apiVersion: gpu.example.org/v1, kind: GpuConfig, sizes: 1, names: [A], size: 1, more: {any: 1}}
 """
+
+
+pytestmark = pytest.mark.usefixtures("here")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def checked(*texts: str) -> Done:
+    """Check profiles: ``a.yaml``, ``b.yaml``."""
+    files = [Path(f"{name}.yaml") for name, _ in zip("ab", texts, strict=False)]
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    return draguard("driver", "check", *files)
+
+
+def mistakes(text: str) -> list[str]:
+    """Return the lines of errors about ``a.yaml``."""
+    return [line.removeprefix("a.yaml:") for line in checked(text).err.splitlines()]
+
+
+def judged(profile: str | dict[str, Any], manifest: str | dict[str, Any] = CLAIM) -> Done:
+    """Validate a manifest by a profile."""
+    text = profile if isinstance(profile, str) else json.dumps(profile)
+    Path("profile.yaml").write_text(text, encoding="utf-8")
+    stdin = manifest if isinstance(manifest, str) else json.dumps(manifest)
+    return draguard("validate", "--driver-profile", "profile.yaml", "-", stdin=stdin.encode())
 
 
 @each_row("driver", built_in())
@@ -170,38 +200,31 @@ def test_keywords_of_a_schema(schema: Any, good: list[Any], bad: Any, message: s
 
 
 class TestOwnProfiles:
-    def test_they_are_checked(self, tmp_path: Path) -> None:
-        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
-        assert draguard("driver", "check", tmp_path / "profile.yaml").out == (
-            "gpu.example.org: kinds of devices: gpu; 2 attributes, 0 capacities; parameters: GpuConfig\n"
-        )
-        (tmp_path / "profile.yaml").write_text("driver: a\nparameters: {schema: {enumm: [1]}}\n", encoding="utf-8")
-        done = draguard("driver", "check", tmp_path / "profile.yaml")
+    def test_they_are_checked(self) -> None:
+        kinds = "kinds of devices: gpu; 2 attributes, 0 capacities; parameters: GpuConfig"
+        assert checked(OWN).out == f"gpu.example.org: {kinds}\n"
+        one = "{driver: a, devices: {x: {attributes: {b: string}, capacity: [memory]}}}"
+        assert "; 1 attribute, 1 capacity; " in checked(one).out
+        done = checked("driver: a\nparameters: {schema: {enumm: [1]}}\n")
         assert (done.code, done.out) == (1, "")
         assert "parameters.schema: unknown keyword enumm; did you mean enum?" in done.err
 
-    def test_short_words_of_their_names_may_be_mistyped(self, tmp_path: Path) -> None:
-        (tmp_path / "profile.yaml").write_text("driver: nic.acme.io\n", encoding="utf-8")
-        mistyped = json.dumps(claim({"name": "nic", "exactly": {"deviceClassName": "nci.acme.io"}})).encode()
-        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=mistyped)
+    def test_short_words_of_their_names_may_be_mistyped(self) -> None:
+        done = judged("driver: nic.acme.io\n", claim({"name": "nic", "exactly": {"deviceClassName": "nci.acme.io"}}))
         assert 'no driver "nci.acme.io" is known, but "nic.acme.io" is' in done.out
 
-    def test_they_say_what_a_driver_publishes_and_takes(self, tmp_path: Path) -> None:
-        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
-        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
+    def test_they_say_what_a_driver_publishes_and_takes(self) -> None:
+        done = judged(OWN)
         assert 'have no attribute "modl"' in done.out
         assert 'not every device of driver "gpu.example.org" has "numaNode"' in done.out
         assert 'parameters.sizes: unknown field "sizes"' in done.out
         assert 'names[0]: "A" does not match' in done.out
         assert "4 warnings" in done.out
+        Path(".draguard.yaml").write_text("driverProfiles: [profile.yaml]", encoding="utf-8")
+        Path("claim.yaml").write_text(CLAIM, encoding="utf-8")
+        assert "4 warnings" in draguard("validate", "claim.yaml").out
 
-    def test_the_configuration_names_them(self, tmp_path: Path) -> None:
-        (tmp_path / "profile.yaml").write_text(OWN, encoding="utf-8")
-        (tmp_path / ".draguard.yaml").write_text("driverProfiles: [profile.yaml]", encoding="utf-8")
-        (tmp_path / "claim.yaml").write_text(CLAIM, encoding="utf-8")
-        assert "4 warnings" in draguard("validate", tmp_path / "claim.yaml").out
-
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("a: [", "--driver-profile: "),
@@ -210,30 +233,25 @@ class TestOwnProfiles:
             ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: [1]}", "is malformed"),
         ],
     )
-    def test_what_cannot_be_used_is_an_error(self, tmp_path: Path, text: str, message: str) -> None:
-        (tmp_path / "profile.yaml").write_text(text, encoding="utf-8")
-        done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=CLAIM.encode())
+    def test_what_cannot_be_used_is_an_error(self, text: str, message: str) -> None:
+        done = judged(text)
         assert (done.code, message in done.err) == (2, True)
 
 
-def test_checks_that_take_too_much_work_end_and_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_that_take_too_much_work_end_and_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(references, "_CHECKED", 1000)
     schema = {"properties": {"a": {"items": {"allOf": [{"enum": list(range(-50, 0))}] * 100}}}}
-    profile = {"driver": "gpu.example.org", "parameters": {"schema": schema}}
-    (tmp_path / "profile.yaml").write_text(json.dumps(profile), encoding="utf-8")
     config = {"opaque": {"driver": "gpu.example.org", "parameters": {"a": [-1] * 1000}}}
     asked = {"name": "a", "exactly": {"deviceClassName": "gpu.example.org"}}
-    made = json.dumps(claim(asked, config=[config, config])).encode()
-    done = draguard("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=made)
+    made = claim(asked, config=[config, config])
+    done = judged({"driver": "gpu.example.org", "parameters": {"schema": schema}}, made)
     assert done.code == 0
     assert done.out.count("parameters: not checked: the profiles' schemas take more work than draguard allows") == 2
 
 
 class TestCheck:
-    def test_all_mistakes_are_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        profile = "{driver: a, devices: {x: {attributes: {b: strng, c: integer}}, z: {capcity: []}}}"
-        (tmp_path / "a.yaml").write_text(profile, encoding="utf-8")
+    def test_all_mistakes_are_listed(self) -> None:
+        checked("{driver: a, devices: {x: {attributes: {b: strng, c: integer}}, z: {capcity: []}}}")
         done = draguard("driver", "check", "a.yaml", "gone.yaml")
         assert done.code == 2
         assert [line.partition(";")[0] for line in done.err.splitlines()] == [
@@ -243,10 +261,8 @@ class TestCheck:
             "gone.yaml: no such file or directory",
         ]
 
-    def test_all_mistakes_of_a_profile_are_listed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "a.yaml").write_text(WRONG, encoding="utf-8")
-        assert [line.removeprefix("a.yaml:") for line in draguard("driver", "check", "a.yaml").err.splitlines()] == [
+    def test_all_mistakes_of_a_profile_are_listed(self) -> None:
+        assert mistakes(WRONG) == [
             "1:1: the profile: unknown key abuot; did you mean about?",
             "2:1: the profile: unknown key attributes; it stands below devices.KIND",
             "1:1: driver: name the driver, such as gpu.example.com",
@@ -258,11 +274,8 @@ class TestCheck:
             "6:82: parameters.schema.a.type: unknown type strng; did you mean string?",
         ]
 
-    def test_its_names_and_parts_fit_together(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "a.yaml").write_text(INCOHERENT, encoding="utf-8")
-        found = draguard("driver", "check", "a.yaml").err.splitlines()
-        assert [re.sub(" must .*", "", line.removeprefix("a.yaml:")) for line in found] == [
+    def test_its_names_and_parts_fit_together(self) -> None:
+        assert [re.sub(" must .*", "", line) for line in mistakes(INCOHERENT)] == [
             (
                 "13:31: parameters.kinds.Config.required[1]: sizes is required, but not among the properties; "
                 "did you mean size?"
@@ -277,7 +290,7 @@ class TestCheck:
             "4:1: kindAttribute: no device has the attribute tpye; did you mean type?",
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("devices", "message"),
         [
             ("gpu: {}\n  mig: {}", "kindAttribute: name the attribute that tells gpu, mig apart"),
@@ -286,12 +299,11 @@ class TestCheck:
             ("gpu: {optionalCapacity: ['*', 'slice*']}", ""),
         ],
     )
-    def test_an_attribute_tells_kinds_apart(self, tmp_path: Path, devices: str, message: str) -> None:
-        (tmp_path / "a.yaml").write_text(f"driver: a\ndevices:\n  {devices}\n", encoding="utf-8")
-        done = draguard("driver", "check", tmp_path / "a.yaml")
+    def test_an_attribute_tells_kinds_apart(self, devices: str, message: str) -> None:
+        done = checked(f"driver: a\ndevices:\n  {devices}\n")
         assert (done.code, message in done.err) == (bool(message), True)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "schema",
         [
             "{additionalProperties: true, required: [b], properties: {a: {}}}",
@@ -300,51 +312,35 @@ class TestCheck:
             "{required: [b]}",
         ],
     )
-    def test_a_required_field_may_be_one_of_the_other_fields(self, tmp_path: Path, schema: str) -> None:
-        (tmp_path / "a.yaml").write_text(f"driver: a\nparameters: {{schema: {schema}}}\n", encoding="utf-8")
-        assert draguard("driver", "check", tmp_path / "a.yaml").code == 0
+    def test_a_required_field_may_be_one_of_the_other_fields(self, schema: str) -> None:
+        assert checked(f"driver: a\nparameters: {{schema: {schema}}}\n").code == 0
 
-    def test_mistakes_of_a_definition_are_shown_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "a.yaml").write_text(OWN.replace("minItems", "minItem"), encoding="utf-8")
-        assert draguard("driver", "check", "a.yaml").err == (
-            "a.yaml:21:32: parameters.kinds.GpuConfig.names: unknown keyword minItem; did you mean minItems?\n"
-        )
+    def test_mistakes_of_a_definition_are_shown_there(self) -> None:
+        said = "unknown keyword minItem; did you mean minItems?"
+        assert mistakes(OWN.replace("minItems", "minItem")) == [f"21:32: parameters.kinds.GpuConfig.names: {said}"]
 
-    def test_kubernetes_objects_are_not_profiles(self, tmp_path: Path) -> None:
-        (tmp_path / "a.yaml").write_text(f"{SLICE}\n---\n{SLICE}", encoding="utf-8")
-        done = draguard("driver", "check", tmp_path / "a.yaml")
-        (tmp_path / "b.yaml").write_text(SLICE, encoding="utf-8")
-        done = draguard("driver", "check", tmp_path)
+    def test_kubernetes_objects_are_not_profiles(self) -> None:
+        checked(f"{SLICE}\n---\n{SLICE}", SLICE)
+        done = draguard("driver", "check", ".")
         assert done.code == 1
         assert [line.partition(" is not a profile;")[0] for line in done.err.splitlines()] == [
-            f"{tmp_path}/{name}.yaml: a Kubernetes object" for name in "ab"
+            f"{name}.yaml: a Kubernetes object" for name in "ab"
         ]
 
-    @pytest.mark.parametrize("text", ["", "# nothing", "kind: CustomResourceDefinition"])
-    def test_a_file_without_a_profile_is_an_error(self, tmp_path: Path, text: str) -> None:
-        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-        done = draguard("driver", "check", tmp_path / "a.yaml")
-        assert (done.code, done.out, done.err) == (1, "", f"{tmp_path}/a.yaml: no profile found\n")
-        done = draguard("validate", "--driver-profile", tmp_path / "a.yaml", "-", stdin=CLAIM.encode())
+    @each_row("text", ["", "# nothing", "kind: CustomResourceDefinition"])
+    def test_a_file_without_a_profile_is_an_error(self, text: str) -> None:
+        assert checked(text) == (1, "", "a.yaml: no profile found\n")
+        done = judged(text)
         assert (done.code, "--driver-profile: " in done.err, "no profile found" in done.err) == (2, True, True)
 
-    def test_a_driver_has_one_profile(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "a.yaml").write_text("driver: a\n---\ndriver: b\n---\ndriver: a", encoding="utf-8")
-        (tmp_path / "b.yaml").write_text("driver: b", encoding="utf-8")
-        done = draguard("driver", "check", "a.yaml", "b.yaml")
+    def test_a_driver_has_one_profile(self) -> None:
+        done = checked("driver: a\n---\ndriver: b\n---\ndriver: a", "driver: b")
         assert (done.code, done.out) == (1, "")
         assert done.err.splitlines() == [
             "a.yaml:5:1: a has another profile in a.yaml:1; keep one of them",
             "b.yaml:1:1: b has another profile in a.yaml:3; keep one of them",
         ]
         assert draguard("driver", "check", "b.yaml", ".//b.yaml").code == 0
-
-    def test_one_attribute_is_no_plural(self, tmp_path: Path) -> None:
-        profile = "{driver: a, devices: {x: {attributes: {b: string}, capacity: [memory]}}}"
-        (tmp_path / "a.yaml").write_text(profile, encoding="utf-8")
-        assert "; 1 attribute, 1 capacity; " in draguard("driver", "check", tmp_path / "a.yaml").out
 
 
 def test_each_read_of_an_expression_has_its_finding() -> None:
@@ -379,12 +375,10 @@ class TestCommand:
         wrong = draguard("driver", "show", "gpu.nvidia.co")
         assert (wrong.code, "did you mean gpu.nvidia.com?" in wrong.err) == (2, True)
 
-    def test_a_profile_is_made_of_slices(self, tmp_path: Path) -> None:
+    def test_a_profile_is_made_of_slices(self) -> None:
         made = draguard("driver", "from-cluster", ROOT / "examples/simulate/cluster.yaml")
-        (tmp_path / "made.yaml").write_text(made.out, encoding="utf-8")
         assert yaml.safe_load(made.out)["devices"]["device"]["attributes"]["model"] == "string"
-        done = draguard("validate", "--driver-profile", tmp_path / "made.yaml", "-", stdin=CLAIM.encode())
-        assert done.code == 0
+        assert judged(made.out).code == 0
 
     def test_objects_that_it_does_not_need_are_ignored(self) -> None:
         cluster = (ROOT / "examples/simulate/cluster.yaml").read_text(encoding="utf-8")
@@ -392,7 +386,9 @@ class TestCommand:
         done = draguard("driver", "from-cluster", "-", stdin=f"{cluster}\n---\n{classic}".encode())
         assert (done.code, done.out.startswith("driver: gpu.example.com"), done.err) == (0, True, "")
 
-    def test_templates_of_charts_are_passed_over_and_counted(self, tmp_path: Path) -> None:
+    def test_templates_of_charts_are_passed_over_and_the_place_of_what_cannot_be_read_is_shown(
+        self, tmp_path: Path
+    ) -> None:
         cluster = ROOT / "examples/simulate/cluster.yaml"
         (tmp_path / "cluster.yaml").write_text(cluster.read_text(encoding="utf-8"), encoding="utf-8")
         (tmp_path / "templates").mkdir()
@@ -401,10 +397,8 @@ class TestCommand:
         done = draguard("driver", "from-cluster", tmp_path)
         assert done.out == draguard("driver", "from-cluster", cluster).out
         assert (done.code, done.err) == (0, "not read: 1 Helm template (charts are not rendered here)\n")
-
-    def test_the_place_of_what_cannot_be_read_is_shown(self, tmp_path: Path) -> None:
         (tmp_path / "a.yaml").write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
-        done = draguard("driver", "from-cluster", tmp_path)
+        done = draguard("driver", "from-cluster", tmp_path / "a.yaml")
         assert (done.code, done.out) == (1, "")
         assert done.err.startswith(f"{tmp_path}/a.yaml:3:1: error unreadable: ")
 
@@ -432,16 +426,10 @@ class TestCommand:
         assert (done.code, "no ResourceSlices found" in done.err) == (2, True)
 
 
-def documented(tmp_path: Path) -> Path:
-    """Write the profile that docs/drivers.md shows."""
+def documented() -> str:
+    """Return the profile that docs/drivers.md shows."""
     text = (ROOT / "docs/drivers.md").read_text(encoding="utf-8")
-    file = tmp_path / "profile.yaml"
-    file.write_text(text.partition("```yaml\n")[2].partition("```")[0], encoding="utf-8")
-    return file
-
-
-def rule_profile(*rules: dict[str, Any], **parts: Any) -> dict[str, Any]:
-    return {"driver": "d.example.org", "classes": {}, **parts, "rules": list(rules)}
+    return text.partition("```yaml\n")[2].partition("```")[0]
 
 
 class TestSchema:
@@ -449,11 +437,11 @@ class TestSchema:
         (ROOT / "webhook/drivers/profile.schema.json").read_text(encoding="utf-8")
     )
 
-    def test_it_is_printed_and_profiles_fit_it(self, tmp_path: Path) -> None:
+    def test_it_is_printed_and_profiles_fit_it(self) -> None:
         assert json.loads(draguard("schema", "profile").out) == self.SCHEMA
         validator = import_module("jsonschema").Draft202012Validator
         validator.check_schema(self.SCHEMA)
-        texts = [*map(text_of, built_in()), documented(tmp_path).read_text(encoding="utf-8")]
+        texts = [*map(text_of, built_in()), documented()]
         assert [[*validator(self.SCHEMA).iter_errors(yaml.safe_load(each))] for each in texts] == [[] for _ in texts]
         assert not validator(self.SCHEMA).is_valid({"driver": "a", "rules": [{"mesage": "a"}]})
 
@@ -470,9 +458,15 @@ class TestSchema:
 
 
 class TestRules:
-    def test_the_documented_ones_find_what_they_state(self, tmp_path: Path) -> None:
-        profile = documented(tmp_path)
-        assert draguard("driver", "check", profile).code == 0
+    @staticmethod
+    def broken(rule: str, asked: Any) -> list[dict[str, Any]]:
+        """Return the findings of a rule."""
+        profile = {"driver": "d.example.org", "classes": {"c.example.org": "x"}, "devices": {"x": {}}}
+        Path("profile.yaml").write_text(json.dumps({**profile, "rules": [{"rule": rule}]}), encoding="utf-8")
+        return findings("validate", "--driver-profile", "profile.yaml", "-", stdin=json.dumps(asked))
+
+    def test_the_documented_ones_find_what_they_state(self) -> None:
+        assert checked(documented()).code == 0
         parameters = {"apiVersion": "gpu.example.org/v1", "kind": "GpuConfig"}
         configs = [{**parameters, "sharing": "None", "milliseconds": 5}, {**parameters, "sharing": "Time"}]
         wanted = claim(
@@ -498,7 +492,7 @@ class TestRules:
             for name in ("one", "two")
         ]
         file = "\n---\n".join(map(json.dumps, (wanted, *pods)))
-        found = findings("validate", "--driver-profile", profile, "-", stdin=file)
+        found = findings("validate", "--driver-profile", "a.yaml", "-", stdin=file)
         config = "spec.devices.config"
         claims = "spec.resourceClaims[0].resourceClaimName"
         limits = "spec.containers[0].resources.limits"
@@ -550,19 +544,16 @@ class TestRules:
         with pytest.raises(ProfileError, match=message):
             read_profile({"driver": "a", "parameters": {"apiVersion": "v1", "kinds": {"A": schema}}})
 
-    def test_they_are_shown_with_their_lines(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
+    def test_they_are_shown_with_their_lines(self) -> None:
         text = "driver: a\nrules:\n- rule: 'true'\n- message: a\n  rule: request.x\n"
         text += "parameters:\n  schema:\n    properties:\n"
         text += "      a:\n        type: string\n        x-kubernetes-validations:\n        - rule: self == 1\n"
-        (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
-        found = draguard("driver", "check", "a.yaml").err.splitlines()
-        assert [each.partition(" compilation")[0] for each in found if each.startswith("a.yaml")] == [
-            "a.yaml:5:3: rules[1].rule:",
-            "a.yaml:12:11: parameters.schema.a.x-kubernetes-validations.0:",
+        assert [each.partition(" compilation")[0] for each in mistakes(text) if each[:1].isdigit()] == [
+            "5:3: rules[1].rule:",
+            "12:11: parameters.schema.a.x-kubernetes-validations.0:",
         ]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("rule", "found"),
         [
             ("requests.size() > 1", []),
@@ -573,30 +564,22 @@ class TestRules:
             ("class.metadata.name != 'c.example.org'", ["failed rule"]),
         ],
     )
-    def test_what_they_are_evaluated_for(self, tmp_path: Path, rule: str, found: list[str]) -> None:
-        profile = rule_profile({"rule": rule}, classes={"c.example.org": "x"}, devices={"x": {}})
-        (tmp_path / "profile.yaml").write_text(json.dumps(profile), encoding="utf-8")
+    def test_what_they_are_evaluated_for(self, rule: str, found: list[str]) -> None:
         asked = claim(
             {"name": "a", "exactly": {"deviceClassName": "c.example.org"}},
             {"name": "b", "exactly": {"deviceClassName": "other"}},
             {"name": "c", "firstAvailable": [{"name": "d", "deviceClassName": "c.example.org"}]},
             config=[{"opaque": {"driver": "d.example.org", "parameters": {}}}],
         )
-        judged = findings("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=json.dumps(asked))
-        messages = {each["message"] for each in judged}
+        messages = {each["message"] for each in self.broken(rule, asked)}
         assert len(messages) == len(found)
         assert all(wanted in message for wanted, message in zip(found, messages, strict=True))
 
-    def test_their_cost_is_limited(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_their_cost_is_limited(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.structural.rules.CALL_LIMIT", 10_000)
         many = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
         loop = f"{many}.all(a, " * 8 + "request.name != string(a)" + ")" * 8
-        (tmp_path / "profile.yaml").write_text(
-            json.dumps(rule_profile({"rule": loop}, classes={"c.example.org": "x"}, devices={"x": {}})),
-            encoding="utf-8",
-        )
-        asked = json.dumps(claim({"name": "a", "exactly": {"deviceClassName": "c.example.org"}}))
-        (found,) = findings("validate", "--driver-profile", tmp_path / "profile.yaml", "-", stdin=asked)
+        (found,) = self.broken(loop, claim({"name": "a", "exactly": {"deviceClassName": "c.example.org"}}))
         assert found["rule"] == "refused-by-driver"
         assert "no further validation rules will be run due to call cost exceeds limit" in found["message"]
 
@@ -625,7 +608,7 @@ class TestMistypedNames:
         hints = [each["hint"] for each in judged if each["rule"] == "mistyped-driver"]
         assert sorted(hints) == sorted(f'did you mean "{each}"?' for each in found)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("kind", "name", "spec"),
         [
             ("DeviceClass", "gpu.nvdia.com", "{}"),
@@ -639,7 +622,7 @@ class TestMistypedNames:
         judged = findings("validate", "-", stdin=text)
         assert "mistyped-driver" not in {each["rule"] for each in judged}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("driver", "hint"),
         [
             ("gpu.nvdia.com", 'did you mean "gpu.nvidia.com"?'),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard
+from tests.rows import each_row
 from webhook.edit.tree import Edit, OverlapError, apply
 from webhook.hints import fields
 
@@ -68,7 +69,7 @@ LISTS = [
 """Maps in the place of lists, and the lists."""
 
 
-@pytest.mark.parametrize(("wrong", "right"), LISTS)
+@each_row(("wrong", "right"), LISTS)
 def test_a_map_becomes_a_list(wrong: str, right: str, tmp_path: Path) -> None:
     assert corrected(tmp_path, CLAIM.format(version="v1", requests=wrong))[0] == CLAIM.format(
         version="v1", requests=right
@@ -82,7 +83,7 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
     assert json.loads(text)["spec"]["devices"]["requests"] == [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "right"),
     [
         ("deviceClassName: [gpu]", "deviceClassName: gpu"),
@@ -151,7 +152,7 @@ def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
     assert "fix not applied" not in said
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wrong", "right"),
     [
         ("exactly:   # note\n        deviceClassName: gpu", "# note\n      deviceClassName: gpu"),
@@ -225,14 +226,8 @@ def test_edits_are_made_in_the_order_of_the_text() -> None:
     assert apply("one two three", [Edit(8, 13, "3"), Edit(0, 3, "1"), Edit(4, 4, "and ")]) == "1 and two 3"
 
 
-def test_what_is_inserted_at_one_place_keeps_its_order_and_comes_before_what_is_replaced_there() -> None:
+def test_edits_are_applied_in_order_once_and_without_overlaps() -> None:
     assert apply("ab", [Edit(1, 2, "B"), Edit(1, 1, "x"), Edit(1, 1, "y")]) == "axyB"
-
-
-def test_an_edit_that_is_given_twice_is_made_once() -> None:
     assert apply("ab", [Edit(0, 1, ""), Edit(0, 1, "")]) == "b"
-
-
-def test_overlapping_edits_are_refused() -> None:
     with pytest.raises(OverlapError, match="offset 1"):
         apply("abc", [Edit(0, 2, ""), Edit(1, 3, "")])

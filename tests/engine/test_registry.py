@@ -3,9 +3,7 @@
 import copy
 from typing import Any
 
-import pytest
-
-from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
+from tests.policy.examples import ANYTHING, CLAIM, EVERYWHERE, POD, evaluate, mutating, of, validating
 from tests.reviews import recorded
 from tests.rows import each_row, each_row_beside
 from webhook.engine.registry import before_mutation, before_validation
@@ -19,10 +17,6 @@ from webhook.release import Release
 def created(endpoint: str) -> list[dict[str, Any]]:
     requests = [each.review["request"] for each in recorded() if each.endpoint == endpoint]
     return [each for each in requests if each["operation"] == "CREATE" and not each.get("subResource")]
-
-
-def named(request: dict[str, Any]) -> str:
-    return f"{request['kind']['kind']}-{request['uid'][:8]}"
 
 
 OF_SERVER = {"uid", "creationTimestamp", "generation", "managedFields", "resourceVersion"}
@@ -58,10 +52,9 @@ def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None
     assert ours.get("status") == theirs.get("status")
 
 
-def verdict(obj: dict[str, Any], expression: str, old: Any = None, **rule: Any) -> bool:
-    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]} | rule]
-    asks = policy(validations=[{"expression": expression}], matchConstraints={"resourceRules": rules})
-    return evaluate(obj, old, policies=load([asks, binding()])).allowed
+def verdict(obj: dict[str, Any] | None, expression: str, old: Any = None, **rule: Any) -> bool:
+    rules = [ANYTHING | {"resources": ["*/*"]} | rule]
+    return evaluate(obj, old, policies=load(validating(expression, rules=rules))).allowed
 
 
 @each_row(
@@ -77,15 +70,11 @@ def verdict(obj: dict[str, Any], expression: str, old: Any = None, **rule: Any) 
 )
 def test_policies_see_a_new_claim_as_in_a_cluster(expression: str) -> None:
     assert verdict(CLAIM, expression)
-
-
-def test_the_policy_of_these_tests_can_refuse() -> None:
-    assert not verdict(CLAIM, "!has(object.metadata.uid)")
+    assert not verdict(CLAIM, f"!({expression})")
 
 
 def test_a_name_is_generated_before_validating_policies_are_evaluated() -> None:
-    prefixed = copy.deepcopy(CLAIM)
-    prefixed["metadata"] = {"generateName": "c-", "namespace": "default"}
+    prefixed = CLAIM | {"metadata": {"generateName": "c-", "namespace": "default"}}
     assert verdict(prefixed, "request.name.startsWith('c-') && object.metadata.name == request.name")
 
 
@@ -117,47 +106,29 @@ def test_an_update_keeps_what_only_the_server_sets() -> None:
     expression = "object.metadata.uid == 'u-1' && oldObject.metadata.resourceVersion == '7'"
     assert verdict(CLAIM, expression, old=stored)
     assert verdict(CLAIM, "object.metadata.uid == oldObject.metadata.uid", old=CLAIM)
-
-
-def test_a_deleted_object_is_a_stored_one() -> None:
-    asks = policy(
-        validations=[{"expression": "has(oldObject.metadata.uid)"}],
-        matchConstraints={
-            "resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["DELETE"], "resources": ["*"]}]
-        },
-    )
-    assert evaluate(None, CLAIM, policies=load([asks, binding()])).allowed
+    assert verdict(None, "has(oldObject.metadata.uid)", old=CLAIM, operations=["DELETE"])
 
 
 def test_mutating_policies_see_what_was_sent_and_nothing_of_the_rest_is_shown() -> None:
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     label = "Object{metadata: Object.metadata{labels: {'new': string(!has(object.metadata.uid))}}}"
-    done = evaluate(CLAIM, policies=load(mutating("m", label, matchConstraints={"resourceRules": [rule]})))
-    assert done.allowed, done.message
-    assert done.object == CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"new": "true"}}}
+    assert changed(label) == CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"new": "true"}}}
 
 
-def changed(expression: str, obj: dict[str, Any] = CLAIM, old: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return an object, changed by a JSON Patch."""
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
-    made = mutating("m", expression, matchConstraints={"resourceRules": [rule]})
-    done = evaluate(obj, old, policies=load(made))
+def changed(expression: str, obj: dict[str, Any] = CLAIM, old: dict[str, Any] | None = None) -> Any:
+    """Return an object, changed by a mutation."""
+    done = evaluate(obj, old, policies=load(mutating("m", expression, matchConstraints=EVERYWHERE)))
     assert done.allowed, done.message
-    after: dict[str, Any] = done.object
-    return after
+    return done.object
 
 
 TEST = "JSONPatch{op: 'test', path: '%s', value: %s}, JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}"
 LABELLED = CLAIM | {"metadata": CLAIM["metadata"] | {"labels": {"a": "b"}}}
 
 
-def test_mutating_policies_see_who_manages_fields_and_an_empty_status() -> None:
+def test_mutating_policies_see_who_manages_fields_an_empty_status_and_of_an_update_what_is_stored() -> None:
     assert changed(f"[{TEST % ('/metadata/managedFields/0/operation', repr('Update'))}]") == LABELLED
     assert changed(f"[{TEST % ('/status', '{}')}]") == LABELLED
     assert changed(f"[{TEST % ('/status', repr('other'))}]") == CLAIM
-
-
-def test_mutating_policies_see_of_an_update_what_is_stored() -> None:
     stored = CLAIM | {
         "metadata": CLAIM["metadata"] | {"uid": "u-1"},
         "status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]},
@@ -166,7 +137,7 @@ def test_mutating_policies_see_of_an_update_what_is_stored() -> None:
     assert changed(f"[{TEST % ('/status', '{}')}]", old=stored) == CLAIM
 
 
-@pytest.mark.parametrize("path", ["/metadata/managedFields/0/manager", "/metadata/managedFields/0/subresource"])
+@each_row("path", ["/metadata/managedFields/0/manager", "/metadata/managedFields/0/subresource"])
 def test_who_manages_fields_is_never_shown(path: str) -> None:
     change = "[JSONPatch{op: 'add', path: '%s', value: 'me'}]" % path  # noqa: UP031 - braces are CEL's
     assert changed(change) == CLAIM
@@ -176,16 +147,13 @@ def test_who_manages_fields_is_never_shown(path: str) -> None:
 
 def test_what_a_plugin_adds_comes_back_after_a_policy_has_taken_it_away() -> None:
     gone = "[JSONPatch{op: 'remove', path: '/spec/tolerations'}]"
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
-    everywhere = {"resourceRules": [rule]}
-    asks = policy(validations=[{"expression": "object.spec.tolerations.size() == 2"}], matchConstraints=everywhere)
-    made = mutating("m", gone, matchConstraints=everywhere)
-    assert evaluate(POD, policies=load([*made, asks, binding()])).allowed
+    asks = validating("object.spec.tolerations.size() == 2", matchConstraints=EVERYWHERE)
+    made = mutating("m", gone, matchConstraints=EVERYWHERE)
+    assert evaluate(POD, policies=load([*made, *asks])).allowed
 
 
 def test_what_no_crd_defines_counts_its_generations() -> None:
-    gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}, "spec": {}}
-    assert verdict(gadget, "object.metadata.generation == 1")
+    assert verdict(of("Gadget", version="example.com/v1", spec={}), "object.metadata.generation == 1")
 
 
 @each_row_beside("api_version", "kind", "is_counted")
@@ -222,7 +190,7 @@ def test_an_update_of_the_status_changes_no_metadata(kind: dict[str, Any], label
 def seen(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Return the spec of a new object as validating policies see it."""
     kinds = Kinds(Release(36))
-    obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "n"}, "spec": spec}
+    obj = of(kind, "n", api_version, spec=spec)
     found = before_validation(before_mutation(completed(request_of(obj, kinds=kinds), kinds), kinds), kinds).object
     assert found is not None
     return {**found["spec"], "uid": found["metadata"]["uid"]}

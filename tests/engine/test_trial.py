@@ -1,10 +1,12 @@
 """``policy check`` evaluates policies for small objects that the API server accepts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.policy.examples import MUTATING, MUTATING_BINDING, binding, mutating, policy, spec
+from tests.policy.examples import definition, mutating, rule, validating
+from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
@@ -12,13 +14,10 @@ from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 
-CLAIMS = {
-    "apiGroups": ["resource.k8s.io"],
-    "apiVersions": ["v1"],
-    "operations": ["CREATE"],
-    "resources": ["resourceclaims"],
-}
-PODS = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+PODS, CLAIMS = (
+    rule("pods", operations=["CREATE"]),
+    rule("resourceclaims", group="resource.k8s.io", operations=["CREATE"]),
+)
 
 
 def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -26,47 +25,35 @@ def tried(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
     return [(each.problem.field, each.problem.message, each.problem.hint) for each in found]
 
 
-@pytest.mark.parametrize(
-    ("operation", "value", "refusals"),
-    [
-        ("CREATE", "Never", []),
-        (
-            "CREATE",
-            "No",
-            ['spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'],
-        ),
-        ("UPDATE", "Never", []),
-    ],
-)
-def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, refusals: list[str]) -> None:
-    expression = f"[JSONPatch{{op: 'add', path: '/spec/restartPolicy', value: '{value}'}}]"
-    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
-    rules = {"matchConstraints": {"resourceRules": [PODS | {"operations": [operation]}]}}
-    mutating = MUTATING | {"spec": MUTATING["spec"] | rules | {"mutations": mutations}}
-    start = "makes a plain Pod one that the API server refuses without further changes: "
-    found = [message for _, message, _ in tried(mutating, MUTATING_BINDING)]
-    assert found == [start + each for each in refusals]
+def changing(*mutations: str, rules: Any = (PODS,), name: str = "m", **fields: Any) -> list[dict[str, Any]]:
+    return mutating(name, *mutations, matchConstraints={"resourceRules": [*rules], **fields.pop("match", {})}, **fields)
 
 
-def jsonpatch(name: str, path: str, value: str, **fields: Any) -> dict[str, Any]:
-    expression = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
-    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}]
-    stated = {"matchConstraints": {"resourceRules": [PODS]}, "mutations": mutations} | fields
-    return MUTATING | {"metadata": {"name": name}, "spec": MUTATING["spec"] | stated}
+def adding(path: str, value: str, **fields: Any) -> list[dict[str, Any]]:
+    return changing(f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]", **fields)
+
+
+@each_row(("operation", "value", "is_refused"), [("CREATE", "Never", 0), ("CREATE", "No", 1), ("UPDATE", "Never", 0)])
+def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, is_refused: int) -> None:
+    refusal = (
+        "makes a plain Pod one that the API server refuses without further changes: "
+        'spec.restartPolicy: Unsupported value: "No": supported values: "Always", "OnFailure", "Never"'
+    )
+    given = adding("/spec/restartPolicy", f"'{value}'", rules=[PODS | {"operations": [operation]}])
+    assert [message for _, message, _ in tried(*given)] == [refusal] * is_refused
 
 
 def test_a_change_that_does_not_fit_a_default_is_found() -> None:
     path = "/spec/devices/requests/0/firstAvailable/0/allocationMode"
     only = {"name": "only", "expression": "object.spec.?devices.requests[0].firstAvailable.hasValue()"}
-    rules = {"matchConstraints": {"resourceRules": [CLAIMS]}, "matchConditions": [only]}
-    found = [message for _, message, _ in tried(jsonpatch("m", path, "'All'", **rules), MUTATING_BINDING)]
+    given = adding(path, "'All'", rules=[CLAIMS], matchConditions=[only])
     field = "spec.devices.requests[0].firstAvailable[0].count"
     refusal = f"{field}: Invalid value: 1: must not be specified when allocationMode is 'All'"
     start = "makes a ResourceClaim with firstAvailable one that the API server refuses without further changes: "
-    assert start + refusal in found
+    assert start + refusal in [message for _, message, _ in tried(*given)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("group", "resource", "expression", "found"),
     [
         (
@@ -83,8 +70,7 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
     ],
 )
 def test_policies_are_tried_on_every_kind(group: str, resource: str, expression: str, found: str) -> None:
-    rule = {"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": [resource]}
-    problems = tried(policy(validations=[{"expression": expression}], rules=[rule]))
+    problems = tried(*validating(expression, rules=[rule(resource, group=group, operations=["CREATE"])]))
     assert [message.startswith(f"fails when {found}") for _, message, _ in problems] == [True] * bool(found)
 
 
@@ -101,57 +87,43 @@ def test_policies_are_tried_on_custom_resources() -> None:
         },
     }
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
-    rule = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["widgets"]}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    widgets = [rule("widgets", group="example.com", operations=["CREATE"])]
     sound = "object.spec.mode == 'fast' && object.spec.size > 2 && object.spec.names.all(n, size(n) > 1)"
-    validations = [{"expression": each} for each in (sound, "object.spec.level == 1", "object.spec.note != ''")]
-    merge = mutating("m", "Object{spec: Object.spec{note: 'a'}}", matchConstraints={"resourceRules": [rule]})
-    ((field, message, _),) = tried(definition, policy(validations=validations, rules=[rule]), *merge)
+    judging, _ = validating(sound, "object.spec.level == 1", "object.spec.note != ''", rules=widgets)
+    merge = changing("Object{spec: Object.spec{note: 'a'}}", rules=widgets)
+    ((field, message, _),) = tried(definition("Widget", "widgets", version, scope="Namespaced"), judging, *merge)
     assert field == "spec.validations[2].expression"
     assert message.startswith("fails when a Widget without note is created")
 
 
+USE, _ = adding("/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}", name="use")
+
+
 def test_what_another_policy_adds_is_not_missing() -> None:
-    use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
-    claim = jsonpatch("claim", "/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]")
-    (found,) = tried(use)
+    claim, _ = adding("/spec/resourceClaims", "[{'name': 'gpu', 'resourceClaimName': 'gpu'}]", name="claim")
+    (found,) = tried(USE)
     assert 'Not found: "gpu"' in found[1]
-    assert tried(use, claim) == []
+    assert tried(USE, claim) == []
 
 
-@pytest.mark.parametrize(
-    ("rules", "is_found"),
-    [
-        ({"resourceRules": [PODS]}, False),
-        ({"resourceRules": [PODS], "objectSelector": {"matchLabels": {"team": "a"}}}, False),
-        ({"resourceRules": [CLAIMS]}, True),
-    ],
+@each_row(
+    ("rules", "match", "is_found"),
+    [([PODS], {}, False), ([PODS], {"objectSelector": {"matchLabels": {"team": "a"}}}, False), ([CLAIMS], {}, True)],
 )
-def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: dict[str, Any], is_found: bool) -> None:
-    use = jsonpatch("use", "/spec/containers/0/resources", "{'claims': [{'name': 'gpu'}]}")
+def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: Any, match: Any, is_found: bool) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap"}
-    claim = jsonpatch("claim", "/spec/resourceClaims", "params.data", paramKind=config, matchConstraints=rules)
-    assert bool(tried(use, claim)) is is_found
+    claim, _ = adding("/spec/resourceClaims", "params.data", name="claim", rules=rules, match=match, paramKind=config)
+    assert bool(tried(USE, claim)) is is_found
 
 
-def levels(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
-    found = try_policies(load(given), NEWEST).findings
-    return [
-        (each.problem.level, each.problem.field, each.problem.message.partition("shown instead: ")[2]) for each in found
-    ]
+def levels(validation: dict[str, str], operations: Sequence[str] = ("CREATE",)) -> list[tuple[str, str, str]]:
+    given = validating(validation, rules=[PODS | {"operations": [*operations]}])
+    problems = [each.problem for each in try_policies(load(given), NEWEST).findings]
+    return [(each.level, each.field, each.message.partition("shown instead: ")[2]) for each in problems]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "message", "reason"),
     [
         ("DELETE", "'not ' + object.metadata.name", "no such key: metadata"),
@@ -164,26 +136,21 @@ def levels(*given: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("CREATE", "' ' + object.metadata.name + '\\n'", ""),
     ],
 )
-@pytest.mark.parametrize("beside", ["", "no"])
+@each_row("beside", ["", "no"])
 def test_a_message_that_is_not_used_is_found(operation: str, message: str, reason: str, beside: str) -> None:
     validation = {"expression": "request.userInfo.username == 'a'", "messageExpression": message}
-    given = policy(
-        rules=[PODS | {"operations": [operation]}], validations=[validation | ({"message": beside} if beside else {})]
-    )
+    validation |= {"message": beside} if beside else {}
     level = "note" if beside else "warning"
     expected = [(level, "spec.validations[0].messageExpression", reason)] if reason else []
-    assert levels(given, binding()) == expected
+    assert levels(validation, [operation]) == expected
 
 
 def test_a_message_that_is_only_made_for_what_is_refused_is_not_tried_on_others() -> None:
-    validation = {
-        "expression": "!has(object.metadata.labels) || object.metadata.labels.team == 'a'",
-        "messageExpression": "'not ' + object.metadata.labels.team",
-    }
-    assert levels(policy(rules=[PODS], validations=[validation]), binding()) == []
+    labelled = "!has(object.metadata.labels) || object.metadata.labels.team == 'a'"
+    assert levels({"expression": labelled, "messageExpression": "'not ' + object.metadata.labels.team"}) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operations", "condition", "when"),
     [
         (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a plain Pod is deleted"),
@@ -193,34 +160,26 @@ def test_a_message_that_is_only_made_for_what_is_refused_is_not_tried_on_others(
         (["CREATE"], "object == null || object.metadata.name != 'a'", ""),
     ],
 )
-@pytest.mark.parametrize("effect", ["refuses it", "does not apply"])
-@pytest.mark.parametrize("is_mutating", [False, True])
+@each_row("effect", ["refuses it", "does not apply"])
+@each_row("is_mutating", [False, True])
 def test_a_condition_that_fails_is_found(
     operations: list[str], condition: str, when: str, effect: str, *, is_mutating: bool
 ) -> None:
     made: dict[str, Any] = {
         "matchConditions": [{"name": "c", "expression": condition}],
         "failurePolicy": "Fail" if effect == "refuses it" else "Ignore",
+        "rules": [PODS | {"operations": operations}],
     }
-    rules = [PODS | {"operations": operations}]
-    if is_mutating:
-        made["matchConstraints"] = {"resourceRules": rules}
-        mutating = jsonpatch("m.example.com", "/metadata/labels", "{'a': 'b'}", **made)
-        given = [mutating, MUTATING_BINDING]
-    else:
-        given = [policy(rules=rules, validations=[{"expression": "true"}], **made), binding()]
+    given = adding("/metadata/labels", "{'a': 'b'}", **made) if is_mutating else validating("true", **made)
     expected = [("spec.matchConditions[0].expression", f"fails when {when}, and the policy {effect} then")]
     is_found = when and not (is_mutating and "deleted" in when)  # the API server asks no mutating policy then
     assert [(path, text.partition(": ")[0]) for path, text, _ in tried(*given)] == (expected if is_found else [])
 
 
-DEPLOYMENTS = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
-
-
 ATOMIC = "may not mutate atomic arrays, maps or structs: "
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "patch", "reason"),
     [
         (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
@@ -230,14 +189,14 @@ ATOMIC = "may not mutate atomic arrays, maps or structs: "
             f"{ATOMIC}.spec.tolerations",
         ),
         (
-            DEPLOYMENTS,
+            rule("deployments", group="apps"),
             "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
                 "ITS", "Object.spec.template"
             ),
             f"{ATOMIC}.spec.template.spec.tolerations",
         ),
         (
-            DEPLOYMENTS,
+            rule("deployments", group="apps"),
             "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
             f"{ATOMIC}.spec.selector",
         ),
@@ -263,34 +222,23 @@ ATOMIC = "may not mutate atomic arrays, maps or structs: "
     ],
 )
 def test_a_change_that_fails_after_its_evaluation_is_found(rule: dict[str, Any], patch: str, reason: str) -> None:
-    patch_type, field = ("JSONPatch", "jsonPatch") if patch[0] == "[" else ("ApplyConfiguration", "applyConfiguration")
-    mutation = {"patchType": patch_type, field: {"expression": patch}}
-    given = MUTATING | {
-        "spec": MUTATING["spec"] | {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation]}
-    }
-    found = tried(given, MUTATING_BINDING)
-    if not reason:
-        assert found == []
-        return
-    ((path, message, _),) = found
-    assert path == f"spec.mutations[0].{field}.expression"
-    assert reason in message
+    field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"
+    found = tried(*changing(patch, rules=[rule]))
+    assert [path for path, _, _ in found] == [f"spec.mutations[0].{field}.expression"] * bool(reason)
+    assert all(reason in message for _, message, _ in found)
 
 
 def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", 1_000)
     slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
-    fails = {"expression": "object.metadata.labels.a == 'b'"}
-    given = [
-        policy(rules=[CLAIMS], validations=[{"expression": slow}, fails]) | {"metadata": {"name": name}}
-        for name in ("a", "b", "c")
-    ]
+    judging, _ = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])
+    given = [judging | {"metadata": {"name": name}} for name in ("a", "b", "c")]
     trial = try_policies(load(given), NEWEST)
     assert [each.given.object for each in trial.findings] == given[:1]
     assert [each.name for each in trial.untried] == ["b", "c"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("rule", "expression", "when", "reason", "hint"),
     [
         (
@@ -354,37 +302,28 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
 def test_expressions_that_fail_for_a_small_object_are_found(
     rule: dict[str, Any], expression: str, when: str, reason: str, hint: str
 ) -> None:
-    given = policy(rules=[rule], validations=[{"expression": expression}])
-    message = f"fails when {when}, and the policy refuses it then: {reason}"
-    assert tried(given, binding()) == [("spec.validations[0].expression", message, hint)]
+    for policy, effect in (("Fail", "refuses it"), ("Ignore", "does not apply")):
+        message = f"fails when {when}, and the policy {effect} then: {reason}"
+        given = validating(expression, rules=[rule], failurePolicy=policy)
+        assert tried(*given) == [("spec.validations[0].expression", message, hint)]
 
 
-def test_the_effect_is_that_of_the_failure_policy() -> None:
-    made = policy(rules=[PODS], validations=[{"expression": "object.metadata.labels.a == 'b'"}], failurePolicy="Ignore")
-    ((_, message, _),) = tried(made)
-    assert "and the policy does not apply then" in message
-
-
-@pytest.mark.parametrize(
-    "fields",
+@each_row(
+    ("expression", "fields"),
     [
-        {"validations": [{"expression": "object.metadata.?labels[?'team'].orValue('') != ''"}]},
-        {
-            "validations": [{"expression": "params.metadata.name == 'a'"}],
-            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        },
-        {
-            "matchConditions": [{"name": "team", "expression": "'team' in object.metadata.?labels.orValue({})"}],
-            "validations": [{"expression": "object.metadata.labels.team != ''"}],
-        },
+        ("object.metadata.?labels[?'team'].orValue('') != ''", {}),
+        ("params.metadata.name == 'a'", {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+        (
+            "object.metadata.labels.team != ''",
+            {"matchConditions": [{"name": "team", "expression": "'team' in object.metadata.?labels.orValue({})"}]},
+        ),
     ],
-    ids=["guarded", "with parameters", "with a condition"],
 )
-def test_others_are_not(fields: dict[str, Any]) -> None:
-    assert tried(policy(rules=[CLAIMS], **fields), binding()) == []
+def test_others_are_not(expression: str, fields: dict[str, Any]) -> None:
+    assert tried(*validating(expression, rules=[CLAIMS], **fields)) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("operation", "hint"),
     [
         ("'remove'", "remove only where the object has /metadata/labels/team"),
@@ -393,10 +332,8 @@ def test_others_are_not(fields: dict[str, Any]) -> None:
     ],
 )
 def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
-    patch = {"expression": f"[JSONPatch{{op: {operation}, path: '/metadata/labels/team'}}]"}
-    matched = {"resourceRules": [PODS], "matchPolicy": "Exact"}
-    given = spec(MUTATING, matchConstraints=matched, mutations=[{"patchType": "JSONPatch", "jsonPatch": patch}])
-    ((field, message, found),) = tried(given, MUTATING_BINDING)
+    patch = f"[JSONPatch{{op: {operation}, path: '/metadata/labels/team'}}]"
+    ((field, message, found),) = tried(*changing(patch, match={"matchPolicy": "Exact"}))
     assert (field, found) == ("spec.mutations[0].jsonPatch.expression", hint)
     doing = operation.strip("'").partition("'")[0]
     assert message.startswith(f"fails when a plain Pod is created, and the policy refuses it then: JSON Patch: {doing}")
@@ -416,7 +353,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 
 
 def test_only_objects_to_which_a_policy_may_apply_are_tried(evaluated: list[Request]) -> None:
-    tried(policy(rules=[PODS], validations=[{"expression": "object.spec != null"}]), binding())
+    tried(*validating("object.spec != null", rules=[PODS]))
     assert {(each.kind.kind, each.operation) for each in evaluated} == {("Pod", "CREATE")}
 
 
@@ -426,8 +363,8 @@ def test_an_expression_that_takes_too_much_work_is_tried_once(
     monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 50_000)
     monkeypatch.setattr("webhook.engine.trial._WORK", 10_000)
     numbers = list(range(40))
-    checks = [{"expression": f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"}]
-    (found,) = tried(policy(rules=[CLAIMS], validations=checks), binding())
+    dear = f"{numbers}.all(x, {numbers}.all(y, {numbers}.all(z, x + y + z >= 0)))"
+    (found,) = tried(*validating(dear, rules=[CLAIMS]))
     assert found[0] == "spec.validations[0].expression"
     assert "take more work than draguard allows" in found[1]
     assert found[2] == "shorten it: what it builds or compares grows with each step"
@@ -437,16 +374,14 @@ def test_an_expression_that_takes_too_much_work_is_tried_once(
 def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.engine.trial.DOCUMENT", 20_000)
     patch = "lists.range(20).map(x, JSONPatch{op: 'add', path: '/metadata/labels/%d-' + string(x), value: 'b'})"
-    begun = {"expression": "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"}
-    mutations = [begun, *({"expression": patch % number} for number in range(100))]
-    matched = {"resourceRules": [PODS], "matchPolicy": "Exact"}
-    patches = [{"patchType": "JSONPatch", "jsonPatch": each} for each in mutations]
-    found = tried(spec(MUTATING, matchConstraints=matched, mutations=patches), MUTATING_BINDING)
+    begun = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"
+    mutations = [begun, *(f"[] + {patch % number}" for number in range(100))]
+    found = tried(*changing(*mutations, match={"matchPolicy": "Exact"}))
     assert "take more work than draguard allows" in found[0][1]
     assert 10 < len(mutations) - len(found) < 60
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resource", "expression", "about"),
     [
         ("configmaps", "object.data.size() < 3", "a ConfigMap without data"),
@@ -459,7 +394,6 @@ def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest
     ],
 )
 def test_other_kinds_are_tried_with_their_defaults(resource: str, expression: str, about: str | None) -> None:
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]}
-    given = policy(rules=[rule], validations=[{"expression": expression}])
-    messages = [message for _, message, _ in tried(given)]
+    rules = [rule(resource, group="*", apiVersions=["*"], operations=["CREATE"])]
+    messages = [message for _, message, _ in tried(*validating(expression, rules=rules))]
     assert [message.startswith(f"fails when {about}") for message in messages] == [True] * bool(about)

@@ -104,8 +104,8 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("conditions", [["has(o.items)"], ["has(o.items)", "has(o.nope)", "o.items.size() > 0"]])
+@each_row("name", CHECKS)
+@each_row("conditions", [["has(o.items)"], ["has(o.items)", "has(o.nope)", "o.items.size() > 0"]])
 def test_a_joint_function_has_the_values_of_its_expressions(name: str, conditions: list[str]) -> None:
     bindings = {"o": {"items": [{"name": "a"}, {"name": "long"}]}, "l": [1, 2]}
     parts = compiled(conditions, CHECKS[name], VARIABLES)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from benchmarks.reviews import pod, reviews
 from benchmarks.structured import claim, resource_slice
 from tests.conformance.recorded import FILES, cases
-from tests.objects import OBJECTS, mutated
+from tests.objects import OBJECTS, mutated, with_value
+from tests.rows import each_row
 from webhook.api import gates
 from webhook.api.judgement import judge, judge_admitted
 from webhook.api.versions import find, target
@@ -115,7 +116,7 @@ def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
+@each_row("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
 def test_an_unknown_field_hides_no_other(field: dict[str, Any]) -> None:
     wrong = {**resource_slice(), "later": 1}
     wrong["spec"] = {**wrong["spec"], "devices": [{"name": "a", **field}]}
@@ -157,7 +158,7 @@ def small_slice() -> Any:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("name", WRONG)
+@each_row("name", WRONG)
 def test_wrong_objects_are_found(name: str) -> None:
     obj, (path, value) = small_slice(), WRONG[name]
     obj = jsonpatch.apply_patch(obj, [{"op": "add", "path": f"/{path}", "value": value}])
@@ -166,33 +167,38 @@ def test_wrong_objects_are_found(name: str) -> None:
         assert judge_admitted(obj) or name == "an unknown field"
 
 
-@pytest.mark.parametrize(
-    "metadata", [{"generateName": "Web-"}, {"generateName": "Web-", "name": "a"}, {"generateName": "a.-"}]
-)
-def test_a_wrong_prefix_is_found(metadata: dict[str, str]) -> None:
-    obj = pod(1000) | {"metadata": metadata}
-    for _ in range(OFTEN):
-        assert judge(obj)
-        assert judge_admitted(obj)
+CLAIMS = ("spec", "containers", 0, "resources", "claims")
 
 
-@pytest.mark.parametrize(
-    "claims",
+@each_row(
+    ("path", "value"),
     [
-        [{"name": "gpu"}, {"name": "gpu"}],
-        [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}],
-        [{"name": "gpu", "request": "a"}, {"name": "gpu"}],
-        [{"name": "gpu"}, {"name": "gpu", "request": "a"}],
-        [{"name": "gpu", "request": "A"}],
-        [{"name": "other", "request": "a"}],
+        (("metadata",), {"generateName": "Web-"}),
+        (("metadata",), {"generateName": "Web-", "name": "a"}),
+        (("metadata",), {"generateName": "a.-"}),
+        (CLAIMS, [{"name": "gpu"}, {"name": "gpu"}]),
+        (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}]),
+        (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu"}]),
+        (CLAIMS, [{"name": "gpu"}, {"name": "gpu", "request": "a"}]),
+        (CLAIMS, [{"name": "gpu", "request": "A"}]),
+        (CLAIMS, [{"name": "other", "request": "a"}]),
     ],
 )
-def test_claims_that_a_container_names_wrongly_are_found(claims: list[dict[str, str]]) -> None:
-    obj = pod(1000)
-    obj["spec"]["containers"][0]["resources"]["claims"] = claims
+def test_wrong_prefixes_and_claims_of_pods_are_found(path: tuple[str | int, ...], value: Any) -> None:
+    obj = with_value(pod(1000), path, value)
     for _ in range(OFTEN):
         assert judge(obj)
         assert judge_admitted(obj)
+
+
+@each_row(
+    ("path", "value", "rule"),
+    [(("status",), {"reservedFor": []}, "status-dropped"), (("metadata", "namespace"), "A", "namespace")],
+)
+def test_a_dropped_status_and_an_impossible_namespace_are_found(path: tuple[str], value: Any, rule: str) -> None:
+    obj = with_value(FINE["a claim"], path, value)
+    for _ in range(OFTEN):
+        assert [problem.rule for problem in judge(obj)] == [rule]
 
 
 def test_texts_may_have_more_characters_than_ascii() -> None:
@@ -202,21 +208,8 @@ def test_texts_may_have_more_characters_than_ascii() -> None:
         assert not judge(obj)
 
 
-def test_a_status_that_is_dropped_is_reported() -> None:
-    obj = FINE["a claim"] | {"status": {"reservedFor": []}}
-    for _ in range(OFTEN):
-        assert [problem.rule for problem in judge(obj)] == ["status-dropped"]
-
-
-def test_a_namespace_that_cannot_exist_is_found() -> None:
-    obj = copy.deepcopy(FINE["a claim"])
-    obj["metadata"]["namespace"] = "A"
-    for _ in range(OFTEN):
-        assert [problem.rule for problem in judge(obj)] == ["namespace"]
-
-
 @pytest.mark.no_cover
-@pytest.mark.parametrize("value", [[1], [], "a"])
+@each_row("value", [[1], [], "a"])
 def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> None:
     obj = resource_slice()
     obj["spec"]["devices"][0]["attributes"] = {"a": {"string": "a", "ints": value}}
@@ -269,7 +262,7 @@ def test_a_rule_runs_once_for_equal_fields_if_it_reads_no_others() -> None:
     assert not RUNS
 
 
-def test_what_is_remembered_is_bounded_by_bytes_together() -> None:
+def test_what_is_remembered_is_bounded_by_bytes_together_and_forgotten_in_all_threads() -> None:
     names, specs = set[str](), set[bytes]()
     sizes = []
     for number in range(4000):
@@ -279,9 +272,6 @@ def test_what_is_remembered_is_bounded_by_bytes_together() -> None:
     assert REMEMBERED_MAX / 2 < max(sizes) < REMEMBERED_MAX
     assert "name-3999" in names
     assert "name-0" not in names
-
-
-def test_what_a_thread_remembers_while_another_forgets_is_forgotten_later() -> None:
     known = set[str]()
     for round_ in range(2):
         known.add("between")

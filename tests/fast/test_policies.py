@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.objects import mutilated
-from tests.policy.examples import CLAIM, PODS, binding, mutating, policy
+from tests.policy.examples import ANYTHING, CLAIM, PODS, binding, mutating, of, policy, rule, validating
 from tests.rows import each_row
 from tests.steps import counting
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
@@ -31,7 +31,7 @@ EVERYTHING: list[Any] = [
     binding("named"),
     policy(
         "many",
-        [PODS | {"apiGroups": ["*"], "resources": ["*"]}],
+        [ANYTHING],
         matchConditions=[
             {"name": "a", "expression": "has(object.metadata.labels)"},
             {"name": "b", "expression": "object.metadata.labels.all(k, k != 'b')"},
@@ -56,13 +56,10 @@ EVERYTHING: list[Any] = [
         matchConditions=[{"name": "n", "expression": "object.metadata.labels.exists(k, k == 'b')"}],
     ),
 ]
-CLAIMS = {
-    "resourceRules": [
-        {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["*"]}
-    ]
-}
+CLAIMS = {"resourceRules": [rule("*", group="resource.k8s.io")]}
 LABELLED = CLAIM | {"metadata": {"name": "c", "namespace": "default", "labels": {"team": "a", "other": "b"}}}
-TEAM = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"team": "a"}}}
+NAMESPACE = of("Namespace", "default")
+TEAM = NAMESPACE | {"metadata": {"name": "default", "labels": {"team": "a"}}}
 POD: dict[str, Any] = reviews()["pods"]["request"]
 REVIEWED = [
     *(each["request"] for each in reviews().values()),
@@ -114,7 +111,7 @@ def test_all_policies_cost_the_same_when_evaluated_quickly(
             assert not verdict.audit_annotations
 
 
-def test_common_requests_are_evaluated_quickly() -> None:
+def test_common_requests_are_evaluated_quickly_in_few_steps() -> None:
     quick = practised(load(LIBRARY))
     found = {name: [quick[kind].evaluate(each["request"], None) for kind in quick] for name, each in reviews().items()}
     assert {name: tuple(each and each[0] for each in both) for name, both in found.items()} == {
@@ -126,21 +123,24 @@ def test_common_requests_are_evaluated_quickly() -> None:
     notes = {name: " ".join(validated[1]) for name, (validated, _) in found.items() if validated}
     assert "default" in notes.pop("resourceclaims"), "its namespace was not given"
     assert set(notes.values()) == {""}
+    with counting() as steps:
+        assert quick[VALIDATING].evaluate(POD, None) == (62, ())
+        assert quick[MUTATING].evaluate(POD, None) == (9, ())
+    assert steps() < 120
 
 
 def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {}}}
     label, annotation = "dra.example.com/device-classes", "gpu.example.com, other"
-    known = passed(load([*LIBRARY, namespace]), claim_review())
+    known = passed(load([*LIBRARY, NAMESPACE]), claim_review())
     assert known == (326, ()), "the namespace is known"
-    restricted = namespace | {"metadata": {"name": "default", "labels": {label: "restricted"}}}
+    restricted = NAMESPACE | {"metadata": {"name": "default", "labels": {label: "restricted"}}}
     closed = practised(load([*LIBRARY, restricted]), claim_review(namespace="other"))[VALIDATING]
     assert closed.evaluate(claim_review(), None) is None, "the class is refused"
     elsewhere = closed.evaluate(claim_review(namespace="other"), None)
     assert elsewhere is not None
     assert "other" in " ".join(elsewhere[1])
     metadata = {"name": "default", "labels": {label: "restricted"}, "annotations": {label: annotation}}
-    allowed = passed(load([*LIBRARY, namespace | {"metadata": metadata}]), claim_review())
+    allowed = passed(load([*LIBRARY, NAMESPACE | {"metadata": metadata}]), claim_review())
     assert allowed is not None
     assert allowed > known, "one policy more was evaluated"
 
@@ -154,18 +154,10 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
     ],
 )
 def test_policies_see_their_own_request(expression: str) -> None:
-    policies = load([policy(matchConstraints=CLAIMS, validations=[{"expression": expression}]), binding()])
+    policies = load(validating(expression, matchConstraints=CLAIMS))
     quick = practised(policies, claim_review(name="c"))[VALIDATING]
     assert quick.evaluate(claim_review(name="c"), None) is not None
     assert quick.evaluate(claim_review(name="d", userInfo={"username": "other"}), None) is None
-
-
-def test_quick_evaluation_takes_few_steps() -> None:
-    quick = practised(load(LIBRARY))
-    with counting() as steps:
-        assert quick[VALIDATING].evaluate(POD, None) == (62, ())
-        assert quick[MUTATING].evaluate(POD, None) == (9, ())
-    assert steps() < 120
 
 
 # -- left to the plain way
@@ -192,14 +184,14 @@ UNKNOWN: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@each_row("name", UNKNOWN)
 def test_other_outcomes_are_left_to_the_plain_way(name: str) -> None:
     fields = dict(UNKNOWN[name])
     validation = {"expression": fields.pop("expression", "true")}
     if message := fields.pop("messageExpression", ""):
         validation["messageExpression"] = message
     obj = POD["object"] | {"metadata": {"name": "p", "big": "x" * (18 << 20)}}
-    assert passed(load([policy(validations=[validation], **fields), binding()]), POD | {"object": obj}) is None
+    assert passed(load(validating(validation, **fields)), POD | {"object": obj}) is None
 
 
 def test_policies_that_change_an_object_are_left_to_the_plain_way() -> None:
@@ -211,35 +203,27 @@ def test_policies_that_change_an_object_are_left_to_the_plain_way() -> None:
 
 
 def test_objects_of_another_version_are_left_to_the_plain_way() -> None:
-    rules = [{"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}]
-    policies = load([policy("p", rules, validations=[{"expression": "object.apiVersion.endsWith('v1')"}]), binding()])
+    policies = load(validating("object.apiVersion.endsWith('v1')", matchConstraints=CLAIMS))
     assert passed(policies, claim_review()) is not None
     assert passed(policies, claim_review(object=CLAIM | {"apiVersion": "resource.k8s.io/v1beta2"})) is None
     beta = claim_review()["kind"] | {"version": "v1beta2"}
     assert passed(policies, claim_review(kind=beta, object=CLAIM | {"apiVersion": "resource.k8s.io/v1beta2"})) is None
 
 
-def test_a_function_is_made_once_it_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_is_made_once_it_is_worth_it_and_not_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "OFTEN", 3)
-    quick = QuickPolicies(load([policy(validations=[{"expression": "true"}]), binding()]), VALIDATING)
+    quick = QuickPolicies(load(validating("true")), VALIDATING)
     assert [quick.evaluate(POD, None) is not None for _ in range(4)] == [False, False, False, True]
-
-
-def test_a_policy_that_is_too_much_work_has_no_function(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "DOCUMENT", 10)
-    policies = load([policy(validations=[{"expression": "object.metadata.name == 'pod'"}]), binding()])
+    policies = load(validating("object.metadata.name == 'pod'"))
     assert passed(policies, POD) is None
     assert validate(request_of_review(POD), policies).allowed
 
 
-def test_there_is_no_time_left() -> None:
-    quick = practised(load([policy(validations=[{"expression": "true"}]), binding()]))[VALIDATING]
+def test_there_is_no_time_left_and_more_work_than_is_allowed_is_an_error_unless_offline() -> None:
+    quick = practised(load(validating("true")))[VALIDATING]
     with pytest.raises(DeadlineExceededError):
         quick.evaluate(POD, time.monotonic() - 1)
-
-
-def test_more_work_than_is_allowed_is_an_error_unless_offline() -> None:
-    quick = practised(load([policy(validations=[{"expression": "true"}]), binding()]))[VALIDATING]
     with limited(Budget(1)), pytest.raises(BudgetExceededError):
         quick.evaluate(POD, None)
     with limited(Budget(1, is_offline=True)):

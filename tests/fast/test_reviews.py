@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchmarks.reviews import POLICIES, reviews
 from tests.objects import paths, with_value
-from tests.policy.examples import PODS, binding, mutating, policy
+from tests.policy.examples import PODS, binding, mutating, policy, rule, validating
 from tests.reviews import recorded
 from tests.rows import each_row
 from webhook.admission import AUDIT, Call, Endpoint, Enforcement, Record, ReviewOptions, answer
@@ -43,7 +43,7 @@ MERGED = """Object{metadata: Object.metadata{
   finalizers: ['example.com/b'],
   ?annotations: has(object.metadata.uid) ? optional.of({'b': 'c'}) : optional.none()
 }}"""
-CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["*"], "operations": ["*"], "resources": ["resourceclaims"]}
+CLAIMS = rule("resourceclaims", group="resource.k8s.io", apiVersions=["*"])
 POD, DEPLOYMENT = reviews()["pods"], reviews()["deployments"]
 CLAIM = reviews()["resourceclaims"]
 CLAIM["request"]["object"]["metadata"] |= {
@@ -117,8 +117,7 @@ def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: Review
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
 def test_policies_may_read_fields_of_any_name(name: str) -> None:
     escaped = json.dumps(name)
-    validations = [{"expression": f"object.spec[?{escaped}].orValue('x') == 'x'"}]
-    options = ReviewOptions(policies=load([policy("names", [PODS], validations=validations), binding("names")]))
+    options = ReviewOptions(policies=load(validating(f"object.spec[?{escaped}].orValue('x') == 'x'")))
     for _ in range(OFTEN + 1):
         compare(BODY, options)
     for value in "x", "y", None:
@@ -294,8 +293,7 @@ def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests
 
 @pytest.mark.parametrize("read", ["object.metadata.name", "object.metadata.name + object.metadata.namespace"])
 def test_policies_about_the_size_of_texts_take_the_shortcut(read: str) -> None:
-    validations = [{"expression": f"size({read}) < 30"}]
-    options = practised(ReviewOptions(policies=load([policy("p", [PODS], validations=validations), binding("p")])))
+    options = practised(ReviewOptions(policies=load(validating(f"size({read}) < 30"))))
     assert is_short(BODY, options)
     compare(BODY, options)
     compare(changed("request", "object", "metadata", "name", to="x" * 40), options)
@@ -317,10 +315,8 @@ def test_a_kind_may_be_written_in_several_ways_and_must_end() -> None:
 
 
 def test_policies_about_requests_see_each_of_them() -> None:
-    validations = [{"expression": "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"}]
-    options = practised(
-        ReviewOptions(policies=load([policy("users", [PODS], validations=validations), binding("users")]))
-    )
+    expression = "request.userInfo.username != 'x' && !request.dryRun && request.name != 'y'"
+    options = practised(ReviewOptions(policies=load(validating(expression))))
     assert is_short(BODY, options)
     for path, value in ((("userInfo", "username"), "x"), (("dryRun",), True), (("name",), "y")):
         body = changed("request", *path, to=value)

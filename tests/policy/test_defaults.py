@@ -4,9 +4,7 @@ import time
 from time import process_time
 from typing import Any
 
-import pytest
-
-from tests.policy.examples import CLAIM, POD, binding, evaluate, mutating, policy
+from tests.policy.examples import CLAIM, EVERYWHERE, POD, evaluate, mutating, of, validating
 from tests.rows import each_row, each_row_beside
 from tests.structured import resource_slice
 from webhook.api.versions import release_of
@@ -20,7 +18,7 @@ def with_defaults(obj: dict[str, Any]) -> dict[str, Any]:
     return decoded(obj, Kinds())
 
 
-def test_a_new_pod_is_completed() -> None:
+def test_a_new_pod_is_completed_by_what_it_does_not_state() -> None:
     expected = {
         "restartPolicy": "Always",
         "dnsPolicy": "ClusterFirst",
@@ -28,17 +26,17 @@ def test_a_new_pod_is_completed() -> None:
         "enableServiceLinks": True,
     }
     assert expected.items() <= with_defaults(POD)["spec"].items()
+    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
+    containers = [{"name": "c", "image": "i", "resources": resources}]
+    spec = with_defaults(POD | {"spec": {"restartPolicy": "Never", "containers": containers}})["spec"]
+    assert spec["restartPolicy"] == "Never"
+    assert spec["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
 def test_a_workload_has_a_status() -> None:
-    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": {}}
+    workload = of("Deployment", version="apps/v1", spec={})
     assert with_defaults(workload)["status"] == {}
     assert with_defaults(workload | {"status": {"replicas": 1}})["status"] == {"replicas": 1}
-
-
-def test_what_is_given_stays() -> None:
-    given = POD | {"spec": {"restartPolicy": "Never", "containers": []}}
-    assert with_defaults(given)["spec"]["restartPolicy"] == "Never"
 
 
 def test_quantities_and_times_are_written_as_the_api_server_does() -> None:
@@ -69,10 +67,12 @@ def test_pods_in_the_hosts_network_have_its_ports() -> None:
     assert [each.get("hostPort") for each in other[0]["ports"]] == [None, 82]
 
 
-def test_the_metadata_of_unknown_kinds_has_no_empty_fields() -> None:
+def test_the_metadata_of_unknown_kinds_has_no_empty_fields_and_all_else_stays() -> None:
     other: dict[str, Any] = {"apiVersion": "example.com/v1", "kind": "Quota", "spec": {"labels": {}}, "most": None}
     metadata: dict[str, Any] = {"name": "q", "labels": {}, "creationTimestamp": None}
     assert with_defaults(other | {"metadata": metadata}) == other | {"metadata": {"name": "q"}}
+    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
+    assert with_defaults(other) is other
 
 
 @each_row_beside("image", "pull")
@@ -81,26 +81,16 @@ def test_images_are_pulled_by_their_tag(image: str, pull: str) -> None:
     assert with_defaults(pod)["spec"]["containers"][0]["imagePullPolicy"] == pull
 
 
-def test_limits_are_the_default_of_requests() -> None:
-    resources = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}
-    pod = POD | {"spec": {"containers": [{"name": "c", "resources": resources}]}}
-    container = with_defaults(pod)["spec"]["containers"][0]
-    assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
-
-
 def exactly(**fields: Any) -> dict[str, Any]:
     claim = CLAIM | {"spec": {"devices": {"requests": [{"name": "a", "exactly": fields}]}}}
     found: dict[str, Any] = with_defaults(claim)["spec"]["devices"]["requests"][0]["exactly"]
     return found
 
 
-def test_requests_ask_for_one_device() -> None:
+def test_requests_ask_for_one_device_but_with_alternatives_of_v1beta1_for_none() -> None:
     assert exactly(deviceClassName="c") == {"deviceClassName": "c", "allocationMode": "ExactCount", "count": 1}
     assert exactly(deviceClassName="c", allocationMode="All") == {"deviceClassName": "c", "allocationMode": "All"}
     assert exactly(deviceClassName="c", count=3)["count"] == 3
-
-
-def test_requests_of_v1beta1_with_alternatives_ask_for_none_themselves() -> None:
     request = {"name": "a", "firstAvailable": [{"name": "b", "deviceClassName": "c"}]}
     claim = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1", "spec": {"devices": {"requests": [request]}}}
     (completed,) = with_defaults(claim)["spec"]["devices"]["requests"]
@@ -125,36 +115,15 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
     }
 
 
-def test_a_claim_has_devices_even_if_it_states_none() -> None:
-    assert with_defaults(CLAIM | {"spec": {}})["spec"] == {"devices": {"requests": None}}
-
-
 @each_row("version", ["v1", "v1beta1", "v1beta2"])
 def test_a_claim_without_requests_has_null(version: str) -> None:
     claim = CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}
     empty: list[dict[str, Any]] = [{}, {"devices": {}}, {"devices": {"requests": []}}]
-    seen = [with_defaults(claim | {"spec": spec})["spec"]["devices"]["requests"] for spec in empty]
-    assert seen == [None, None, []]
-    expression = "has(object.spec.devices.requests) && object.spec.devices.requests == null"
-    rules = {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]}
-    manifests = [policy(matchConstraints=rules, validations=[{"expression": expression}]), binding()]
-    assert evaluate(claim | {"spec": {}}, policies=load(manifests)).allowed
-
-
-def test_objects_of_unknown_kinds_stay_as_they_are() -> None:
-    other = {"apiVersion": "example.com/v1", "kind": "Quota"}
-    assert with_defaults(other) is other
-
-
-def test_policies_see_defaults() -> None:
-    expressions = [
-        "object.spec.restartPolicy == 'Always'",
-        "object.spec.containers.all(c, c.imagePullPolicy == 'Always')",
-        "oldObject == null || oldObject.spec.dnsPolicy == 'ClusterFirst'",
-    ]
-    policies = load([policy(validations=[{"expression": each} for each in expressions]), binding()])
-    assert evaluate(POD, policies=policies).allowed
-    assert evaluate(POD, POD, policies=policies).allowed
+    seen = [with_defaults(claim | {"spec": spec})["spec"] for spec in empty]
+    assert [each["devices"] for each in seen] == [{"requests": None}, {"requests": None}, {"requests": []}]
+    assert verdict(
+        claim | {"spec": {}}, "has(object.spec.devices.requests) && object.spec.devices.requests == null"
+    ).allowed
 
 
 def changed(*patches: str) -> Any:
@@ -182,12 +151,14 @@ def test_changes_are_shown_stated() -> None:
 
 
 def ever_changed(obj: dict[str, Any], *patches: str) -> Any:
-    anything = {"resourceRules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]}
-    return evaluate(obj, policies=load(mutating("m", f"[{', '.join(patches)}]", matchConstraints=anything))).object
+    return changed_by(obj, f"[{', '.join(patches)}]").object
 
 
-SECRET: dict[str, Any] = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
-SERVICE: dict[str, Any] = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}
+def changed_by(obj: dict[str, Any], mutation: str, *given: Any) -> Any:
+    return evaluate(obj, policies=load([*mutating("m", mutation, matchConstraints=EVERYWHERE), *given]))
+
+
+SECRET, SERVICE = of("Secret", "s"), of("Service", "s")
 
 
 @each_row_beside("patch", "expected")
@@ -208,21 +179,18 @@ def test_an_item_without_a_name_is_shown_with_its_changes_alone() -> None:
     ]
 
 
-def test_what_follows_from_a_change_is_shown_in_canonical_form() -> None:
+def test_changes_are_shown_as_they_follow_or_as_they_are() -> None:
     limits = "{'limits': {'memory': '1024Mi'}}"
     known = changed(f"JSONPatch{{op: 'add', path: '/spec/containers/0/resources', value: {limits}}}")["containers"][0]
     assert known["resources"] == {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Gi"}}
     sidecar = f"{{'name': dyn('z'), 'resources': dyn({limits})}}"
     added = changed(f"JSONPatch{{op: 'add', path: '/spec/containers/-', value: {sidecar}}}")["containers"][1]
     assert added == {"name": "z", "resources": {"limits": {"memory": "1Gi"}}}
-
-
-def test_a_value_of_another_type_is_shown_as_it_is() -> None:
     assert stated({"a": 1}, [1], [1], {"a": 1}) == {"a": 1}
     assert stated([{"b": 1}], [{"b": 2}], [{"b": 2}], [{"b": 1}]) == [{"b": 1}]
 
 
-def test_an_object_gets_the_namespace_of_its_request() -> None:
+def test_an_object_of_a_namespace_has_that_of_its_request() -> None:
     homeless = POD | {"metadata": {"name": "p", "labels": {"app": "a"}}}
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels/in', value: object.metadata.namespace}]"
     policies = load(mutating("m", patch))
@@ -230,22 +198,11 @@ def test_an_object_gets_the_namespace_of_its_request() -> None:
     assert evaluate(homeless, policies=policies, namespace="team").object["metadata"] == {"name": "p", "labels": labels}
     stated = homeless | {"metadata": homeless["metadata"] | {"namespace": "team"}}
     assert evaluate(stated, policies=policies).object["metadata"] == stated["metadata"] | {"labels": labels}
-
-
-def test_a_stored_object_has_a_namespace() -> None:
-    homeless = POD | {"metadata": {"name": "p"}}
-    here = policy(validations=[{"expression": "oldObject.metadata.namespace == 'team'"}])
-    assert evaluate(homeless, homeless, policies=load([here, binding()]), namespace="team").allowed
-    assert evaluate(None, homeless, policies=load([here, binding()]), namespace="team").allowed
-
-
-def test_objects_of_the_cluster_get_no_namespace() -> None:
-    nodes = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["nodes", "namespaces"]}
-    bare = policy(rules=[nodes], validations=[{"expression": "!has(object.metadata.namespace)"}])
+    here = load(validating("oldObject.metadata.namespace == 'team'"))
+    for new in (homeless, None):
+        assert evaluate(new, homeless, policies=here, namespace="team").allowed
     for kind in ("Node", "Namespace"):
-        assert evaluate(
-            {"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}}, policies=load([bare, binding()])
-        ).allowed
+        assert verdict(of(kind), "!has(object.metadata.namespace)").allowed
 
 
 def test_items_of_a_long_list_are_found_at_once() -> None:
@@ -297,8 +254,7 @@ def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests
 )
 def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) -> None:
     spec = {"resources": stated, "containers": CONTAINERS}
-    asking = policy(validations=[{"expression": f"object.status.qosClass == '{qos}'"}])
-    assert evaluate(POD | {"spec": spec}, policies=load([asking, binding()])).message == ""
+    assert verdict(POD | {"spec": spec}, f"object.status.qosClass == '{qos}'").message == ""
 
 
 JOB: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never"}}}
@@ -343,36 +299,25 @@ def test_a_volume_without_a_source_is_an_empty_directory() -> None:
     assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]
 
 
-@pytest.mark.parametrize(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])
+@each_row(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])
 def test_a_workload_has_the_labels_of_its_pods(kind: str, version: str) -> None:
     template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
-    obj: dict[str, Any] = {
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"name": "w"},
-        "spec": {"template": template},
-    }
-    assert decoded(obj, Kinds())["metadata"]["labels"] == {"app": "a"}
+    obj = of(kind, "w", version, spec={"template": template})
+    assert with_defaults(obj)["metadata"]["labels"] == {"app": "a"}
     own = obj | {"metadata": {"name": "w", "labels": {"own": "b"}}}
-    assert decoded(own, Kinds())["metadata"]["labels"] == {"own": "b"}
-    assert decoded(obj, Kinds())["spec"].get("selector") == ({"app": "a"} if version == "v1" else None)
+    assert with_defaults(own)["metadata"]["labels"] == {"own": "b"}
+    assert with_defaults(obj)["spec"].get("selector") == ({"app": "a"} if version == "v1" else None)
     stated = obj | {"spec": obj["spec"] | {"selector": {"tier": "x"}}}
-    assert decoded(stated, Kinds())["spec"]["selector"] == {"tier": "x"}
+    assert with_defaults(stated)["spec"]["selector"] == {"tier": "x"}
 
 
-EVERYWHERE = {"resourceRules": [{key: ["*"] for key in ("apiGroups", "apiVersions", "operations", "resources")}]}
 PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 MOUNTED = f"c.volumeMounts.exists_one(m, m.mountPath == '{PATH}' && m.readOnly)"
 NO_VOLUMES = "!has(object.spec.volumes) && object.spec.containers.all(c, !has(c.volumeMounts))"
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "image": "r/x:1"}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers, **spec}}
-
-
-def of(kind: str, name: str = "x", version: str = "v1", **fields: Any) -> dict[str, Any]:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
+    return of("Pod", "p", spec={"containers": [{"name": "c", "image": "r/x:1"}], **spec})
 
 
 def priority(name: str = "high", **fields: Any) -> dict[str, Any]:
@@ -394,8 +339,7 @@ def default(kind: str, name: str, group: str, created: str | None = None) -> dic
 
 
 def verdict(obj: dict[str, Any], expression: str, *given: Any, old: Any = None) -> Any:
-    asking = policy(matchConstraints=EVERYWHERE, validations=[{"expression": expression}])
-    return evaluate(obj, old, policies=load([asking, binding(), *given]))
+    return evaluate(obj, old, policies=load([*validating(expression, matchConstraints=EVERYWHERE), *given]))
 
 
 TOKEN_OFF: dict[str, Any] = {"automountServiceAccountToken": False}
@@ -421,13 +365,6 @@ def test_a_pod_has_the_overhead_of_its_runtime_class(spec: Any, given: list[Any]
     assert verdict(pod(overhead={"cpu": "1"}, **spec), "true", *given).allowed == (not refusal)
 
 
-def test_a_policy_cannot_change_the_overhead() -> None:
-    more = "[JSONPatch{op: 'add', path: '/spec/overhead', value: {'cpu': '9'}}]"
-    given = [pod(runtimeClassName="gvisor"), runtime(overhead={"podFixed": {"cpu": "1"}})]
-    found = evaluate(given[0], policies=load([*mutating("m", more, matchConstraints=EVERYWHERE), given[1]]))
-    assert found.message.endswith("Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-
-
 @each_row_beside("obj", "given", "message")
 def test_objects_beyond_limits_are_refused(obj: dict[str, Any], given: dict[str, Any], message: str) -> None:
     assert verdict(obj, "true", given).message == f'pods "p" is forbidden: {message}'
@@ -443,27 +380,13 @@ def test_claims_of_volumes_have_limits() -> None:
     assert verdict(claim, "true", limits("PersistentVolumeClaim", max={"storage": "2Gi"}), limits("Pod")).allowed
 
 
-def test_limits_apply_to_what_mutating_policies_have_made() -> None:
-    more = "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'c', resources: Object.spec.containers."
-    more += "resources{limits: {'cpu': '9'}}}]}}"
-    change = mutating("m", more, matchConstraints=EVERYWHERE)
-    found = evaluate(pod(), policies=load([*change, limits(max={"cpu": "4"})]))
-    assert found.message.endswith("maximum cpu usage per Container is 4, but limit is 9")
-
-
-def test_new_nodes_are_not_ready() -> None:
+def test_plugins_leave_mirror_pods_and_updates_alone() -> None:
     tainted = "has(object.spec) && object.spec.taints[0].key == 'node.kubernetes.io/not-ready'"
     assert verdict(of("Node"), tainted).allowed
     assert verdict(of("Node", spec={"taints": [{"key": "a"}]}), "object.spec.taints.size() == 2").allowed
     assert not verdict(of("Node"), tainted, old=of("Node")).allowed
-
-
-def test_mirror_pods_get_no_token() -> None:
     mirror = pod() | {"metadata": {"name": "p", "annotations": {"kubernetes.io/config.mirror": "x"}}}
     assert verdict(mirror, "!has(object.spec.volumes) && !has(object.spec.serviceAccountName)").allowed
-
-
-def test_an_update_keeps_the_token_of_the_stored_pod() -> None:
     assert verdict(pod(), NO_VOLUMES, old=pod(**TOKEN_OFF)).allowed
     stored = pod(volumes=[{"name": "kube-api-access-12345"}], priority=7)
     kept = "object.spec.volumes[0].name == 'kube-api-access-12345' && object.spec.priority == 7"
@@ -474,22 +397,44 @@ SIDECAR = "[JSONPatch{op: 'add', path: '/spec/containers/-', value: {'name': 's'
 
 
 def test_plugins_complete_what_policies_add_and_the_output_shows_what_they_change_elsewhere() -> None:
-    asking = policy(
-        matchConstraints=EVERYWHERE,
-        validations=[{"expression": f"object.spec.containers.size() == 2 && object.spec.containers.all(c, {MOUNTED})"}],
-    )
-    change = mutating("m", SIDECAR, matchConstraints=EVERYWHERE)
-    found = evaluate(pod(), policies=load([*change, asking, binding(), limits(default={"cpu": "1"})]))
+    expression = f"object.spec.containers.size() == 2 && object.spec.containers.all(c, {MOUNTED})"
+    asking = validating(expression, matchConstraints=EVERYWHERE)
+    found = changed_by(pod(), SIDECAR, *asking, limits(default={"cpu": "1"}))
     assert found.allowed
     note = "LimitRanger plugin set: cpu request for container s; cpu limit for container s"
     assert found.object["metadata"] == pod()["metadata"] | {"annotations": {"kubernetes.io/limit-ranger": note}}
     assert found.object["spec"]["containers"] == [*pod()["spec"]["containers"], {"name": "s", "image": "r/s:1"}]
 
 
-def test_a_policy_cannot_name_a_priority_class_without_its_priority() -> None:
-    named = "[JSONPatch{op: 'add', path: '/spec/priorityClassName', value: 'high'}]"
-    found = evaluate(pod(), policies=load([*mutating("m", named, matchConstraints=EVERYWHERE), priority()]))
-    assert "the integer value of priority (0) must not be provided" in found.message
+CHANGE = "[JSONPatch{{op: 'add', path: '/spec/{}', value: {}}}]"
+BIG = "ITS{name: 'c', resources: ITS.resources{limits: {'cpu': '9'}}}".replace("ITS", "Object.spec.containers")
+
+
+@each_row(
+    ("spec", "mutation", "given", "message"),
+    [
+        (
+            {},
+            CHANGE.format("priorityClassName", "'high'"),
+            priority(),
+            "the integer value of priority (0) must not be provided",
+        ),
+        (
+            {"runtimeClassName": "gvisor"},
+            CHANGE.format("overhead", "{'cpu': '9'}"),
+            runtime(overhead={"podFixed": {"cpu": "1"}}),
+            "Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+        ),
+        (
+            {},
+            f"Object{{spec: Object.spec{{containers: [{BIG}]}}}}",
+            limits(max={"cpu": "4"}),
+            "maximum cpu usage per Container is 4, but limit is 9",
+        ),
+    ],
+)
+def test_plugins_refuse_what_policies_make_of_a_pod(spec: Any, mutation: str, given: Any, message: str) -> None:
+    assert message in changed_by(pod(**spec), mutation, given).message
 
 
 def test_many_tolerations_are_merged_in_bounded_time() -> None:

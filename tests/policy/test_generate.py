@@ -8,6 +8,7 @@ import yaml
 
 from tests.command import draguard
 from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
+from tests.policy.examples import CLAIM, of
 from tests.rows import each_row
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
@@ -22,16 +23,6 @@ from webhook.release import Release
 RECORDED = [file for file in FILES if file.name.split("-")[0] in {"v1", "v1beta1", "v1beta2"}]
 BEYOND = {"claim-not-used", "prescheduled", "asks-for-nothing"}
 """Rules about input that the API server accepts; :func:`validate` does not run them."""
-
-POD: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "train"},
-    "spec": {
-        "containers": [{"name": "main", "image": "a", "resources": {"claims": [{"name": "gpu"}]}}],
-        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
-    },
-}
 
 
 def asked(*rules: str, release: int = 36, **limits: int) -> Sender:
@@ -86,57 +77,47 @@ def _is_undecodable(problem: Problem) -> bool:
     return problem.reason == "BadRequest"
 
 
-class TestWhatTheApiServerTakes:
-    """Rules that only warn, for which a policy refuses."""
-
-    def test_a_pod_that_can_run_is_admitted(self) -> None:
-        assert refused(asked(*CHECKS), POD) == set()
-
-    def test_a_claim_without_requests(self) -> None:
-        claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "a"}, "spec": {}}
-        assert refused(asked(*CHECKS), claim) == {"asks-for-nothing"}
-
-    def test_a_claim_that_no_container_uses(self) -> None:
-        containers = [{"name": "main", "image": "a"}]
-        assert refused(asked(*CHECKS), {**POD, "spec": {**POD["spec"], "containers": containers}}) == {"claim-not-used"}
-
-    def test_a_workload_s_pods(self) -> None:
-        template = {
-            "metadata": {"labels": {"a": "b"}},
-            "spec": {**POD["spec"], "containers": [{"name": "m", "image": "a"}]},
-        }
-        deployment = {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "a"},
-            "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template},
-        }
-        assert refused(asked(*CHECKS), deployment) == {"claim-not-used"}
-
-    def test_a_pod_that_names_its_node_is_rewritten_or_refused(self) -> None:
-        pod = {**POD, "spec": {**POD["spec"], "nodeName": "node-a"}}
-        outcome = review(pod, kubernetes="1.36", sender=asked("prescheduled"), rules=False)
-        assert outcome.object["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "node-a"}
-        assert "nodeName" not in outcome.object["spec"]
-        assert refused(asked("prescheduled"), {**POD, "spec": {**pod["spec"], "nodeName": "a" * 64}}) == {
-            "prescheduled"
-        }
-        assert refused(asked("prescheduled", release=33), pod, "1.33") == {"prescheduled"}
+POD: dict[str, Any] = of(
+    "Pod",
+    spec={
+        "containers": [{"name": "main", "image": "a", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}],
+    },
+)
+UNUSED = POD["spec"] | {"containers": [{"name": "main", "image": "a"}]}
+WORKLOAD = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": UNUSED}}
 
 
-@pytest.mark.parametrize(("limits", "expected"), [({"devices": 2}, set()), ({"devices": 1}, {"limit-devices"})])
-def test_a_limit_counts_what_is_requested(limits: dict[str, int], expected: set[str]) -> None:
+@each_row(
+    ("obj", "rules"),
+    [
+        (POD, set()),
+        (CLAIM | {"spec": {}}, {"asks-for-nothing"}),
+        (POD | {"spec": UNUSED}, {"claim-not-used"}),
+        (of("Deployment", version="apps/v1", spec=WORKLOAD), {"claim-not-used"}),
+    ],
+)
+def test_a_policy_refuses_what_a_rule_only_warns_of(obj: Any, rules: set[str]) -> None:
+    assert refused(asked(*CHECKS), obj) == rules
+
+
+def test_a_pod_that_names_its_node_is_rewritten_or_refused() -> None:
+    pod = {**POD, "spec": {**POD["spec"], "nodeName": "node-a"}}
+    outcome = review(pod, kubernetes="1.36", sender=asked("prescheduled"), rules=False)
+    assert outcome.object["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "node-a"}
+    assert "nodeName" not in outcome.object["spec"]
+    long = {**POD, "spec": {**pod["spec"], "nodeName": "a" * 64}}
+    assert refused(asked("prescheduled"), long) == {"prescheduled"}
+    assert refused(asked("prescheduled", release=33), pod, "1.33") == {"prescheduled"}
+
+
+def test_a_limit_counts_what_is_requested() -> None:
     requests = [
         {"name": "a", "exactly": {"deviceClassName": "gpu.example.com"}},
         {"name": "b", "firstAvailable": [{"name": "c", "deviceClassName": "gpu.example.com"}]},
     ]
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "a"},
-        "spec": {"devices": {"requests": requests}},
-    }
-    assert refused(asked(**limits), claim) == expected
+    claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
+    assert [refused(asked(devices=most), claim) for most in (2, 1)] == [set(), {"limit-devices"}]
 
 
 class TestCommand:
@@ -153,8 +134,6 @@ class TestCommand:
             "ValidatingAdmissionPolicyBinding",
         ]
         assert "- Warn" in printed.out
-
-    def test_the_list_says_what_cel_cannot_do(self) -> None:
         listed = draguard("policy", "generate", "--list").out
         assert (
             "before policies see the object:\n  count-of-zero        The count 0 is the default by then, 1.\n" in listed

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import evaluate
+from tests.policy.examples import BETA, evaluate
 from tests.rows import each_row
 from webhook.api.versions import NEWEST
 from webhook.documents import Document, parse
@@ -60,14 +60,9 @@ def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> N
     assert f"[{name}]({name})" in (LIBRARY / "README.md").read_text()
 
 
-@pytest.mark.parametrize("release", [32, 33, 34, 36])
+@each_row("release", [32, 33, 34, 36])
 def test_releases_with_flat_requests_are_guarded_too(release: int) -> None:
     request = {"name": "gpu", "deviceClassName": "gpu.example.com", "adminAccess": True, "count": 9}
-    claim = {
-        "apiVersion": "resource.k8s.io/v1beta1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "gpus", "namespace": "default"},
-        "spec": {"devices": {"requests": [request]}},
-    }
+    claim = BETA | {"spec": {"devices": {"requests": [request]}}}
     for name in ("admin-access", "claim-device-limit"):
         assert not evaluate(claim, policies=load(manifests(name), Release(release))).allowed

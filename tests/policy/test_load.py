@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POD, POLICY, binding, policy, spec, validating
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind
 from webhook.policy.manifest.model import Given
 
 
@@ -21,37 +20,27 @@ def test_policies_and_their_bindings_are_found() -> None:
     assert (mutating.policy.name, [each.name for each in mutating.bindings]) == ("m.example.com", ["m"])
 
 
-def test_kinds_of_custom_resource_definitions_are_known() -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {
-            "group": "example.com",
-            "names": {"kind": "Widget", "plural": "widgets"},
-            "scope": "Cluster",
-            "versions": [{"name": "v1", "served": True}],
-        },
-    }
-    assert load([definition]).kinds.is_namespaced(Kind("example.com", "v1", "Widget")) is False
-
-
 def test_findings_say_where_the_manifest_stands() -> None:
     (finding,) = load([Given(spec(POLICY, failurePolicy="No"), "policy.yaml")]).errors
     assert finding.given.manifest == "policy.yaml"
     assert finding.problem.field == "spec.failurePolicy"
 
 
-def test_a_policy_without_a_binding_applies_to_nothing() -> None:
+def test_a_policy_and_its_binding_miss_each_other() -> None:
     policies = load([POLICY])
     assert rules(policies) == [("policy-without-binding", "no binding names this policy: it applies to nothing")]
     assert policies.validating == ()
     assert [each.name for each in policies.policies] == ["p.example.com"]
-
-
-def test_a_binding_without_its_policy_does_nothing() -> None:
     text = 'ValidatingAdmissionPolicy "p" does not exist: the binding has no effect'
     assert rules(load([binding()])) == [("binding-without-policy", text)]
+
+
+def test_a_policy_whose_name_a_binding_misspells_is_reported_once() -> None:
+    (finding,) = load([POLICY, spec(BINDING, policyName="p.exmaple.com")]).findings
+    assert (finding.problem.rule, finding.problem.hint) == ("binding-without-policy", 'did you mean "p.example.com"?')
+    other = policy("q.example.org", validations=[{"expression": "true"}])
+    found = rules(load([POLICY, other, spec(BINDING, policyName="p.exmaple.com")]))
+    assert [rule for rule, _ in found] == ["policy-without-binding", "binding-without-policy"]
 
 
 def test_a_binding_of_one_kind_is_none_of_the_other() -> None:
@@ -68,16 +57,9 @@ def test_what_is_refused_is_not_found_missing_as_well() -> None:
 def test_the_first_of_two_policies_with_one_name_is_used() -> None:
     again = policy("p.example.com", validations=[{"expression": "false"}])
     policies = load([POLICY, BINDING, again, BINDING])
-    assert rules(policies) == [
-        (
-            "duplicate-policy",
-            'there is another ValidatingAdmissionPolicy with the name "p.example.com"; this one is not used',
-        ),
-        (
-            "duplicate-policy",
-            'there is another ValidatingAdmissionPolicyBinding with the name "b"; this one is not used',
-        ),
-    ]
+    said = 'there is another ValidatingAdmissionPolicy{} with the name "{}"; this one is not used'
+    expected = [said.format("", "p.example.com"), said.format("Binding", "b")]
+    assert rules(policies) == [("duplicate-policy", each) for each in expected]
     assert policies.policies[0].validations[0].reason == "Forbidden"
 
 
@@ -88,17 +70,14 @@ def test_parameters_are_expected_on_both_sides() -> None:
     assert [rule for rule, _ in rules(load([POLICY, without_ref]))] == ["binding-without-params"]
 
 
-def test_defaults_are_the_api_servers() -> None:
-    (made,) = load([policy(validations=[{"expression": "true"}])]).policies
+def test_defaults_are_the_api_servers_and_a_prefix_is_a_name() -> None:
+    (made,) = load(validating("true")).policies
     assert not made.fails_open
     assert not made.match.is_exact
     assert made.match.namespaces.is_empty
     assert made.match.rules[0].scope == "*"
     assert made.validations[0].reason == "Invalid"
-
-
-def test_a_policy_may_be_named_by_a_prefix() -> None:
-    prefixed = policy(validations=[{"expression": "true"}]) | {"metadata": {"generateName": "p-"}}
+    prefixed = validating("true")[0] | {"metadata": {"generateName": "p-"}}
     assert [each.name for each in load([prefixed]).policies] == ["p-"]
 
 

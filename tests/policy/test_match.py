@@ -5,7 +5,21 @@ import pkgutil
 from typing import Any
 
 import webhook
-from tests.policy.examples import CLAIM, POD, PODS, POLICY, binding, evaluate, policy, spec
+from tests.policy.examples import (
+    BETA,
+    CLAIMS,
+    POD,
+    PODS,
+    POLICY,
+    binding,
+    definition,
+    evaluate,
+    of,
+    policy,
+    rule,
+    spec,
+    validating,
+)
 from tests.rows import each_row, each_row_beside
 from webhook.configuration.options import Default
 from webhook.objects import plain
@@ -18,27 +32,14 @@ from webhook.policy.manifest.model import selector_of
 from webhook.policy.manifest.policies import validate_policy
 from webhook.release import Release
 
-CLAIMS = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
-REFUSE = [{"expression": "false"}]
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"env": "prod"}}}
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
+NODE = of("Node", "n")
+NODES, NAMESPACES = rule("nodes"), rule("namespaces")
 
 
-def refuses(
-    request: Request,
-    rule: dict[str, Any],
-    *,
-    release: int = 36,
-    match: dict[str, Any] | None = None,
-    **limits: Any,
-) -> bool:
-    limits = {"resourceRules": [rule]} | limits
-    manifests = [
-        policy(matchConstraints=limits, validations=REFUSE),
-        binding(matchResources=match or {}),
-        NAMESPACE,
-    ]
-    policies = load(manifests, Release(release))
+def refuses(request: Request, rule: dict[str, Any], *, match: dict[str, Any] | None = None, **limits: Any) -> bool:
+    judging, _ = validating("false", matchConstraints={"resourceRules": [rule]} | limits)
+    policies = load([judging, binding(matchResources=match or {}), NAMESPACE], Release(36))
     assert not policies.errors
     return not validate(request, policies).allowed
 
@@ -60,16 +61,11 @@ def test_subresources_are_named(resources: str, matches: bool) -> None:
     assert refuses(about(old=POD, subresource="status"), PODS | {"resources": [resources]}) is matches
 
 
-def test_objects_of_the_cluster_have_the_scope_cluster() -> None:
-    nodes = PODS | {"resources": ["nodes"]}
-    assert refuses(about(NODE), nodes | {"scope": "Cluster"})
-    assert not refuses(about(NODE), nodes | {"scope": "Namespaced"})
-
-
-def test_a_namespace_is_an_object_of_the_cluster() -> None:
-    namespaces = PODS | {"resources": ["namespaces"]}
-    assert refuses(about(NAMESPACE), namespaces | {"scope": "Cluster"})
-    assert not refuses(about(NAMESPACE), namespaces | {"scope": "Namespaced"})
+def test_objects_of_the_cluster_have_its_scope_and_are_in_no_namespace_that_could_exempt_them() -> None:
+    for obj, rules in ((NODE, NODES), (NAMESPACE, NAMESPACES)):
+        assert refuses(about(obj), rules | {"scope": "Cluster"})
+        assert not refuses(about(obj), rules | {"scope": "Namespaced"})
+    assert refuses(about(NODE), NODES, namespaceSelector={"matchLabels": {"env": "no"}})
 
 
 def test_excluded_requests_are_not_judged() -> None:
@@ -103,31 +99,24 @@ def test_a_namespace_that_is_not_given_has_only_its_name() -> None:
 def test_a_namespace_that_is_not_given_is_noted_where_it_matters() -> None:
     note = 'the namespace "default" was not given: it is taken to have no labels but its name'
 
-    def notes(namespace: dict[str, Any] = POD, **fields: Any) -> tuple[str, ...]:
-        listed = fields.pop("validations", [{"expression": "has(object.metadata)"}])
-        manifests = [policy(validations=listed, **fields), binding(), namespace]
-        return validate(about(), load(manifests)).notes
+    def notes(
+        namespace: dict[str, Any] = POD, expression: str = "has(object.metadata)", **fields: Any
+    ) -> tuple[str, ...]:
+        return validate(about(), load([*validating(expression, **fields), namespace])).notes
 
     selecting = {"resourceRules": [PODS], "namespaceSelector": {"matchLabels": {"a": "b"}}}
-    looking = [{"expression": "has(namespaceObject.metadata.labels)"}]
+    looking = "has(namespaceObject.metadata.labels)"
     assert notes() == ()
-    assert notes(matchConstraints=selecting) == (note,)
-    assert notes(validations=looking) == (note,)
-    assert notes(NAMESPACE, matchConstraints=selecting) == ()
-    assert notes(NAMESPACE, validations=looking) == ()
+    assert notes(matchConstraints=selecting) == notes(expression=looking) == (note,)
+    assert notes(NAMESPACE, matchConstraints=selecting) == notes(NAMESPACE, looking) == ()
 
 
 def test_a_namespace_is_picked_by_its_own_labels() -> None:
-    namespaces = PODS | {"resources": ["namespaces"]}
     selector = {"matchLabels": {"env": "test"}}
     changed = NAMESPACE | {"metadata": {"name": "default", "labels": {"env": "test"}}}
-    assert refuses(about(changed), namespaces, namespaceSelector=selector)
-    assert refuses(about(changed, NAMESPACE), namespaces, namespaceSelector=selector)
-    assert not refuses(about(None, changed), namespaces, namespaceSelector=selector)
-
-
-def test_objects_of_the_cluster_are_in_no_namespace_that_could_exempt_them() -> None:
-    assert refuses(about(NODE), PODS | {"resources": ["nodes"]}, namespaceSelector={"matchLabels": {"env": "no"}})
+    assert refuses(about(changed), NAMESPACES, namespaceSelector=selector)
+    assert refuses(about(changed, NAMESPACE), NAMESPACES, namespaceSelector=selector)
+    assert not refuses(about(None, changed), NAMESPACES, namespaceSelector=selector)
 
 
 def test_objects_are_picked_by_new_or_old_labels() -> None:
@@ -146,20 +135,15 @@ def test_a_binding_narrows_its_policy_down() -> None:
 
 
 def test_other_versions_of_a_resource_match_unless_exact() -> None:
-    older = CLAIM | {
-        "apiVersion": "resource.k8s.io/v1beta1",
-        "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com"}]}},
-    }
-    assert refuses(about(older), CLAIMS)
-    assert not refuses(about(older), CLAIMS, matchPolicy="Exact")
-    assert not refuses(about(older), CLAIMS | {"apiVersions": ["v1alpha3"]})
-    assert refuses(about(older), CLAIMS | {"apiVersions": ["v1beta1"]})
+    assert refuses(about(BETA), CLAIMS)
+    assert not refuses(about(BETA), CLAIMS, matchPolicy="Exact")
+    assert not refuses(about(BETA), CLAIMS | {"apiVersions": ["v1alpha3"]})
+    assert refuses(about(BETA), CLAIMS | {"apiVersions": ["v1beta1"]})
 
 
 def test_policies_do_not_judge_policies_nor_questions_of_access() -> None:
-    everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {}}
-    for obj in (policy(), binding(), review):
+    everything = rule("*/*", group="*", apiVersions=["*"])
+    for obj in (policy(), binding(), of("SubjectAccessReview", version="authorization.k8s.io/v1")):
         assert not refuses(about(obj), everything)
     assert refuses(about(), everything)
 
@@ -179,19 +163,12 @@ def test_resources_are_guessed_from_kinds(kind: str, resource: str) -> None:
 
 
 def test_custom_resources_are_known_by_their_definition() -> None:
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "quotae.example.com"},
-        "spec": {
-            "group": "example.com",
-            "scope": "Cluster",
-            "names": {"kind": "Quota", "plural": "quotae"},
-            "versions": [{"name": "v1", "served": True}, {"name": "v2", "served": True}, {"name": "v0"}],
-        },
-    }
-    kinds = Kinds(Release(36), [definition, {"kind": "CustomResourceDefinition"}, definition | {"spec": {"names": {}}}])
+    versions: list[dict[str, Any]] = [{"name": "v1", "served": True}, {"name": "v2", "served": True}, {"name": "v0"}]
+    defined = definition("Quota", "quotae", *versions)
+    given = [defined, {"kind": "CustomResourceDefinition"}, defined | {"spec": {"names": {}}}]
     quota = Kind("example.com", "v1", "Quota")
+    assert load([defined]).kinds.is_namespaced(quota) is False
+    kinds = Kinds(Release(36), given)
     assert kinds.resource_of(quota) == Resource("example.com", "v1", "quotae")
     assert kinds.is_namespaced(quota) is False
     assert kinds.equivalents[kinds.resource_of(quota)] == (Resource("example.com", "v2", "quotae"),)
@@ -201,21 +178,12 @@ def test_custom_resources_are_known_by_their_definition() -> None:
 
 def test_equivalents_are_those_that_the_release_serves() -> None:
     claims = Resource("resource.k8s.io", "v1beta1", "resourceclaims")
-    assert [each.version for each in Kinds(Release(32)).equivalents[claims]] == ["v1alpha3"]
-    assert [each.version for each in Kinds(Release(33)).equivalents[claims]] == ["v1beta2", "v1alpha3"]
-    assert [each.version for each in Kinds(Release(34)).equivalents[claims]] == ["v1", "v1beta2"]
+    found = [[each.version for each in Kinds(Release(release)).equivalents[claims]] for release in (32, 33, 34)]
+    assert found == [["v1alpha3"], ["v1beta2", "v1alpha3"], ["v1", "v1beta2"]]
 
 
-EVENT: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "Event",
-    "metadata": {"name": "e", "namespace": "default"},
-    "involvedObject": {"kind": "Pod", "name": "p"},
-    "message": "pulled",
-    "reason": "Pulled",
-    "count": 2,
-}
-NEW_EVENTS = {"apiGroups": ["events.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["events"]}
+EVENT = of("Event", "e", involvedObject={"kind": "Pod", "name": "p"}, message="pulled", reason="Pulled", count=2)
+NEW_EVENTS = rule("events", group="events.k8s.io")
 
 
 def test_events_of_both_groups_are_versions_of_each_other() -> None:
@@ -263,25 +231,25 @@ DELETED = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
 
 
 @each_row(
-    ("spec", "phase", "seconds"),
+    ("seconds", "node", "phase", "expected"),
     [
-        ({"nodeName": "n"}, "Running", 30),
-        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Running", 7),
-        ({"nodeName": "n", "terminationGracePeriodSeconds": 0}, "Running", 0),
-        ({"nodeName": "n", "terminationGracePeriodSeconds": -5}, "Running", 1),
-        ({"terminationGracePeriodSeconds": 7}, "Pending", 0),
-        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Succeeded", 0),
-        ({"nodeName": "n", "terminationGracePeriodSeconds": 7}, "Failed", 0),
+        (None, "n", "Running", 30),
+        (7, "n", "Running", 7),
+        (0, "n", "Running", 0),
+        (-5, "n", "Running", 1),
+        (7, "", "Pending", 0),
+        (7, "n", "Succeeded", 0),
+        (7, "n", "Failed", 0),
     ],
 )
-def test_a_pod_is_deleted_with_its_grace_period(spec: dict[str, Any], phase: str, seconds: int) -> None:
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec, "status": {"phase": phase}}
-    assert request_of(None, pod, kinds=Kinds()).options == {**DELETED, "gracePeriodSeconds": seconds}
+def test_a_pod_is_deleted_with_its_grace_period(seconds: int | None, node: str, phase: str, expected: int) -> None:
+    spec = {"nodeName": node, "terminationGracePeriodSeconds": seconds}
+    pod = of("Pod", spec={name: each for name, each in spec.items() if each not in {None, ""}}, status={"phase": phase})
+    assert request_of(None, pod, kinds=Kinds()).options == {**DELETED, "gracePeriodSeconds": expected}
 
 
 def test_other_objects_are_deleted_without_a_grace_period() -> None:
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
-    assert request_of(None, claim, kinds=Kinds()).options == DELETED
+    assert request_of(None, of("Node"), kinds=Kinds()).options == DELETED
 
 
 def _subclasses(base: type) -> list[type]:
@@ -314,33 +282,32 @@ def test_expressions_see_plain_values_only() -> None:
 def test_the_assumed_namespace_is_a_string_for_expressions() -> None:
     asked = "request.namespace.startsWith('def') && object.metadata.namespace.size() == 7"
     asked += " && params.metadata.namespace + namespaceObject.metadata.name == 'defaultdefault'"
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "limits"}}
-    asking = policy(validations=[{"expression": asked}], paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
-    bound = binding(paramRef={"name": "limits", "parameterNotFoundAction": "Deny"})
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
-    assert evaluate(pod, policies=load([asking, bound, config]), namespace=Default("default")).message == ""
+    asking, _ = validating(asked, paramKind=CONFIG_MAP)
+    policies = load([asking, binding(paramRef=refused(name="limits")), of("ConfigMap", "limits")])
+    assert evaluate(of("Pod", spec={}), policies=policies, namespace=Default("default")).message == ""
+
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
 def config(name: str, value: str, namespace: str = "default", **labels: str) -> dict[str, Any]:
     metadata = {"name": name, "namespace": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": value}}
+    return of("ConfigMap", data={"a": value}) | {"metadata": metadata}
 
 
-def judged(ref: dict[str, Any] | None, *objects: dict[str, Any], obj: dict[str, Any] = POD, **fields: Any) -> Verdict:
-    rule = PODS | {"resources": ["pods", "nodes"]}
-    made: dict[str, Any] = {
-        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "validations": [
-            {
-                "expression": "params != null && params.data.a == 'yes'",
-                "messageExpression": "params == null ? 'no params' : string(params.metadata.name)",
-            }
-        ],
-    } | fields
-    bound = binding(paramRef=ref) if ref else binding()
-    policies = load([policy(rules=[rule], **made), bound, *objects])
+LOOKS = {
+    "expression": "params != null && params.data.a == 'yes'",
+    "messageExpression": "params == null ? 'no params' : string(params.metadata.name)",
+}
+
+
+def judged(
+    ref: dict[str, Any] | None, *objects: dict[str, Any], obj: dict[str, Any] = POD, asks: Any = LOOKS, **fields: Any
+) -> Verdict:
+    asking, bound = validating(asks, **{"paramKind": CONFIG_MAP, "rules": [rule("pods", "nodes")], **fields})
+    policies = load([asking, binding(paramRef=ref) if ref else bound, *objects])
     assert not policies.errors
-    return validate(request_of(obj, kinds=Kinds()), policies)
+    return validate(about(obj), policies)
 
 
 def message(verdict: Verdict) -> str:
@@ -351,16 +318,12 @@ def refused(**ref: Any) -> dict[str, Any]:
     return {"parameterNotFoundAction": "Deny"} | ref
 
 
-def test_parameters_are_found_by_name_in_the_objects_namespace() -> None:
+def test_parameters_are_found_by_name_in_the_objects_namespace_or_the_one_that_is_named() -> None:
     assert judged(refused(name="c"), config("c", "yes")).allowed
     assert message(judged(refused(name="c"), config("c", "no"), config("d", "yes"))) == "c"
-    assert message(judged(refused(name="c"), config("c", "yes", "other"))).startswith(
-        "failed to configure binding: no params"
-    )
-
-
-def test_parameters_are_found_in_the_namespace_that_is_named() -> None:
-    assert judged(refused(name="c", namespace="other"), config("c", "yes", "other")).allowed
+    elsewhere = config("c", "yes", "other")
+    assert message(judged(refused(name="c"), elsewhere)).startswith("failed to configure binding: no params")
+    assert judged(refused(name="c", namespace="other"), elsewhere).allowed
 
 
 def test_each_selected_object_is_a_question_of_its_own() -> None:
@@ -369,20 +332,14 @@ def test_each_selected_object_is_a_question_of_its_own() -> None:
     assert [decision.denied for decision in verdict.decisions] == [False, True]
     assert verdict.decisions[1].message == "b"
     assert verdict.decisions[1].params == config("b", "no", p="y")
-
-
-def test_an_empty_selector_selects_all() -> None:
     assert len(judged(refused(selector={}), config("a", "yes"), config("b", "yes")).decisions) == 2
 
 
-def test_missing_parameters_allow_or_deny() -> None:
+def test_missing_parameters_allow_or_deny_and_without_a_reference_there_are_none() -> None:
     assert judged({"name": "c", "parameterNotFoundAction": "Allow"}).allowed
     text = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
     assert message(judged(refused(name="c"))) == text
     assert judged(refused(name="c"), failurePolicy="Ignore").allowed
-
-
-def test_without_a_reference_there_are_no_parameters() -> None:
     assert message(judged(None)) == "no params"
 
 
@@ -397,51 +354,42 @@ def test_parameters_of_the_cluster_have_no_namespace() -> None:
     kind = {"apiVersion": "v1", "kind": "Node"}
     text = "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
     assert message(judged(refused(name="n", namespace="a"), NODE, paramKind=kind)) == text
-    named = [{"expression": "params.metadata.name == 'n'"}]
-    assert judged(refused(name="n"), NODE, paramKind=kind, validations=named).allowed
+    assert judged(refused(name="n"), NODE, paramKind=kind, asks="params.metadata.name == 'n'").allowed
 
 
 def test_a_kind_is_known_by_its_objects() -> None:
     kind = {"apiVersion": "example.com/v1", "kind": "Quota"}
-    quota = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}, "data": {"a": "yes"}}
+    quota = of("Quota", "q", "example.com/v1", data={"a": "yes"})
     assert judged(refused(name="q"), quota, paramKind=kind).allowed
     text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
     assert message(judged(refused(name="q"), paramKind=kind)) == text
     assert judged(refused(name="q"), paramKind=kind, failurePolicy="Ignore").allowed
 
 
-def test_parameters_are_what_a_cluster_stores() -> None:
-    empty = [{"expression": "params.data.a == ''"}]
-    assert judged(refused(name="c"), config("c", "") | {"data": {"a": None}}, validations=empty).allowed
+def test_parameters_and_namespaces_are_what_a_cluster_stores() -> None:
+    empty = config("c", "") | {"data": {"a": None}}
+    assert judged(refused(name="c"), empty, asks="params.data.a == ''").allowed
     wrong = config("c", "yes") | {"data": {"a": "yes", "b": 1}}
-    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-    made = policy(rules=[PODS], paramKind=kind, validations=[{"expression": "params == null"}])
-    policies = load([made, binding(paramRef=refused(name="c")), wrong])
-    assert "no params found" in message(validate(request_of(POD, kinds=Kinds()), policies))
+    asking, _ = validating("params == null", paramKind=CONFIG_MAP)
+    policies = load([asking, binding(paramRef=refused(name="c")), wrong])
+    assert "no params found" in message(validate(about(), policies))
     (found,) = policies.errors
     assert found.problem.message == "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
-
-
-def test_namespaces_are_what_a_cluster_stores() -> None:
-    labels = {"team": None}
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
-    rules = [{"expression": "namespaceObject.metadata.labels.team == ''"}]
-    policies = load([policy(rules=[PODS], validations=rules), binding(), namespace])
-    assert validate(request_of(POD, kinds=Kinds()), policies).allowed
-
-
-def missing(verdict: Verdict) -> str:
-    return verdict.decisions[0].missing
+    namespace = of("Namespace") | {"metadata": {"name": "default", "labels": {"team": None}}}
+    looking = validating("namespaceObject.metadata.labels.team == ''")
+    assert validate(about(), load([*looking, namespace])).allowed
 
 
 def test_the_missing_object_is_named() -> None:
-    assert missing(judged(refused(name="c"))) == 'the ConfigMap "c" (v1) in the namespace "default"'
+    def missing(ref: dict[str, Any], *objects: Any, **fields: Any) -> str:
+        return judged(ref, *objects, **fields).decisions[0].missing
+
+    assert missing(refused(name="c")) == 'the ConfigMap "c" (v1) in the namespace "default"'
     here = 'a ConfigMap (v1) with the labels that the selector asks for in the namespace "default"'
     chosen = refused(selector={"matchLabels": {"a": "b"}})
-    assert missing(judged(chosen, config("c", "yes"))) == here
-    assert missing(judged(chosen, config("c", "yes", "x", a="b"), config("d", "yes", "w", a="b"))) == (
-        f'{here}; there is one in "w" and "x"'
-    )
+    assert missing(chosen, config("c", "yes")) == here
+    others = config("c", "yes", "x", a="b"), config("d", "yes", "w", a="b")
+    assert missing(chosen, *others) == f'{here}; there is one in "w" and "x"'
     nodes = {"apiVersion": "v1", "kind": "Node"}
-    assert missing(judged(refused(name="other"), NODE, paramKind=nodes)) == 'the Node "other" (v1)'
-    assert missing(judged(refused(name="c"), config("c", "no"))) == ""
+    assert missing(refused(name="other"), NODE, paramKind=nodes) == 'the Node "other" (v1)'
+    assert missing(refused(name="c"), config("c", "no")) == ""

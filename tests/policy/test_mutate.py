@@ -8,15 +8,27 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, PODS, binding, evaluate, mutating, policy
+from tests.policy.examples import (
+    BETA,
+    CLAIM,
+    CLAIMS,
+    EVERYWHERE,
+    POD,
+    PODS,
+    evaluate,
+    mutating,
+    of,
+    rule,
+    validating,
+)
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
-from webhook.policy.evaluation.policyset import ConfigurationError, decoded, undecodable
+from webhook.policy.evaluation.policyset import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
-from webhook.policy.evaluation.session import convert
+from webhook.policy.evaluation.session import ConfigurationError, convert
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds
@@ -41,8 +53,7 @@ def labels(verdict: Verdict) -> dict[str, str]:
     return found
 
 
-ANYTHING = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
-QUOTA = {"apiVersion": "example.com/v1", "kind": "Quota", "metadata": {"name": "q"}}
+QUOTA = of("Quota", "q", "example.com/v1")
 
 
 def test_mutations_are_made_in_order() -> None:
@@ -164,8 +175,7 @@ def test_values_of_patches_become_json() -> None:
             ("n", "Object.spec.n{b: b'xy', i: 9007199254740993, u: 1u}"),
         )
     ]
-    rules = {"matchConstraints": {"resourceRules": [ANYTHING]}}
-    verdict = made(mutating("m", f"[{', '.join(values)}]", **rules), obj=QUOTA | {"spec": {}})
+    verdict = made(mutating("m", f"[{', '.join(values)}]", matchConstraints=EVERYWHERE), obj=QUOTA | {"spec": {}})
     assert verdict.object["spec"] == {
         "i": "9007199254740993",
         "b": "eHk=",
@@ -206,14 +216,11 @@ LIMITS = "{'limits': Object.spec.containers.resources.limits{cpu: '1'}}"
 LIMITS = f"[JSONPatch{{op: 'add', path: '/spec/containers/0/resources', value: {LIMITS}}}]"
 
 
-def test_later_releases_take_objects_in_lists_and_maps() -> None:
+def test_later_releases_and_the_webhook_take_objects_in_lists_and_maps() -> None:
     tolerations = made(mutating("m", TOLERATES)).object["spec"]["tolerations"]
     assert tolerations == [{"key": "gpu", "operator": "Exists"}]
     container = made(mutating("m", LIMITS)).object["spec"]["containers"][0]
     assert container["resources"] == {"limits": {"cpu": "1"}}
-
-
-def test_the_webhook_takes_objects_in_lists_for_every_release() -> None:
     request = request_of(POD, kinds=Kinds(Release(34)))
     with limited(Budget(DOCUMENT)):
         verdict = mutate(request, load(mutating("m", TOLERATES), Release(34)))
@@ -248,28 +255,16 @@ def test_parameters_are_used_one_by_one() -> None:
     each = "Object{metadata: Object.metadata{labels: {params.metadata.name: params.data.a}}}"
     manifests = mutating("m", each, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     manifests[1]["spec"]["paramRef"] = {"selector": {}, "parameterNotFoundAction": "Deny"}
-    configs = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": name * 2}} for name in "xy"
-    ]
+    configs = [of("ConfigMap", name, data={"a": name * 2}) for name in "xy"]
     assert labels(made([*manifests, *configs])) == {"app": "a", "x": "xx", "y": "yy"}
 
 
 def test_what_draguard_cannot_merge_it_says() -> None:
-    rules = [ANYTHING]
-    told = made(mutating("m", label("a", "'1'"), matchConstraints={"resourceRules": rules}), obj=QUOTA)
+    told = made(mutating("m", label("a", "'1'"), matchConstraints=EVERYWHERE), obj=QUOTA)
     assert told.message.endswith("draguard does not know how Quota of example.com/v1 is made, and cannot merge into it")
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': '1'}}]"
-    patched = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=QUOTA)
+    patched = made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=QUOTA)
     assert labels(patched) == {"a": "1"}
-
-
-BETA = CLAIM | {
-    "apiVersion": "resource.k8s.io/v1beta1",
-    "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}]}},
-}
-CLAIMS = [
-    {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["resourceclaims"]}
-]
 
 
 @each_row(
@@ -281,7 +276,7 @@ CLAIMS = [
     ],
 )
 def test_an_object_cannot_be_changed_in_another_version_than_its_own(mutation: str) -> None:
-    constraints = {"resourceRules": [CLAIMS[0] | {"operations": ["CREATE"]}]}
+    constraints = {"resourceRules": [CLAIMS]}
     verdict = made(mutating("m", mutation, matchConstraints=constraints), obj=BETA)
     assert verdict.message == (
         "policy 'm' with binding 'm' denied request: "
@@ -292,7 +287,7 @@ def test_an_object_cannot_be_changed_in_another_version_than_its_own(mutation: s
 
 
 def test_an_object_is_changed_in_the_version_in_which_it_was_sent() -> None:
-    rules = [CLAIMS[0] | {"operations": ["CREATE"], "apiVersions": ["v1", "v1beta1"]}]
+    rules = [CLAIMS | {"apiVersions": ["v1", "v1beta1"]}]
     patch = "[JSONPatch{op: 'replace', path: '/spec/devices/requests/0/count', value: 4}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=BETA)
     assert verdict.object["spec"]["devices"]["requests"][0]["count"] == 4
@@ -317,7 +312,7 @@ def test_what_the_object_itself_lacks_is_not_added(missing: str) -> None:
 @pytest.mark.parametrize(("stated", "allowed"), [("resource.k8s.io/", True), ("v1", False)])
 def test_a_missing_version_is_that_of_the_object_and_a_missing_group_is_core(stated: str, *, allowed: bool) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '/apiVersion', value: '{stated}'}}]"
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": CLAIMS}), obj=CLAIM)
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [CLAIMS]}), obj=CLAIM)
     assert verdict.allowed is allowed
     assert allowed or 'no kind "ResourceClaim" is registered for version "v1"' in verdict.message
 
@@ -343,18 +338,13 @@ def test_a_patch_does_not_find_the_empty_map_that_an_earlier_one_has_added() -> 
     )
 
 
-def test_validating_policies_see_what_mutating_ones_made() -> None:
-    seen = policy(validations=[{"expression": "object.metadata.labels.ok == 'yes'"}])
-    policies = load([*mutating("m", label("ok", "'yes'")), seen, binding()])
-    verdict = evaluate(POD, policies=policies)
+def test_validating_policies_see_what_mutating_ones_made_and_nothing_after_a_refusal() -> None:
+    seen = validating("object.metadata.labels.ok == 'yes'")
+    verdict = evaluate(POD, policies=load([*mutating("m", label("ok", "'yes'")), *seen]))
     assert verdict.allowed
     assert [decision.policy.name for decision in verdict.decisions] == ["m", "p"]
-    assert not evaluate(POD, policies=load([seen, binding()])).allowed
-
-
-def test_validating_policies_are_not_evaluated_after_a_refusal() -> None:
-    both = load([*mutating("m", label("x", "object.nope")), policy(validations=[{"expression": "false"}]), binding()])
-    verdict = evaluate(POD, policies=both)
+    assert not evaluate(POD, policies=load(seen)).allowed
+    verdict = evaluate(POD, policies=load([*mutating("m", label("x", "object.nope")), *seen]))
     assert verdict.code == 403
     assert [decision.policy.name for decision in verdict.decisions] == ["m"]
 
@@ -382,22 +372,21 @@ def test_an_old_object_may_have_a_name_of_any_type() -> None:
 
 @each_row_beside("version", "kind", "message")
 def test_an_object_cannot_become_one_of_another_kind(version: str, kind: str, message: str) -> None:
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
-    if kind == "Pod":
-        config_map["data"] = {"a": "b"}
-    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
-    operations = (
-        f"op: 'replace', path: '/apiVersion', value: '{version}'",
-        f"op: 'replace', path: '/kind', value: '{kind}'",
+    fields: dict[str, Any] = {"data": {"a": "b"}} if kind == "Pod" else {}
+    config_map = of("ConfigMap", **fields)
+    config_map["metadata"]["namespace"] = "default"
+    changes = (
+        f"JSONPatch{{op: 'replace', path: '/{name}', value: '{value}'}}"
+        for name, value in (("apiVersion", version), ("kind", kind))
     )
-    patch = f"[{', '.join(f'JSONPatch{{{each}}}' for each in operations)}]"
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": rules}), obj=config_map)
+    constraints = {"resourceRules": [rule("configmaps")]}
+    verdict = made(mutating("m", f"[{', '.join(changes)}]", matchConstraints=constraints), obj=config_map)
     assert verdict.message.startswith(message)
 
 
 def test_an_object_in_another_version_is_not_converted_back() -> None:
     patch = "[JSONPatch{op: 'replace', path: '/apiVersion', value: 'resource.k8s.io/v1beta2'}]"
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": CLAIMS}), obj=CLAIM)
+    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [CLAIMS]}), obj=CLAIM)
     assert verdict.message.endswith("converting (v1beta2.ResourceClaim) to (v1.ResourceClaim): unknown conversion")
 
 
@@ -405,12 +394,9 @@ def counting(key: str) -> str:
     return label(key, f"has(object.metadata.labels.{key}) ? string(object.metadata.labels.{key}) + '1' : '1'")
 
 
-def test_a_policy_is_reinvoked_after_changes_if_needed() -> None:
+def test_a_policy_is_reinvoked_after_changes_if_needed_and_if_it_applied() -> None:
     verdict = made(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
     assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
-
-
-def test_a_policy_that_did_not_apply_is_not_reinvoked() -> None:
     late = [{"name": "c", "expression": "has(object.metadata.labels.b)"}]
     verdict = made(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late), mutating("n", counting("b"))
@@ -427,19 +413,13 @@ def rewriting(
     return mutate(request_of(POD, kinds=policies.kinds), policies, webhooks=change)
 
 
-def test_a_webhooks_change_is_a_reason_to_ask_again_once() -> None:
+def test_after_a_webhooks_change_policies_that_applied_are_asked_again_once() -> None:
     verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", counting("b")))
     assert labels(verdict) == {"app": "a", "a": "11", "b": "1"}
     assert verdict.object["spec"]["schedulerName"] == "mine"
-
-
-def test_a_policy_that_only_matches_after_a_webhook_is_not_a_reinvocation() -> None:
     late = [{"name": "c", "expression": "has(object.spec.schedulerName)"}]
     verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded", matchConditions=late))
     assert labels(verdict) == {"app": "a"}
-
-
-def test_reinvocation_depends_on_the_changed_object() -> None:
     unlabelled = {"objectSelector": {"matchExpressions": [{"key": "b", "operator": "DoesNotExist"}]}}
     rules = {"resourceRules": [PODS | {"operations": ["CREATE"]}]}
     verdict = rewriting(
@@ -447,9 +427,6 @@ def test_reinvocation_depends_on_the_changed_object() -> None:
         mutating("n", counting("b")),
     )
     assert labels(verdict) == {"app": "a", "a": "1", "b": "1"}
-
-
-def test_conditions_of_policies_that_are_not_reinvoked_may_fail() -> None:
     fragile = [{"name": "c", "expression": "!has(object.spec.schedulerName) || object.nope"}]
     verdict = rewriting(
         mutating("m", counting("a"), reinvocationPolicy="IfNeeded"),
@@ -459,25 +436,21 @@ def test_conditions_of_policies_that_are_not_reinvoked_may_fail() -> None:
     assert "no such key: nope" in verdict.message
 
 
-def test_no_policy_is_reinvoked_after_a_webhooks_refusal() -> None:
+def test_no_policy_is_reinvoked_after_a_refusal_or_an_error() -> None:
     verdict = rewriting(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), change=lambda _: None)
     assert labels(verdict) == {"app": "a", "a": "1"}
-
-
-def test_no_policy_is_reinvoked_after_an_error() -> None:
     found = made(mutating("m", counting("a"), reinvocationPolicy="IfNeeded"), mutating("n", label("x", "object.nope")))
     assert not found.allowed
     assert labels(found)["a"] == "1"
 
 
-CONFIG: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
-OTHER: dict[str, Any] = {"apiVersion": "v1", "kind": "Other", "metadata": {"name": "s"}}
+CONFIG, OTHER = of("ConfigMap", "c", data={"a": "b"}), of("Other", "s")
 
 
 @each_row_beside("obj", "path", "value", "refusal")
 def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value: str, refusal: str) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]"
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=obj)
+    verdict = made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=obj)
     assert verdict.allowed == (not refusal)
     assert verdict.message.startswith(f"Internal error occurred: json: cannot unmarshal {refusal}" if refusal else "")
 
@@ -486,7 +459,7 @@ def test_a_patch_makes_what_can_be_decoded(obj: dict[str, Any], path: str, value
 def test_all_misspelt_fields_of_known_kinds_are_named(obj: dict[str, Any], path: str, said: str) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '{path}/a', value: 1}}, JSONPatch{{op: 'add', path: '{path}/b', value: 1}}]"
     sent = obj | {"spec": obj.get("spec", {}) | {"strategy": {}}} if path else obj
-    verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=sent)
+    verdict = made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=sent)
     assert verdict.message == (said and f"Internal error occurred: {said}")
 
 
@@ -513,7 +486,7 @@ def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
 def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     before = CONFIG | {"data": {"a": 3}}
     patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
-    assert made(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}), obj=before).allowed
+    assert made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=before).allowed
 
 
 @each_row_beside("obj", "path", "value")
@@ -537,8 +510,7 @@ def test_what_cannot_be_decoded_is_listed(changed: dict[str, Any], messages: lis
 
 @each_row_beside("port", "got")
 def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
-    spec = {"ports": [{"port": 1, "targetPort": port}]}
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+    service = of("Service", spec={"ports": [{"port": 1, "targetPort": port}]})
     place = "Go struct field ServicePort.spec.ports.targetPort of type int32"
     refusals = [f"json: cannot unmarshal {got} into {place}"] if got else []
     assert [each.message for each in undecodable(service, Kinds())] == refusals
@@ -546,11 +518,11 @@ def test_a_port_is_a_text_or_a_number(port: Any, got: str) -> None:
 
 def test_nothing_is_kept_of_names_that_no_kind_has() -> None:
     patch = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]"
-    policies = load(mutating("m", patch, matchConstraints={"resourceRules": [ANYTHING]}))
+    policies = load(mutating("m", patch, matchConstraints=EVERYWHERE))
 
     def make(number: int) -> None:
         name = f"{number}{'x' * 50_000}"
-        sent = {"apiVersion": f"resource.k8s.io/v{name}", "kind": name, "metadata": {"name": "a"}}
+        sent = of(name, version=f"resource.k8s.io/v{name}")
         assert mutate(request_of(sent, kinds=Kinds()), policies).object["metadata"]["labels"] == {"a": "b"}
 
     make(0)
@@ -564,49 +536,31 @@ def test_nothing_is_kept_of_names_that_no_kind_has() -> None:
 
 
 GROUP = "resource.k8s.io"
-SLICE: dict[str, Any] = {
-    "apiVersion": f"{GROUP}/v1",
-    "kind": "ResourceSlice",
-    "metadata": {"name": "s"},
-    "spec": {"driver": "d", "devices": [{"name": "a", "attributes": {"x": {"int": 1}}, "capacity": {}}, {"name": "b"}]},
-}
-TEMPLATE = {
-    "apiVersion": f"{GROUP}/v1",
-    "kind": "ResourceClaimTemplate",
-    "metadata": {"name": "t"},
-    "spec": {"spec": CLAIM["spec"]},
-}
+DEVICES = [{"name": "a", "attributes": {"x": {"int": 1}}, "capacity": {}}, {"name": "b"}]
+SLICE = of("ResourceSlice", version=f"{GROUP}/v1", spec={"driver": "d", "devices": DEVICES})
+TEMPLATE = of("ResourceClaimTemplate", version=f"{GROUP}/v1", spec={"spec": CLAIM["spec"]})
 
 
-def to(obj: dict[str, Any] | None, version: str) -> Any:
-    kind = str(obj["kind"]) if obj else "ResourceClaim"
-    return convert(obj, Kind(GROUP, version, kind))
-
-
-def test_nothing_stays_nothing() -> None:
-    assert to(None, "v1") is None
+def to(obj: dict[str, Any], version: str) -> Any:
+    return convert(obj, Kind(GROUP, version, obj["kind"]))
 
 
 def test_a_request_has_its_fields_in_exactly_or_not() -> None:
-    beta = to(CLAIM, "v1beta1")
-    request = {"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}
-    assert beta == CLAIM | {"apiVersion": f"{GROUP}/v1beta1", "spec": {"devices": {"requests": [request]}}}
-    assert to(beta, "v1") == CLAIM
-    assert to(beta, "v1beta2") == CLAIM | {"apiVersion": f"{GROUP}/v1beta2"}
-
-
-def test_alternatives_stay_where_they_are() -> None:
+    assert to(CLAIM, "v1beta1") == BETA
+    assert to(BETA, "v1") == CLAIM
+    assert to(BETA, "v1beta2") == CLAIM | {"apiVersion": f"{GROUP}/v1beta2"}
     requests = [{"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "x"}]}]
     claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
     assert to(to(claim, "v1beta1"), "v1") == claim
 
 
-def test_templates_and_slices_are_converted() -> None:
+def test_templates_and_slices_are_converted_and_other_kinds_alike() -> None:
     for obj in (TEMPLATE, SLICE):
         beta = to(obj, "v1beta1")
         assert beta != obj | {"apiVersion": f"{GROUP}/v1beta1"}
-        back = to(beta, "v1")
-        assert back == obj
+        assert to(beta, "v1") == obj
+    device_class = of("DeviceClass", version=f"{GROUP}/v1", spec={})
+    assert to(device_class, "v1beta1") == device_class | {"apiVersion": f"{GROUP}/v1beta1"}
 
 
 def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
@@ -617,12 +571,8 @@ def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
     assert to(old, "v1") == with_capacity
 
 
-def test_other_kinds_are_alike() -> None:
-    device_class = {"apiVersion": f"{GROUP}/v1", "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}}
-    assert to(device_class, "v1beta1")["apiVersion"] == f"{GROUP}/v1beta1"
-
-
-def test_the_options_of_a_subresource_are_no_object_to_convert() -> None:
+def test_neither_nothing_nor_the_options_of_a_subresource_are_converted() -> None:
+    assert convert(None, Kind(GROUP, "v1", "ResourceClaim")) is None
     assert convert(POD, Kind("", "v1", "Eviction")) == POD
 
 
@@ -641,13 +591,7 @@ def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
 
 
 def test_an_event_has_other_names_in_its_own_group() -> None:
-    event = {"apiVersion": "v1", "kind": "Event", "involvedObject": {"name": "p"}, "message": "pulled", "reason": "r"}
+    event = of("Event", involvedObject={"name": "p"}, message="pulled", reason="r")
     new = convert(event, Kind("events.k8s.io", "v1", "Event"))
-    assert new == {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "regarding": {"name": "p"},
-        "note": "pulled",
-        "reason": "r",
-    }
+    assert new == of("Event", version="events.k8s.io/v1", regarding={"name": "p"}, note="pulled", reason="r")
     assert convert(new, Kind("", "v1", "Event")) == event

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.objects import INFINITE, mutilated, seeded, value
 from tests.policy.examples import BINDING, CLAIM, MUTATING, MUTATING_BINDING, POD, POLICY, evaluate
+from tests.reviews import recorded
 from webhook.engine.suites import SuiteError, run_suite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.change.patch import PatchError, apply_patch
@@ -58,21 +59,7 @@ def test_defaults_leave_no_trace(obj: dict[str, Any]) -> None:
     assert evaluate(obj, policies=load([])).object == obj
 
 
-REVIEW = {
-    "uid": "1",
-    "kind": {"group": "", "version": "v1", "kind": "Pod"},
-    "resource": {"group": "", "version": "v1", "resource": "pods"},
-    "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
-    "requestResource": {"group": "", "version": "v1", "resource": "pods"},
-    "name": "p",
-    "namespace": "default",
-    "operation": "CREATE",
-    "userInfo": {"username": "jane", "groups": ["dev"], "extra": {"a": ["b"]}},
-    "object": POD,
-    "oldObject": None,
-    "dryRun": False,
-    "options": {"kind": "CreateOptions"},
-}
+REVIEW = next(each.review["request"] for each in recorded() if each.review["request"]["kind"]["kind"] == "Pod")
 
 
 @fuzz

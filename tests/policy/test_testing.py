@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.policy.examples import ANYTHING, BETA, CLAIM, CLAIMS, POD, binding, mutating, of, policy, rule, validating
 from tests.rows import each_row, each_row_beside
 from webhook.engine.suites import SuiteError, SuiteResult, run_suite
 from webhook.release import Release
@@ -41,10 +41,10 @@ def test_what_is_not_fails_and_says_so(expect: dict[str, Any], patch: list[dict[
 
 
 def test_changes_of_mutating_policies_are_compared() -> None:
+    removed = [{"op": "remove", "path": "/spec/nodeName"}]
     manifests = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/nodeName'}]")
-    case = {"expect": {"allowed": True, "changes": [{"op": "remove", "path": "/spec/nodeName"}]}}
-    assert run(case, manifests=manifests).passed
-    wrong = {"expect": {"allowed": True, "changes": []}}
+    right, wrong = ({"expect": {"allowed": True, "changes": each}} for each in (removed, []))
+    assert run(right, manifests=manifests).passed
     (failure,) = run(wrong, manifests=manifests).cases[0].failures
     assert failure == 'changes: expected [], got [{"op": "remove", "path": "/spec/nodeName"}]'
 
@@ -60,17 +60,10 @@ def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> Non
 
 def test_a_change_that_does_not_fit_a_default_fails() -> None:
     alternative = {"name": "a", "deviceClassName": "gpu.example.com"}
-    spec = {"devices": {"requests": [{"name": "r", "firstAvailable": [alternative]}]}}
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": spec}
-    rule = {
-        "apiGroups": ["resource.k8s.io"],
-        "apiVersions": ["v1"],
-        "operations": ["*"],
-        "resources": ["resourceclaims"],
-    }
+    claim = CLAIM | {"spec": {"devices": {"requests": [{"name": "r", "firstAvailable": [alternative]}]}}}
     path = "/spec/devices/requests/0/firstAvailable/0/allocationMode"
     patch = f"[JSONPatch{{op: 'add', path: '{path}', value: 'All'}}]"
-    manifests = mutating("m", patch, matchConstraints={"resourceRules": [rule]})
+    manifests = mutating("m", patch, matchConstraints={"resourceRules": [CLAIMS]})
     (failure,) = run({"object": claim, "expect": {"allowed": True}}, manifests=manifests).cases[0].failures
     assert failure.endswith("count: Invalid value: 1: must not be specified when allocationMode is 'All'")
 
@@ -89,19 +82,16 @@ def test_warnings_are_matched_by_either_message() -> None:
 
 
 def test_cases_have_context_users_and_authorizers() -> None:
-    asking = policy(
+    asking, _ = validating(
+        "params.data.a == 'b' && request.userInfo.username == 'jane'",
+        "authorizer.path('/x').check('get').allowed() && namespaceObject.metadata.labels.t == 'u'",
         paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
-        validations=[
-            {"expression": "params.data.a == 'b' && request.userInfo.username == 'jane'"},
-            {"expression": "authorizer.path('/x').check('get').allowed() && namespaceObject.metadata.labels.t == 'u'"},
-        ],
     )
     bound = binding(paramRef={"name": "c", "parameterNotFoundAction": "Deny"})
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"t": "u"}}}
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "b"}}
+    namespace = of("Namespace") | {"metadata": {"name": "default", "labels": {"t": "u"}}}
     case = {
         "user": {"username": "jane"},
-        "context": [config],
+        "context": [of("ConfigMap", "c", data={"a": "b"})],
         "authorizer": {"rules": [{"nonResourceURLs": ["/*"], "verbs": ["get"]}]},
         "expect": {"allowed": True},
     }
@@ -109,11 +99,7 @@ def test_cases_have_context_users_and_authorizers() -> None:
 
 
 def test_operations_follow_from_the_objects_or_are_named() -> None:
-    reported = policy(
-        validations=[{"expression": "false", "messageExpression": "request.operation + request.subResource"}]
-    )
-    reported["spec"]["validations"][0]["messageExpression"] = "string(request.operation)"
-    manifests = [reported, binding()]
+    manifests = validating({"expression": "false", "messageExpression": "string(request.operation)"})
 
     def refused(message: str, **case: Any) -> dict[str, Any]:
         return case | {"expect": {"allowed": False, "message": message}}
@@ -128,21 +114,11 @@ def test_operations_follow_from_the_objects_or_are_named() -> None:
     assert run(*cases, manifests=manifests).passed
 
 
-def test_the_release_is_the_suites_or_the_callers() -> None:
-    older = CLAIM | {
-        "apiVersion": "resource.k8s.io/v1beta1",
-        "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}]}},
-    }
-    by_version = policy(
-        rules=[{"apiGroups": ["*"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}],
-        validations=[{"expression": "false"}],
-    )
-    suite = {"kubernetes": "1.33", "cases": [{"object": older, "expect": {"allowed": True}}]}
-    assert run_suite(suite, [by_version, binding()]).passed
-    assert not run_suite(suite, [by_version, binding()], Release(36)).passed
-
-
-def test_policies_need_not_be_served_by_the_release() -> None:
+def test_the_release_is_the_suites_or_the_callers_and_need_not_serve_policies() -> None:
+    by_version = validating("false", rules=[ANYTHING | {"apiVersions": ["v1"]}])
+    suite = {"kubernetes": "1.33", "cases": [{"object": BETA, "expect": {"allowed": True}}]}
+    assert run_suite(suite, by_version).passed
+    assert not run_suite(suite, by_version, Release(36)).passed
     suite = {"kubernetes": "1.27", "cases": [{"object": POD, "expect": {"allowed": True}}]}
     assert run_suite(suite, [NAMED, binding()]).passed
 
@@ -223,14 +199,11 @@ def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:
     assert failure.endswith('"spec.nope" (spec.mutations[0].jsonPatch.expression of MutatingAdmissionPolicy m)')
 
 
-def test_all_errors_of_a_suite_are_reported_at_once() -> None:
+def test_all_errors_of_a_suite_or_a_case_are_reported_at_once() -> None:
     with pytest.raises(SuiteError) as caught:
         run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": 1, "cases": []}, [])
     errors = (caught.value, *caught.value.others)
     assert [str(each.path) for each in errors] == ["kubernets", "kubernetes", "context", "cases", "objects"]
-
-
-def test_all_errors_of_a_case_are_reported_at_once() -> None:
     case = {
         "nam": "x",
         "object": "gone",
@@ -241,16 +214,8 @@ def test_all_errors_of_a_case_are_reported_at_once() -> None:
         "expect": {"allowed": "yes", "reason": "Because"},
     }
     (result,) = run_suite({"cases": [case]}, [NAMED, binding()]).cases
-    assert [str(each.path).removeprefix("cases[0].") for each in result.found] == [
-        "nam",
-        "expect.allowed",
-        "expect.reason",
-        "object",
-        "oldObject",
-        "operation",
-        "user",
-        "authorizer",
-    ]
+    places = "nam expect.allowed expect.reason object oldObject operation user authorizer"
+    assert [str(each.path).removeprefix("cases[0].") for each in result.found] == places.split()
 
 
 EXEC = {"apiVersion": "v1", "kind": "PodExecOptions", "container": "db"}
@@ -259,13 +224,9 @@ BIND = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "db"}, "targ
 
 
 def of_subresource(obj: dict[str, Any], *resources: str, group: str = "", **case: Any) -> tuple[str, ...]:
-    operations = ["CREATE", "UPDATE", "CONNECT"]
-    rules = {"apiGroups": [group], "apiVersions": ["v1"], "operations": operations, "resources": [*resources]}
-    resource = (
-        "request.resource.resource + '/' + request.subResource + ' ' + request.operation + ' ' + request.namespace"
-    )
-    validations = [{"expression": "false", "messageExpression": resource}]
-    manifests = [policy(rules=[rules], validations=validations), binding()]
+    about = "request.resource.resource + '/' + request.subResource + ' ' + request.operation + ' ' + request.namespace"
+    rules = [rule(*resources, group=group, operations=["CREATE", "UPDATE", "CONNECT"])]
+    manifests = validating({"expression": "false", "messageExpression": about}, rules=rules)
     return run({"object": obj, **case}, manifests=manifests).cases[0].failures
 
 
@@ -294,12 +255,6 @@ def test_an_object_without_such_a_subresource_is_an_error(obj: dict[str, Any], c
 def test_a_request_that_no_policy_matches_is_named() -> None:
     (failure,) = of_subresource(EXEC, "pods/attach", expect={"allowed": False})
     assert failure == "was allowed: no policy matches the CONNECT of pods/exec"
-    given = [
-        policy(rules=[{**RULE, "resources": ["pods/attach"]}], validations=[{"expression": "false"}]),
-        binding(),
-    ]
+    given = validating("false", rules=[rule("pods/attach")])
     (case,) = run({"object": EXEC, "expect": {"allowed": True}}, manifests=given).cases
     assert (case.passed, case.unmatched) == (True, "CONNECT of pods/exec")
-
-
-RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"]}

@@ -42,7 +42,7 @@ def test_a_validating_policy_is_refused(fields: dict[str, Any], text: str) -> No
     assert found.startswith(text) if text.endswith(": ") else found == text
 
 
-def test_a_policy_has_few_conditions_and_short_values_of_annotations() -> None:
+def test_a_policy_has_few_conditions_and_short_values_of_annotations_and_something_to_say() -> None:
     conditions = [{"name": f"a{index}", "expression": "true"} for index in range(65)]
     assert complaints({"matchConditions": conditions}) == [
         "spec.matchConditions: Too many: 65: must have at most 64 items"
@@ -50,6 +50,9 @@ def test_a_policy_has_few_conditions_and_short_values_of_annotations() -> None:
     assert complaints({"auditAnnotations": [{"key": "k", "valueExpression": f"'{'x' * 5200}'"}]}) == [
         "spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length"
     ]
+    detail = "Required value: validations or auditAnnotations must contain at least one item"
+    found = said(spec(POLICY, validations=None, auditAnnotations=None))
+    assert found == [f"spec.validations: {detail}", f"spec.auditAnnotations: {detail}"]
 
 
 @each_row(
@@ -78,19 +81,7 @@ def test_errors_are_in_the_order_of_the_api_server() -> None:
     ]
 
 
-def test_a_policy_without_anything_to_say_is_refused() -> None:
-    detail = "Required value: validations or auditAnnotations must contain at least one item"
-    found = said(spec(POLICY, validations=None, auditAnnotations=None))
-    assert found == [f"spec.validations: {detail}", f"spec.auditAnnotations: {detail}"]
-
-
-def test_errors_of_a_parameters_name_come_before_those_of_its_selector() -> None:
-    binding = spec(BINDING, paramRef={"name": "a/b", "selector": {"matchLabels": {"a": "-"}}})
-    fields = [text.partition(": ")[0].removeprefix("spec.paramRef.") for text in said(binding)]
-    assert fields == ["name", "name", "selector.matchLabels", "selector", "parameterNotFoundAction"]
-
-
-def test_audit_annotations_are_few_and_their_policy_has_a_name() -> None:
+def test_audit_annotations_are_few_and_judged_with_the_name_of_their_policy() -> None:
     many = [{"key": f"k{index}", "valueExpression": "'a'"} for index in range(21)]
     text = said(spec(POLICY, auditAnnotations=many))[0]
     assert text.startswith('spec.auditAnnotations: Invalid value: [{"Key":"k0","ValueExpression":"\'a\'"},')
@@ -98,9 +89,6 @@ def test_audit_annotations_are_few_and_their_policy_has_a_name() -> None:
     bare = spec(POLICY, auditAnnotations=many[:1]) | {"metadata": {}}
     assert said(bare)[-1] == ('spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty')
     assert said(bare | {"metadata": {"generateName": "p-"}}) == []
-
-
-def test_the_key_of_an_audit_annotation_is_judged_with_the_policys_name() -> None:
     found = said(spec(POLICY, auditAnnotations=[{"key": "-", "valueExpression": "'a'"}]))
     assert found[0].startswith(
         'spec.auditAnnotations[0].key: Invalid value: "p.example.com/-": name part must consist of'
@@ -133,6 +121,11 @@ def test_a_binding_is_judged_field_by_field() -> None:
         "spec.policyName",
         "spec.matchResources.namespaceSelector.matchExpressions[0].values",
     ]
+    binding = spec(BINDING, paramRef={"name": "a/b", "selector": {"matchLabels": {"a": "-"}}})
+    fields = [text.partition(": ")[0].removeprefix("spec.paramRef.") for text in said(binding)]
+    assert fields == ["name", "name", "selector.matchLabels", "selector", "parameterNotFoundAction"]
+    (text,) = said(spec(BINDING, policyName="A"))
+    assert text.startswith('spec.policyName: Invalid value: "A": a lowercase RFC 1123 subdomain')
 
 
 @pytest.mark.parametrize(("release", "shown"), [(33, '"<Log>\\x00"'), (34, '"\\u003cLog\\u003e\\u0000"')])
@@ -153,42 +146,20 @@ def test_wrong_types_in_rules_name_the_structs_that_go_embeds() -> None:
     assert text.endswith("MutatingAdmissionPolicySpec.spec.matchConstraints of type v1beta1.MatchResources")
 
 
-def test_a_policys_name_is_a_subdomain() -> None:
-    (text,) = said(spec(BINDING, policyName="A"))
-    assert text.startswith('spec.policyName: Invalid value: "A": a lowercase RFC 1123 subdomain')
-
-
 @each_row_beside("fields", "text")
 def test_a_mutating_policy_is_refused(fields: dict[str, Any], text: str) -> None:
     assert said(spec(MUTATING, **fields)) == [text]
 
 
-def test_an_empty_list_of_operations_makes_no_patch() -> None:
+def test_variables_and_lists_have_types_in_policies() -> None:
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}
     (text,) = said(spec(MUTATING, mutations=[mutation]))
     assert text.endswith("must evaluate to list(JSONPatch) but got list(dyn)")
-
-
-def test_a_policy_with_an_empty_variable_has_variables() -> None:
-    found = said(
-        spec(
-            POLICY,
-            variables=[{"name": "a", "expression": " "}],
-            auditAnnotations=None,
-            validations=[{"expression": "variables.b"}],
-        )
-    )
+    variables, validations = [{"name": "a", "expression": " "}], [{"expression": "variables.b"}]
+    found = said(spec(POLICY, variables=variables, auditAnnotations=None, validations=validations))
     assert "undefined field 'b'" in found[1]
-
-
-def test_variables_make_no_objects() -> None:
-    (text,) = said(
-        spec(
-            MUTATING,
-            variables=[{"name": "host", "expression": "Object{}"}],
-            mutations=MUTATING["spec"]["mutations"][1:],
-        )
-    )
+    host = [{"name": "host", "expression": "Object{}"}]
+    (text,) = said(spec(MUTATING, variables=host, mutations=MUTATING["spec"]["mutations"][1:]))
     assert "undeclared reference to 'Object'" in text
 
 
@@ -214,19 +185,13 @@ def test_releases_serve_versions(kind: str, release: int, versions: list[str]) -
     assert served(kind, release) == [f"{GROUP}/{version}" for version in versions]
 
 
-def test_a_version_that_is_not_served_is_refused() -> None:
+def test_a_version_that_is_not_served_is_refused_and_one_that_is_has_its_own_fields() -> None:
     (problem,) = validate_policy(MUTATING, Release(35))
     assert problem.message == f'no matches for kind "MutatingAdmissionPolicy" in version "{GROUP}/v1"'
     assert problem.hint == (f"Kubernetes 1.35 serves MutatingAdmissionPolicy in {GROUP}/v1alpha1, {GROUP}/v1beta1")
     assert validate_policy(MUTATING, Release(30))[0].hint.endswith("in no version")
-
-
-def test_v1alpha1_denies_what_has_no_parameters_by_default() -> None:
     manifest = spec(BINDING, paramRef={"name": "a"}) | {"apiVersion": f"{GROUP}/v1alpha1"}
     assert validate_policy(manifest, Release(30)) == []
-
-
-def test_1_27_has_no_variables() -> None:
     old = POLICY | {"apiVersion": f"{GROUP}/v1alpha1"}
     assert [problem.message for problem in validate_policy(old, Release(27))] == [
         'strict decoding error: unknown field "spec.variables"'

@@ -1,10 +1,12 @@
 """Small clusters to schedule pods into."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.command import Done, draguard
 from tests.stored import version_of
 from webhook.objects import JSONObject
 
@@ -15,6 +17,18 @@ def written(file: Path, *objects: JSONObject) -> Path:
     """Write objects to a file, each in its version."""
     file.write_text(yaml.safe_dump_all({"apiVersion": version_of(each["kind"]), **each} for each in objects))
     return file
+
+
+def ran(
+    folder: Path,
+    *given: JSONObject,
+    cluster: Iterable[JSONObject],
+    command: str = "simulate",
+    options: Iterable[str] = (),
+) -> Done:
+    """Run a command on objects and a cluster, written to files."""
+    around, manifests = written(folder / "cluster.yaml", *cluster), written(folder / "given.yaml", *given)
+    return draguard(command, manifests, "--cluster", around, *options)
 
 
 def device_class(name: str = "gpu", **spec: Any) -> JSONObject:

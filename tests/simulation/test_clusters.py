@@ -7,7 +7,6 @@ answer for its pod, or of the ``answers`` for several; what is empty may be stat
 prints, or how it begins, with ``…`` for anything; a case that states it may leave out all else.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,9 +14,20 @@ from typing import Any, Final
 
 import pytest
 
-from tests.command import draguard
+from tests.command import Done, draguard
 from tests.rows import each_row, read
-from tests.simulation.clusters import allocated, claim, device_class, devices, node, pod, selector, template
+from tests.simulation.clusters import (
+    allocated,
+    claim,
+    device_class,
+    devices,
+    node,
+    pod,
+    ran,
+    selector,
+    template,
+    written,
+)
 from tests.simulation.recorded import agreement, cases
 from tests.stored import manifest
 from webhook import simulate
@@ -117,102 +127,63 @@ def test_pods_fare_as_with_the_real_scheduler(case: dict[str, Any]) -> None:
     assert (found.conditions, found.nodes, found.claims) == (True, True, True), found.details
 
 
-def deployment(replicas: int, **spec: Any) -> JSONObject:
-    made = pod(claims={"gpu": "t"}, **spec)
-    of_pods = {"metadata": {"labels": {"app": "web"}}, "spec": made["spec"]}
-    given = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": of_pods}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": given}
+AROUND = (node("a"), device_class(), devices("a"))
 
 
-def cures(answer: JSONObject) -> dict[str, int]:
-    return {each["change"]: each["nodes"] for each in answer["why"]["help"]}
+def test_containers_without_devices_are_a_failure(tmp_path: Path) -> None:
+    wanted = pod(claims={"gpu": "c"})
+    (use,) = wanted["spec"]["containers"][0]["resources"]["claims"]
+    for request, code, said in (("rr", 1, "1 scheduled, but without devices"), ("r", 0, "1 scheduled")):
+        use["request"] = request
+        done = ran(tmp_path, wanted, cluster=[*AROUND, claim()])
+        assert done.code == code
+        assert f"1 pod: {said}\n" in done.out
+    wanted = pod(claims={"gpu": "t"})
+    wanted["spec"]["containers"][0]["resources"]["claims"][0]["request"] = "rr"
+    out = ran(tmp_path, wanted, cluster=[*AROUND, template()], options=["--fit"]).out
+    assert 'once scheduled, container c gets no devices: claim "gpu" has no request "rr"' in out
 
 
-class TestContainersWithoutDevices:
-    @staticmethod
-    def wanting(request: str) -> JSONObject:
-        made = pod(claims={"gpu": "c"})
-        made["spec"]["containers"] = [
-            {"name": "main", "image": "i", "resources": {"claims": [{"name": "gpu", "request": request}]}}
-        ]
-        return made
-
-    def test_the_command_fails(self, tmp_path: Path) -> None:
-        cluster, given = tmp_path / "cluster.json", tmp_path / "pod.json"
-        cluster.write_text(json.dumps({"kind": "List", "items": [node("a"), device_class(), devices("a"), claim()]}))
-        for request, code, said in (("rr", 1, "1 scheduled, but without devices"), ("r", 0, "1 scheduled")):
-            given.write_text(json.dumps({"apiVersion": "v1", **self.wanting(request)}))
-            done = draguard("simulate", given, "--cluster", cluster)
-            assert done.code == code
-            assert f"1 pod: {said}\n" in done.out
+def test_only_other_objects_are_an_error() -> None:
+    with pytest.raises(ValueError, match="neither pods nor workloads that make them, only ResourceClaimTemplate"):
+        simulate(AROUND, [template()])
 
 
-class TestPodsArgument:
-    AROUND = (node("a"), device_class(), devices("a"))
-
-    def test_only_other_objects_are_an_error(self) -> None:
-        with pytest.raises(ValueError, match="neither pods nor workloads that make them, only ResourceClaimTemplate"):
-            simulate(self.AROUND, [template()])
-
-
-class TestAllocatable:
-    def test_the_text_says_it_once(self, tmp_path: Path) -> None:
-        given = tmp_path / "all.json"
-        pods = [{"apiVersion": "v1", **pod(name)} for name in ("p", "q")]
-        given.write_text(json.dumps({"kind": "List", "items": [{"kind": "Node", "metadata": {"name": "a"}}, *pods]}))
-        assert draguard("simulate", "--cluster", given).out.count("count as unlimited") == 1
+def test_what_holds_for_several_pods_is_said_once(tmp_path: Path) -> None:
+    unlimited = written(tmp_path / "all.yaml", {"kind": "Node", "metadata": {"name": "a"}}, pod("p"), pod("q"))
+    assert draguard("simulate", "--cluster", unlimited).out.count("count as unlimited") == 1
+    failing = template(selectors=[selector('device.attributes["other.example.com"].model == "a100"')])
+    of_pods = {"metadata": {"labels": {"app": "web"}}, "spec": pod(claims={"gpu": "t"})["spec"]}
+    spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": of_pods}
+    done = ran(tmp_path, {"kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}, cluster=[*AROUND, failing])
+    assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending: "), done.err
 
 
-class TestReplicas:
-    def test_the_text_has_one_group_of_them(self, tmp_path: Path) -> None:
-        failing = template(selectors=[selector('device.attributes["other.example.com"].model == "a100"')])
-        cluster, given = tmp_path / "cluster.json", tmp_path / "pods.json"
-        items = [node("a"), device_class(), devices("a"), {"apiVersion": "resource.k8s.io/v1", **failing}]
-        cluster.write_text(json.dumps({"kind": "List", "items": items}))
-        given.write_text(json.dumps(deployment(3)))
-        done = draguard("simulate", given, "--cluster", cluster)
-        assert done.out.startswith("default/web-XXXXX-0 … web-XXXXX-2 (3 pods): pending: "), done.err
-
-
-class TestHolders:
-    @pytest.mark.parametrize(
-        ("pods", "others", "said"),
-        [
-            ([], [("batch", "jobs")], "jobs.batch o0"),
-            ([], [("", "configmaps")], "configmaps o0"),
-            ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
-            ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
-            ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
-            (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
-            ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
-            (["a"], [], "pod a"),
-        ],
-    )
-    def test_all_consumers_are_named(self, pods: list[str], others: list[tuple[str, str]], said: str) -> None:
-        held = allocated("held", "a", "d0", *pods)
-        held["status"]["reservedFor"] += [
-            {"apiGroup": group, "resource": resource, "name": f"o{index}", "uid": f"UID:{index}"}
-            for index, (group, resource) in enumerate(others)
-        ]
-        (answer,) = simulate([node("a"), device_class(), devices("a"), claim(), held], [pod(claims={"gpu": "c"})])
-        ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
-        (holder,) = request["heldBy"]
-        assert holder["pods"] == pods
-        assert len(holder["others"]) == len(others)
-        assert cures(answer) == {f"once claim default/held is released ({said})": 1}
-
-
-class TestScheduledAllTheSame:
-    AROUND = (node("a"), device_class(), devices("a"))
-
-    def test_copies_that_fit_without_devices(self, tmp_path: Path) -> None:
-        cluster, given = tmp_path / "cluster.json", tmp_path / "pod.json"
-        cluster.write_text(json.dumps({"kind": "List", "items": [*self.AROUND, template()]}))
-        wanted = pod(claims={"gpu": "t"})
-        wanted["spec"]["containers"][0]["resources"]["claims"][0]["request"] = "rr"
-        given.write_text(json.dumps({"apiVersion": "v1", **wanted}))
-        out = draguard("simulate", given, "--cluster", cluster, "--fit").out
-        assert 'once scheduled, container c gets no devices: claim "gpu" has no request "rr"' in out
+@each_row(
+    ("pods", "others", "said"),
+    [
+        ([], [("batch", "jobs")], "jobs.batch o0"),
+        ([], [("", "configmaps")], "configmaps o0"),
+        ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
+        ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
+        ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
+        (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
+        ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
+        (["a"], [], "pod a"),
+    ],
+)
+def test_all_consumers_are_named(pods: list[str], others: list[tuple[str, str]], said: str) -> None:
+    held = allocated("held", "a", "d0", *pods)
+    held["status"]["reservedFor"] += [
+        {"apiGroup": group, "resource": resource, "name": f"o{index}", "uid": f"UID:{index}"}
+        for index, (group, resource) in enumerate(others)
+    ]
+    (answer,) = simulate([*AROUND, claim(), held], [pod(claims={"gpu": "c"})])
+    ((request,),) = (group["requests"] for group in answer["why"]["nodes"])
+    (holder,) = request["heldBy"]
+    assert (holder["pods"], len(holder["others"])) == (pods, len(others))
+    helps = {each["change"]: each["nodes"] for each in answer["why"]["help"]}
+    assert helps == {f"once claim default/held is released ({said})": 1}
 
 
 @each_row("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
@@ -220,21 +191,11 @@ def test_amounts_are_written_as_people_do(amount: str) -> None:
     assert quantity_text(decode_amount(amount)) == amount
 
 
-class TestMatch:
-    @staticmethod
-    def matched(tmp_path: Path, wanted: JSONObject, *cluster: JSONObject) -> tuple[str, str]:
-        around, given = tmp_path / "cluster.json", tmp_path / "claim.json"
-        around.write_text(json.dumps({"kind": "List", "items": list(cluster)}))
-        given.write_text(json.dumps({"apiVersion": "resource.k8s.io/v1", **wanted}))
-        done = draguard("match", given, "--cluster", around)
-        return done.out, done.err
+def test_what_a_claim_cannot_match_is_explained(tmp_path: Path) -> None:
+    def matched(wanted: JSONObject, *cluster: JSONObject) -> Done:
+        return ran(tmp_path, wanted, cluster=cluster, command="match")
 
-    def test_the_class_that_was_meant(self, tmp_path: Path) -> None:
-        out, _ = self.matched(tmp_path, claim(deviceClassName="gpus"), device_class(), devices("a"))
-        assert 'DeviceClass "gpus" not found: did you mean "gpu"?' in out
-
-    def test_slices_of_nodes_that_are_not_there(self, tmp_path: Path) -> None:
-        note = "note: slices name a, not among the nodes\n"
-        assert self.matched(tmp_path, claim(), device_class(), devices("a"), node("b"))[1] == note
-        assert self.matched(tmp_path, claim(), device_class(), devices("a"), node("a"))[1] == ""
-        assert self.matched(tmp_path, claim(), device_class(), devices("a"))[1] == ""
+    misspelt = matched(claim(deviceClassName="gpus"), device_class(), devices("a"))
+    assert 'DeviceClass "gpus" not found: did you mean "gpu"?' in misspelt.out
+    for nodes, note in ([node("b")], "note: slices name a, not among the nodes\n"), ([node("a")], ""), ([], ""):
+        assert matched(claim(), device_class(), devices("a"), *nodes).err == note

@@ -45,6 +45,8 @@ def test_pods_are_named_and_counted_as_their_controllers_do(obj: JSONObject, exp
 def test_pods_have_the_namespace_and_labels_of_their_workload() -> None:
     (pod,) = pods_of(workload("apps/v1", "Deployment"), ())
     assert (pod["metadata"]["namespace"], pod["metadata"]["labels"]) == ("n", {"app": "a"})
+    assert is_workload({"apiVersion": "v1", "kind": "Pod"})
+    assert not is_workload({"apiVersion": "v1", "kind": "Node"})
 
 
 def on_nodes(*each: JSONObject, **spec: object) -> list[str]:
@@ -74,6 +76,7 @@ def test_pods_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
     assert on_nodes(tainted("k")) == []
     assert on_nodes(tainted("k", "PreferNoSchedule")) == ["a"]
     assert on_nodes(tainted("k"), tolerations=[{"key": "k", "operator": "Exists"}]) == ["a"]
+    assert on_nodes(tainted("node.kubernetes.io/network-unavailable"), hostNetwork=True) == ["a"]
 
 
 @each_row(
@@ -91,15 +94,6 @@ def test_pods_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
 )
 def test_pods_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, is_tolerated: bool) -> None:
     assert on_nodes(tainted(f"node.kubernetes.io/{key}", effect)) == (["a"] if is_tolerated else [])
-
-
-def test_pods_of_a_daemon_set_on_the_hosts_network_need_no_other() -> None:
-    assert on_nodes(tainted("node.kubernetes.io/network-unavailable"), hostNetwork=True) == ["a"]
-
-
-def test_a_pod_is_a_workload() -> None:
-    assert is_workload({"apiVersion": "v1", "kind": "Pod"})
-    assert not is_workload({"apiVersion": "v1", "kind": "Node"})
 
 
 @each_row("template", [1, None, {"spec": 5}, {}])

@@ -4,8 +4,6 @@ import gc
 import json
 import re
 import tracemalloc
-from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -13,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from tests.command import draguard
+from tests.objects import paths, with_value
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 from webhook.inventory import Inventory
@@ -49,20 +48,8 @@ def _cluster() -> list[JSONObject]:
     ]
 
 
-def _paths(value: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
-    steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, each in steps:
-        yield (*before, step)
-        yield from _paths(each, *before, step)
-
-
-def _spoiled(objects: list[JSONObject], path: tuple[str | int, ...], other: Any) -> list[JSONObject]:
-    found: Any = deepcopy(objects)
-    at = found
-    for step in path[:-1]:
-        at = at[step]
-    at[path[-1]] = other
-    return [each for each in found if isinstance(each, dict)]
+def _spoiled(objects: list[JSONObject], path: tuple[Any, ...], other: Any) -> list[JSONObject]:
+    return [each for each in with_value(objects, path, other) if isinstance(each, dict)]
 
 
 def _check(command: str, objects: list[JSONObject], file: Path, release: str) -> None:
@@ -75,9 +62,9 @@ def _check(command: str, objects: list[JSONObject], file: Path, release: str) ->
 @pytest.mark.parametrize("command", COMMANDS)
 def test_any_value_may_be_of_another_type(command: str, tmp_path: Path) -> None:
     random, objects = Random(1), _cluster()  # noqa: S311 - the same each time
-    paths = [path for path in _paths(objects) if len(path) > 1]
+    places = [path for path in paths(objects) if len(path) > 1]
     for _ in range(100):
-        spoiled = _spoiled(objects, random.choice(paths), random.choice(OTHERS))
+        spoiled = _spoiled(objects, random.choice(places), random.choice(OTHERS))
         _check(command, spoiled, tmp_path / "objects.json", random.choice(["1.34", "1.35", "1.36", "1.37"]))
 
 
@@ -139,9 +126,9 @@ def explained(nodes: int) -> JSONObject:
     names = [f"n{number}" for number in range(nodes)]
     inventory = Inventory([device_class()])
     for name in names:
-        inventory.add(node(name))
-        inventory.add(slices(name))
-    inventory.add(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
+        inventory.take(node(name))
+        inventory.take(slices(name))
+    inventory.take(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
     scheduler = Scheduler(Cluster(inventory, Settings.of()))
     return Annotated(scheduler).of(scheduler.schedule(inventory.take(pod(claims={"gpu": "t"})) or {}))
 

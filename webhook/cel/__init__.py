@@ -29,11 +29,11 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
     LIBRARY = Library(
         "quantity",
         functions=(
-            # id, parameter types, result type, implementation on plain values; raise EvaluationError for errors
-            Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse, cost=of_argument(0))),
-            Function("sign", Overload("quantity_sign", (QUANTITY,), INT, Quantity.sign, member=True)),
-            Function("ip.isCanonical", …),       # a namespaced function: dots in the name
-            Function("_+_", …),                  # overloads join those that a function already has
+            # name, id, parameter types, result type, implementation on plain values; raise EvaluationError for errors
+            Overload("quantity", "string_to_quantity", (STRING,), QUANTITY, parse, cost=of_argument(0)),
+            member("sign", "quantity_sign", (QUANTITY,), INT, Quantity.sign),   # called on a target
+            Overload("ip.isCanonical", …),       # a namespaced function: dots in the name
+            Overload("_+_", …),                  # overloads join those that a function already has
         ),
         types=(QUANTITY,),                       # names that expressions may write
         macros=(…),                              # rewritten while parsing, see webhook.cel.syntax.macros

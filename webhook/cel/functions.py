@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, Final
+from functools import lru_cache, partial
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.types.base import Type
@@ -226,7 +226,8 @@ class Overload(NamedTuple):
     """One signature of a function.
 
     Args:
-        id: Its name, unique in the environment; cel-go's, where cel-go has it.
+        name: The name of the function, dots included (`sets.contains`).
+        id: Its own name, unique in the environment; cel-go's, where cel-go has it.
         parameters: The types of the arguments; for a member, the target's first.
         result: The type of the result.
         implementation: Computes the result; None if the compiler does it itself.
@@ -239,6 +240,7 @@ class Overload(NamedTuple):
             of three or more arguments (cel-go interpreter/interpretable.go, evalVarArgs).
     """
 
+    name: str
     id: str
     parameters: tuple[Type, ...]
     result: Type
@@ -250,23 +252,5 @@ class Overload(NamedTuple):
     stops_early: bool = False
 
 
-class Function:
-    """A function: its name, dots included (`sets.contains`), and its overloads."""
-
-    __slots__ = ("name", "overloads")
-
-    def __init__(self, name: str, *overloads: Overload) -> None:
-        self.name = name
-        self.overloads = overloads
-
-
-def member(
-    name: str,
-    id_: str,
-    parameters: tuple[Type, ...],
-    result: Type,
-    implementation: Implementation,
-    **rest: Any,  # fields of Overload
-) -> Function:
-    """A function with one overload, which is called on a target."""
-    return Function(name, Overload(id_, parameters, result, implementation, member=True, **rest))
+member: Final = partial(Overload, member=True)
+"""An overload that is called on a target."""

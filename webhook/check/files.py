@@ -118,7 +118,7 @@ class Manifests:
         options = self.options(kubernetes)
         self.selection.restart()
         documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self.selection, options)
-        if sys.stderr.isatty() and not self._arguments.quiet:
+        if not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
             documents = self._waiting = list(documents)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.check.files import judged
-from webhook.configuration.options import COMMANDS, Settings
+from webhook.configuration.options import COMMANDS, Settings, labels, switches
 from webhook.findings import Finding
 from webhook.usage import UsageError
 
@@ -29,16 +29,12 @@ def _releases(name: str, value: Any) -> list[str]:
 
 def _gates(name: str, value: Any) -> list[str]:
     check_mapping(name, value, bool)
-    return [f"{gate}={str(on).lower()}" for gate, on in (value or {}).items()]
+    return switches(value or {})
 
 
 def _labels(name: str, value: Any) -> list[str]:
     check_mapping(name, value, dict)
-    spelt = (
-        (namespace, ",".join(f"{key}={text}" for key, text in each.items()))
-        for namespace, each in (value or {}).items()
-    )
-    return [f"{namespace}={labels}" for namespace, labels in spelt]
+    return labels(value or {})
 
 
 def _text(name: str, value: Any) -> str | None:

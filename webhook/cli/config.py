@@ -13,7 +13,7 @@ from webhook.check.suppressing import exclusions, rule_levels, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.cli.console import show_structured
 from webhook.cli.parser import COMMAND_LINE
-from webhook.configuration.reading import CONFIGURATION, OPTIONS, Configuration, schema
+from webhook.configuration.reading import KEYS, OPTIONS, Configuration, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
 def _settings(arguments: Namespace, configuration: Configuration | None) -> Iterator[tuple[str, Any, str]]:
     """Return the settings in effect, and their sources."""
     sources, values = arguments.settings.sources, _values(arguments, configuration)
-    for name in CONFIGURATION.keys:
+    for name in KEYS:
         value, source = values[name], sources.get(OPTIONS.get(name), "")
         if name not in OPTIONS:
             is_here = configuration and name in configuration.values

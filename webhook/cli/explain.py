@@ -25,12 +25,7 @@ def run(arguments: Namespace) -> int:
         if " " in name:
             text = explain_answer(name, kubernetes=stated)
         else:
-            text = explain(
-                name,
-                api_version=arguments.api_version,
-                kubernetes=stated,
-                recursive=arguments.recursive,
-            )
+            text = explain(name, api_version=arguments.api_version, kubernetes=stated, recursive=arguments.recursive)
     except UnknownNameError as error:
         text = explain_reason(name)
         if not text:

@@ -123,11 +123,7 @@ class _Outputs(argparse.Action):
     """Collects outputs; the first one replaces the default."""
 
     def __call__(
-        self,
-        _parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        value: object,
-        _option: str | None = None,
+        self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object, _option: str | None = None
     ) -> None:
         """Add an output."""
         given = getattr(namespace, self.dest)

@@ -1,7 +1,6 @@
 """The table of options: each command with its arguments, and what else sets them.
 
-The parser, the help, the manual page, completion, the DRAGUARD_* variables and the keys of ``.draguard.yaml`` follow
-from it.
+The parser, the help, the manual page, completion and the DRAGUARD_* variables follow from it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.configuration.shapes import Flag, Key, Label, ListOf, MapOf, Record, Text, Word
 from webhook.records import NamedTuple
 from webhook.report import FORMATS
 
@@ -62,8 +60,6 @@ class Option:
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
         is_shared: Whether its name means the same in all commands, so that a variable can set it.
-        key: The key of ``.draguard.yaml`` that sets it, or adds to it.
-        value: The shape and description of that key.
     """
 
     def __init__(
@@ -80,13 +76,11 @@ class Option:
         number: str = "",
         dest: str = "",
         is_shared: bool = True,
-        key: str = "",
-        value: Key | None = None,
     ) -> None:
         self.names, self.many, self.words, self.type = names.split(), many, words, type
         self.takes = self.names.pop() if self.names[1:] and not self.names[-1].startswith("-") else ""
         self.about = f"{about}; can be repeated{then}" if many else about + then
-        self.number, self.key, self.value, self.const = number, key, value, const
+        self.number, self.const = number, const
         self.is_argument = not names.startswith("-")
         """Whether it has no dashes."""
         self.is_switch = not (self.takes or words)
@@ -184,8 +178,6 @@ def _gates(default: str) -> Option:
         "AllBeta included; DynamicResourceAllocation counts as on",
         many=True,
         then=f" (default: {default})",
-        key="featureGates",
-        value=Key(MapOf(Flag(), "feature gates"), "Feature gates that differ from the releases' defaults"),
     )
 
 
@@ -252,10 +244,6 @@ RELEASES: Final = _release(
     "version; a pod is judged by the release of the claims in its file, or else in its directory)",
     many=True,
     then=": a table shows which release reports what",
-    key="kubernetesVersions",
-    value=Key(
-        ListOf(Text(r"v?1\.[0-9]+(\.[0-9]+)?", "1.34")), "Kubernetes releases to judge for, such as 1.34 in quotes"
-    ),
 )
 GATES: Final = _gates("the defaults of the release")
 RUNTIME_CONFIG: Final = Option(
@@ -263,110 +251,37 @@ RUNTIME_CONFIG: Final = Option(
     "API versions that the cluster serves or not, beside the defaults of the release, as kube-apiserver takes "
     "them: resource.k8s.io/v1beta1=true, api/beta=true",
     many=True,
-    key="runtimeConfig",
-    value=Key(
-        MapOf(Flag(), "API versions"), "API versions that the clusters serve or not, beside the releases' defaults"
-    ),
 )
-NAMESPACE_LABELS: Final = Option(
-    "--namespace-labels NAMESPACE=KEY=VALUE,…",
-    "all labels of a namespace",
-    many=True,
-    key="namespaceLabels",
-    value=Key(MapOf(MapOf(Label(), "labels"), "namespaces"), "All labels of namespaces, by the namespace's name"),
-)
+NAMESPACE_LABELS: Final = Option("--namespace-labels NAMESPACE=KEY=VALUE,…", "all labels of a namespace", many=True)
 POLICY_FILES: Final = Option(
     "--policies PATH",
     "policies and bindings, and objects that they read, such as parameters and Namespaces: "
     "a file, directory, glob or -",
     many=True,
-    key="policies",
-    value=Key(
-        ListOf(Text(example="policies/")),
-        "Policies to evaluate: files, directories and globs in the repository, relative to this file",
-    ),
 )
 POD_TEMPLATES: Final = Option(
     "--pod-template GROUP/KIND=PATH",
     "the place of pod templates or pod specs in another project's workloads, such as "
     "example.com/Trainer=spec.workers[].template; * is for each value of a map or list",
     many=True,
-    key="podTemplates",
-    value=Key(
-        MapOf(ListOf(Text(example="spec.workers[].template"), 1), "kinds, as example.com/Kind"),
-        "The places of pod templates in other projects' workloads, by group and kind",
-    ),
 )
 DRIVER_PROFILES: Final = Option(
     "--driver-profile FILE",
     "a profile of a driver's attributes, capacities and parameters (`draguard driver show`)",
     many=True,
-    key="driverProfiles",
-    value=Key(
-        ListOf(Text(example="drivers/gpu.example.com.yaml")), "Files with profiles of drivers, relative to this file"
-    ),
 )
-_PATTERN: Final = Text(example="examples/**")
 EXCLUDED: Final = Option(
-    "--exclude GLOB",
-    "skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts",
-    many=True,
-    key="exclude",
-    value=Key(ListOf(_PATTERN), "Paths to skip: patterns as in .gitignore, relative to this file"),
+    "--exclude GLOB", "skip matching paths; patterns as in .gitignore: '*.json', examples/**, charts", many=True
 )
 LEVEL: Final = Option(
     "--level RULE=LEVEL",
     "report a rule as off, note, warn or error; a LEVEL without RULE= is the highest of all other rules",
     many=True,
-    key="levels",
-    value=Key(
-        MapOf(Word(("off", "note", "warn", "error", "audit", "warning", "deny")), "levels"),
-        "The levels of rules: off, note, warn or error, by the rule's name",
-    ),
 )
-IGNORES: Final = Option(
-    "",
-    key="ignores",
-    value=Key(
-        ListOf(
-            Record(
-                {
-                    "paths": Key(ListOf(_PATTERN, 1), "Patterns of paths, relative to this file.", "[examples/**]"),
-                    "rules": Key(
-                        ListOf(Text(example="unknown-field"), 1), "The rules to suppress there.", "[unknown-field]"
-                    ),
-                    "reason": Key(Text(), "Why they are suppressed.", "accepted until the upgrade"),
-                }
-            )
-        ),
-        "Rules to suppress in some files",
-    ),
-)
-BASELINE: Final = Option(
-    "--baseline FILE",
-    "suppress the findings in this file, and list those that are fixed",
-    key="baseline",
-    value=Key(Text(example="draguard-baseline.json"), "A file of findings to suppress, relative to this file"),
-)
-ALL_PODS: Final = Option(
-    "--all-pods",
-    "judge pods and workloads without resource claims, too",
-    key="allPods",
-    value=Key(Flag(), "Whether pods and workloads without resource claims are judged, too"),
-)
-STRICT: Final = Option(
-    "--strict",
-    "exit with 1 for warnings, too",
-    key="strict",
-    value=Key(Flag(), "Whether to exit with 1 for warnings, too"),
-)
+BASELINE: Final = Option("--baseline FILE", "suppress the findings in this file, and list those that are fixed")
+ALL_PODS: Final = Option("--all-pods", "judge pods and workloads without resource claims, too")
+STRICT: Final = Option("--strict", "exit with 1 for warnings, too")
 EXIT_ZERO: Final = Option("--exit-zero", "exit with 0 where the exit code would be 1, whatever is found")
-IN_FILE: Final = (
-    *(RELEASES, GATES, RUNTIME_CONFIG, NAMESPACE_LABELS, POLICY_FILES, POD_TEMPLATES, DRIVER_PROFILES),
-    *(EXCLUDED, LEVEL, IGNORES, BASELINE, ALL_PODS, STRICT),
-)
-"""The keys of the configuration file, in the order of its schema."""
-
 NO_CONFIG: Final = "no_config"
 _VARIABLES: Final = (
     "Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
@@ -983,6 +898,16 @@ PROGRAM: Final = Command(
     Option("-V --version", "print the version and exit"),
     actions=COMMANDS,
 )
+
+
+def switches(stated: Mapping[str, bool]) -> list[str]:
+    """Write feature gates, or versions, that are on or off as their options take them."""
+    return [f"{name}={str(on).lower()}" for name, on in stated.items()]
+
+
+def labels(stated: Mapping[str, Mapping[str, str]]) -> list[str]:
+    """Write the labels of namespaces as their option takes them."""
+    return [f"{space}={','.join(f'{key}={value}' for key, value in of.items())}" for space, of in stated.items()]
 
 
 class Settings(NamedTuple):

@@ -1,49 +1,118 @@
-"""Reads the configuration file, whose keys the table of options has."""
+"""Reads the configuration file, whose keys set options or add to them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from webhook.configuration.options import IN_FILE, Settings
-from webhook.configuration.shapes import Key as KeyShape
-from webhook.configuration.shapes import Record
+from webhook.configuration import options
+from webhook.configuration.options import Option, Settings, labels, switches
+from webhook.configuration.shapes import FLAG, LABEL, Key, Shape, list_of, map_of, record, text, word
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import repository, top_of
 from webhook.findings import Finding
-from webhook.problem import WARNING, Key, Path, Problem
+from webhook.problem import WARNING, Path, Problem
+from webhook.problem import Key as Step
+from webhook.records import NamedTuple
 from webhook.regular import read_up_to
 from webhook.suppression.applying import LEVELS, OFF, PATH, Statement, is_known, unknown
 from webhook.usage import UsageError
 
-CONFIGURATION: Final = Record(
+
+class Setting(NamedTuple):
+    """A key of the file.
+
+    Args:
+        doc: Its description, which ends with the option.
+        option: The option that it sets, or adds to; None if there is none.
+        texts: Returns its value in the form of that option.
+    """
+
+    shape: Shape
+    doc: str
+    option: Option | None
+    texts: Callable[[Any], Any] = lambda value: value
+
+
+def _places_of_pods(stated: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{kind}={path}" for kind, paths in stated.items() for path in paths]
+
+
+_PATTERN: Final = text(example="examples/**")
+_IGNORED: Final = {
+    "paths": Key(list_of(_PATTERN, 1), "Patterns of paths, relative to this file.", "[examples/**]"),
+    "rules": Key(list_of(text(example="unknown-field"), 1), "The rules to suppress there.", "[unknown-field]"),
+    "reason": Key(text(), "Why they are suppressed.", "accepted until the upgrade"),
+}
+_OF_PODS: Final = list_of(text(example="spec.workers[].template"), 1)
+KEYS: Final = {
+    "kubernetesVersions": Setting(
+        list_of(text(r"v?1\.[0-9]+(\.[0-9]+)?", "1.34")),
+        "Kubernetes releases to judge for, such as 1.34 in quotes",
+        options.RELEASES,
+    ),
+    "featureGates": Setting(
+        map_of(FLAG, "feature gates"), "Feature gates that differ from the releases' defaults", options.GATES, switches
+    ),
+    "runtimeConfig": Setting(
+        map_of(FLAG, "API versions"),
+        "API versions that the clusters serve or not, beside the releases' defaults",
+        options.RUNTIME_CONFIG,
+        switches,
+    ),
+    "namespaceLabels": Setting(
+        map_of(map_of(LABEL, "labels"), "namespaces"),
+        "All labels of namespaces, by the namespace's name",
+        options.NAMESPACE_LABELS,
+        labels,
+    ),
+    "policies": Setting(
+        list_of(text(example="policies/")),
+        "Policies to evaluate: files, directories and globs in the repository, relative to this file",
+        options.POLICY_FILES,
+    ),
+    "podTemplates": Setting(
+        map_of(_OF_PODS, "kinds, as example.com/Kind"),
+        "The places of pod templates in other projects' workloads, by group and kind",
+        options.POD_TEMPLATES,
+        _places_of_pods,
+    ),
+    "driverProfiles": Setting(
+        list_of(text(example="drivers/gpu.example.com.yaml")),
+        "Files with profiles of drivers, relative to this file",
+        options.DRIVER_PROFILES,
+    ),
+    "exclude": Setting(
+        list_of(_PATTERN), "Paths to skip: patterns as in .gitignore, relative to this file", options.EXCLUDED
+    ),
+    "levels": Setting(
+        map_of(word(*LEVELS), "levels"),
+        "The levels of rules: off, note, warn or error, by the rule's name",
+        options.LEVEL,
+    ),
+    "ignores": Setting(list_of(record(_IGNORED)), "Rules to suppress in some files", None),
+    "baseline": Setting(
+        text(example="draguard-baseline.json"),
+        "A file of findings to suppress, relative to this file",
+        options.BASELINE,
+    ),
+    "allPods": Setting(FLAG, "Whether pods and workloads without resource claims are judged, too", options.ALL_PODS),
+    "strict": Setting(FLAG, "Whether to exit with 1 for warnings, too", options.STRICT),
+}
+"""All keys, in the order of the schema."""
+_SHAPE: Final = record(
     {
-        each.key: KeyShape(
-            each.value.shape, each.value.doc + (f" ({max(each.names, key=len)})." if each.names else ".")
-        )
-        for each in IN_FILE
-        if each.value
+        name: Key(each.shape, f"{each.doc} ({max(each.option.names, key=len)})." if each.option else f"{each.doc}.")
+        for name, each in KEYS.items()
     }
 )
-"""All keys."""
-_ADDING: Final = frozenset({"exclude", "levels", "ignores"})
+_ADDING: Final = frozenset({"exclude", "levels"})
 """The keys that add to their options."""
-OPTIONS: Final = {each.key: each.dest for each in IN_FILE if each.key not in _ADDING}
+OPTIONS: Final = {name: each.option.dest for name, each in KEYS.items() if each.option and name not in _ADDING}
 """The options that keys set."""
-
-
-def _texts(name: str, value: Any) -> Any:
-    """Return the value of a key in the form of its option: a list of texts, a text, or a boolean."""
-    if name in {"featureGates", "runtimeConfig"}:
-        return [f"{each}={str(on).lower()}" for each, on in value.items()]
-    if name == "namespaceLabels":
-        return [f"{space}={','.join(f'{key}={label}' for key, label in of.items())}" for space, of in value.items()]
-    if name == "podTemplates":
-        return [f"{kind}={path}" for kind, paths in value.items() for path in paths]
-    return value
 
 
 def schema() -> dict[str, Any]:
@@ -51,7 +120,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "draguard configuration (.draguard.yaml)",
-    } | CONFIGURATION.schema()
+    } | _SHAPE.schema
 
 
 _MAX_BYTES: Final = 1024 * 1024
@@ -101,7 +170,7 @@ class Configuration:
 
     def _check(self) -> None:
         """Check all values."""
-        faults = list(islice(CONFIGURATION.check(self.values, ()), _FAULTS_MAX + 1))
+        faults = list(islice(_SHAPE.faults(self.values, ()), _FAULTS_MAX + 1))
         errors = [self._error(each.path, each.message, each.hint, says_where=each.names_key) for each in faults]
         misshapen = {str(each.path[0]) if each.path else "" for each in faults}
         for name, value in self.values.items() if "" not in misshapen else ():
@@ -141,7 +210,7 @@ class Configuration:
             return [self.inside(path, (name, index)) for index, path in enumerate(value)]
         if name == "baseline":
             return self.inside(value, ("baseline",))
-        return _texts(name, value)
+        return KEYS[name].texts(value)
 
     def path(self, name: str) -> str:
         """Make a path of the file relative to the working directory."""
@@ -180,10 +249,10 @@ class Configuration:
         made = []
         for index, each in enumerate(self.values.get("ignores", ())):
             line = self.line("ignores", index)
-            text = self._document.file.excerpt(line) if self._document else ""
+            excerpt = self._document.file.excerpt(line) if self._document else ""
             globs = self._globs(each["paths"], ("ignores", index, "paths"))
-            path = Path(("ignores", Key(", ".join(each["paths"]))))
-            where = Finding(Problem(WARNING, "", "", path, ""), self.file, line, 1, text)
+            path = Path(("ignores", Step(", ".join(each["paths"]))))
+            where = Finding(Problem(WARNING, "", "", path, ""), self.file, line, 1, excerpt)
             made.append(Statement(PATH, each["rules"], each["reason"], where, set(), globs=globs))
         return made
 
@@ -204,8 +273,8 @@ class Configuration:
         at = f"{self.file}:{place.line}:{place.column}" if place else self.file
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
         what = f"{named}: {message}" if named and not says_where else message
-        text = f"{at}: {what}{hint and f'; {hint}'}"
-        return ConfigurationError(text, (place.line, place.column) if place else (0, 0))
+        said = f"{at}: {what}{hint and f'; {hint}'}"
+        return ConfigurationError(said, (place.line, place.column) if place else (0, 0))
 
 
 def load(file: str) -> Configuration:

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
 
-
-class Shape(Protocol):
-    """A shape."""
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Yield the faults of a value."""
-
-    def schema(self) -> dict[str, Any]:
-        """Return the shape as JSON schema."""
-
-
+Steps = tuple[str | int, ...]
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
 """The most items of a list, and keys of a map."""
@@ -34,144 +24,22 @@ class ShapeFault(NamedTuple):
         names_key: Whether the message names the last key of the path.
     """
 
-    path: tuple[str | int, ...]
+    path: Steps
     message: str
     hint: str = ""
     names_key: bool = False
 
 
-def _other(path: tuple[str | int, ...], value: Any, wanted: str, hint: str = "") -> ShapeFault:
-    found = "nothing" if value is None else _NOUNS.get(type(value), "something else")
-    return ShapeFault(path, f"must be {wanted}, not {found}", hint)
-
-
-class Text(NamedTuple):
-    """A text.
+class Shape(NamedTuple):
+    """What a value may be.
 
     Args:
-        pattern: The pattern of the whole text; empty for any but the empty text.
+        schema: The shape as JSON schema.
+        faults: Yields the faults of a value at a path.
     """
 
-    pattern: str = ""
-    example: str = ""
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a text that matches."""
-        example = f", such as {self.example}" if self.example else ""
-        if isinstance(value, (int, float, bool)):
-            quoted = f', such as "{self.example}"' if self.example else ""
-            hint = f"YAML takes it for {_NOUNS[type(value)]}: write it in quotes{quoted}"
-            yield _other(path, value, "a string", hint)
-        elif not isinstance(value, str):
-            yield _other(path, value, f"a string{example}")
-        elif not value.strip() or (self.pattern and not re.fullmatch(self.pattern, value)):
-            yield ShapeFault(path, f"{value!r} is not allowed here{example and f': give a string{example}'}")
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "string"} | ({"pattern": f"^{self.pattern}$"} if self.pattern else {"minLength": 1})
-
-
-class Word(NamedTuple):
-    """One of some words.
-
-    Args:
-        words: The words. YAML reads ``off`` as false, so false means ``off``.
-    """
-
-    words: tuple[str, ...]
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is one of the words."""
-        if value in self.words or (value is False and OFF in self.words):
-            return
-        hint = did_you_mean(value, self.words) if isinstance(value, str) else ""
-        import json  # needed for mistakes only
-
-        yield ShapeFault(path, f"{json.dumps(value)} is not one of {', '.join(self.words)}", hint)
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"enum": [*self.words, *([False] if OFF in self.words else [])]}
-
-
-class Label(NamedTuple):
-    """The value of a label, which may be empty."""
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a text."""
-        if value:
-            yield from Text().check(value, path)
-        elif not isinstance(value, str):
-            yield _other(path, value, "a string", 'quote it, or give "" for the empty one')
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "string"}
-
-
-class Flag(NamedTuple):
-    """True or false."""
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a boolean."""
-        if not isinstance(value, bool):
-            yield _other(path, value, "true or false")
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "boolean"}
-
-
-class ListOf(NamedTuple):
-    """A list.
-
-    Args:
-        item: The shape of its items.
-    """
-
-    item: Shape
-    least: int = 0
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a list of such items."""
-        if not isinstance(value, list):
-            yield _other(path, value, "a list", "write each item on a line of its own after -")
-        elif not self.least <= len(value) <= MAX_ITEMS:
-            yield ShapeFault(path, f"must have at most {MAX_ITEMS} items" if value else "must not be empty")
-        else:
-            for index, item in enumerate(value):
-                yield from self.item.check(item, (*path, index))
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "array", "items": self.item.schema(), "minItems": self.least, "maxItems": MAX_ITEMS}
-
-
-class MapOf(NamedTuple):
-    """A map with any keys.
-
-    Args:
-        value: The shape of its values.
-        what: A description of its keys.
-    """
-
-    value: Shape
-    what: str
-
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a map of such values."""
-        if not isinstance(value, dict):
-            yield _other(path, value, f"a map of {self.what}")
-        elif len(value) > MAX_ITEMS:
-            yield ShapeFault(path, f"must have at most {MAX_ITEMS} keys")
-        else:
-            for key, inner in value.items():
-                yield from self.value.check(inner, (*path, key))
-
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        return {"type": "object", "additionalProperties": self.value.schema(), "maxProperties": MAX_ITEMS}
+    schema: dict[str, Any]
+    faults: Callable[[Any, Steps], Iterator[ShapeFault]]
 
 
 class Key(NamedTuple):
@@ -187,30 +55,119 @@ class Key(NamedTuple):
     required: str = ""
 
 
-class Record(NamedTuple):
-    """A map with certain keys."""
+def _other(path: Steps, value: Any, wanted: str, hint: str = "") -> ShapeFault:
+    found = "nothing" if value is None else _NOUNS.get(type(value), "something else")
+    return ShapeFault(path, f"must be {wanted}, not {found}", hint)
 
-    keys: Mapping[str, Key]
 
-    def check(self, value: Any, path: tuple[str | int, ...]) -> Iterator[ShapeFault]:
-        """Check that it is a map with these keys only."""
+def text(pattern: str = "", example: str = "") -> Shape:
+    """Return the shape of a text.
+
+    Args:
+        pattern: The pattern of the whole text; empty for any but the empty text.
+    """
+    such = f", such as {example}" if example else ""
+
+    def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
+        if isinstance(value, int | float):
+            quoted = f', such as "{example}"' if example else ""
+            hint = f"YAML takes it for {_NOUNS[type(value)]}: write it in quotes{quoted}"
+            yield _other(path, value, "a string", hint)
+        elif not isinstance(value, str):
+            yield _other(path, value, f"a string{such}")
+        elif not value.strip() or (pattern and not re.fullmatch(pattern, value)):
+            yield ShapeFault(path, f"{value!r} is not allowed here{such and f': give a string{such}'}")
+
+    return Shape({"type": "string"} | ({"pattern": f"^{pattern}$"} if pattern else {"minLength": 1}), faults)
+
+
+def _faults_of_label(value: Any, path: Steps) -> Iterator[ShapeFault]:
+    if value:
+        yield from text().faults(value, path)
+    elif not isinstance(value, str):
+        yield _other(path, value, "a string", 'quote it, or give "" for the empty one')
+
+
+LABEL: Final = Shape({"type": "string"}, _faults_of_label)
+"""The value of a label, which may be empty."""
+
+
+def _faults_of_flag(value: Any, path: Steps) -> Iterator[ShapeFault]:
+    if not isinstance(value, bool):
+        yield _other(path, value, "true or false")
+
+
+FLAG: Final = Shape({"type": "boolean"}, _faults_of_flag)
+
+
+def word(*words: str) -> Shape:
+    """Return the shape of one of some words; YAML reads ``off`` as false, so false means ``off``."""
+
+    def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
+        if value not in words and not (value is False and OFF in words):
+            hint = did_you_mean(value, words) if isinstance(value, str) else ""
+            import json  # needed for mistakes only
+
+            yield ShapeFault(path, f"{json.dumps(value)} is not one of {', '.join(words)}", hint)
+
+    return Shape({"enum": [*words, *([False] if OFF in words else [])]}, faults)
+
+
+def list_of(item: Shape, least: int = 0) -> Shape:
+    """Return the shape of a list of such items."""
+
+    def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
+        if not isinstance(value, list):
+            yield _other(path, value, "a list", "write each item on a line of its own after -")
+        elif not least <= len(value) <= MAX_ITEMS:
+            yield ShapeFault(path, f"must have at most {MAX_ITEMS} items" if value else "must not be empty")
+        else:
+            for index, each in enumerate(value):
+                yield from item.faults(each, (*path, index))
+
+    return Shape({"type": "array", "items": item.schema, "minItems": least, "maxItems": MAX_ITEMS}, faults)
+
+
+def map_of(shape: Shape, what: str) -> Shape:
+    """Return the shape of a map with any keys.
+
+    Args:
+        shape: The shape of its values.
+        what: A description of its keys.
+    """
+
+    def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
         if not isinstance(value, dict):
-            yield _other(path, value, f"a map with {', '.join(self.keys)}")
+            yield _other(path, value, f"a map of {what}")
+        elif len(value) > MAX_ITEMS:
+            yield ShapeFault(path, f"must have at most {MAX_ITEMS} keys")
+        else:
+            for key, each in value.items():
+                yield from shape.faults(each, (*path, key))
+
+    return Shape({"type": "object", "additionalProperties": shape.schema, "maxProperties": MAX_ITEMS}, faults)
+
+
+def record(keys: Mapping[str, Key]) -> Shape:
+    """Return the shape of a map with certain keys."""
+    named = ", ".join(keys)
+
+    def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
+        if not isinstance(value, dict):
+            yield _other(path, value, f"a map with {named}")
             return
-        for name, inner in value.items():
-            if name in self.keys:
-                yield from self.keys[name].shape.check(inner, (*path, name))
+        for name, each in value.items():
+            if name in keys:
+                yield from keys[name].shape.faults(each, (*path, name))
             else:
-                hint = did_you_mean(name, self.keys, f"the keys are {', '.join(self.keys)}")
+                hint = did_you_mean(name, keys, f"the keys are {named}")
                 yield ShapeFault((*path, name), f"unknown key {name!r}", hint, names_key=True)
-        for name, key in self.keys.items():
+        for name, key in keys.items():
             if key.required and name not in value:
                 what = f"{key.doc[0].lower()}{key.doc[1:].removesuffix('.')}"
                 yield ShapeFault(path, f"{name} is missing: {what}", f"add it, such as `{name}: {key.required}`")
 
-    def schema(self) -> dict[str, Any]:
-        """Return it as JSON schema."""
-        properties = {name: {"description": key.doc} | key.shape.schema() for name, key in self.keys.items()}
-        required = [name for name, key in self.keys.items() if key.required]
-        schema = {"type": "object", "properties": properties, "additionalProperties": False}
-        return schema | ({"required": required} if required else {})
+    properties = {name: {"description": key.doc} | key.shape.schema for name, key in keys.items()}
+    required = [name for name, key in keys.items() if key.required]
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return Shape(schema | ({"required": required} if required else {}), faults)

@@ -27,7 +27,7 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from webhook.documents.nodes import BLOCK_STYLES, Entry, Node
-from webhook.documents.scalars import KEY_STARTS, MERGE_KEY, ScalarError, plain, plain_key, tagged, tagged_key
+from webhook.documents.scalars import KEY_WORDS, MERGE_KEY, NUMBER_STARTS, WORDS, ScalarError, typed, typed_key
 from webhook.documents.source import (
     MAX_ALIASED,
     MAX_DEPTH,
@@ -237,12 +237,9 @@ def value_of(event: Any) -> Any:
         ContentError: It has no JSON form, or its tag does not fit.
     """
     text = event.value
-    if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
+    if event.tag is None and (event.style or (text not in WORDS and text[:1] not in NUMBER_STARTS)):
         return text
-    try:
-        return plain(text) if event.tag is None else tagged(event.tag, text)
-    except ScalarError as error:
-        raise _error_at(event, str(error), error.hint) from None
+    return _read(event, typed)
 
 
 def key_of(event: Any) -> str | None:
@@ -252,10 +249,16 @@ def key_of(event: Any) -> str | None:
         ContentError: Kubernetes' reader does not accept it as a key.
     """
     text: str = event.value
-    if event.tag is None and (event.style or text[:1] not in KEY_STARTS):
+    if event.tag is None and (event.style or (text not in KEY_WORDS and text[:1] not in NUMBER_STARTS)):
         return text
+    key: str | None = _read(event, typed_key)
+    return key
+
+
+def _read(event: Any, read: Callable[[str | None, str], Any]) -> Any:
+    """Read a scalar that may be more than text."""
     try:
-        return plain_key(text) if event.tag is None else tagged_key(event.tag, text)
+        return read(event.tag, event.value)
     except ScalarError as error:
         raise _error_at(event, str(error), error.hint) from None
 
@@ -457,7 +460,6 @@ class _Nodes:
         while type(event := self._next()) is not MappingEndEvent:
             key = self._node(event)
             name = key_of(self._anchors[event.anchor][0] if key.alias else event)
-            node.merges = node.merges or not name
             node.entries.append(Entry(name or "", key, self._node(self._next()), name is None))
         return event
 

@@ -34,7 +34,6 @@ class Node(Record):
         value: The content of a scalar.
         is_anchored: Whether it has an anchor, or is an alias.
         is_tagged: Whether it has a tag.
-        merges: Whether it is a map that merges another one.
         entries: The entries of a map in the order of the text; None if it is not a map.
         items: The items of a list; None if it is not a list.
         alias: The node that an alias stands for.
@@ -46,7 +45,6 @@ class Node(Record):
     value: str = ""
     is_anchored: bool = False
     is_tagged: bool = False
-    merges: bool = False
     entries: list[Entry] | None = None
     items: list[Node] | None = None
     alias: Node | None = None
@@ -58,11 +56,6 @@ class Node(Record):
         return self.style in {"{", "["}
 
     @property
-    def shared(self) -> bool:
-        """Whether its text depends on other parts of the document, or they on it."""
-        return self.is_anchored or self.merges
-
-    @property
     def is_whole(self) -> bool:
         """Whether its text is self-contained: it is not an alias, and has neither anchor nor tag."""
         return not self.is_anchored and not self.is_tagged
@@ -71,6 +64,13 @@ class Node(Record):
     def inner(self) -> list[Node]:
         """The values of a map or the items of a list."""
         return self.items or [entry.value for entry in self.entries or ()]
+
+    @property
+    def every(self) -> Iterator[Node]:
+        """The value, and those in it."""
+        yield self
+        for each in self.inner:
+            yield from each.every
 
     def entry(self, name: object) -> Entry | None:
         """Return the entry of a map by name; None if it has none, or the entry is written elsewhere."""

@@ -28,14 +28,13 @@ WORDS: Final[dict[str, Scalar]] = {
 }
 """Plain scalars that mean a boolean or null (``resolveMapList`` in go-yaml v2)."""
 
-WORD_STARTS: Final = frozenset(word[:1] for word in WORDS)
 NUMBER_STARTS: Final = frozenset("+-.0123456789")
-KEY_STARTS: Final = WORD_STARTS | NUMBER_STARTS | {"<"}
+KEY_STARTS: Final = NUMBER_STARTS.union("<", (word[:1] for word in WORDS))
 """First characters of the plain scalars that may not be strings."""
 
 MERGE_KEY: Final = "<<"
-MERGE: Final = None
-"""The result of :func:`plain_key` for ``<<``."""
+KEY_WORDS: Final = frozenset({*WORDS, MERGE_KEY})
+"""Plain scalars that are no strings as keys, besides numbers."""
 
 _NOT_FINITE: Final = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),
@@ -88,45 +87,29 @@ def plain(text: str) -> Scalar:
     Raises:
         ScalarError: It is infinite or not a number, which JSON cannot say.
     """
-    if text[:1] in NUMBER_STARTS:
-        return number(text)
-    return WORDS.get(text, text)
-
-
-def number(text: str) -> Scalar:
-    """Read a plain scalar that starts like a number; it may still be a string.
-
-    Raises:
-        ScalarError: It is infinite or not a number, which JSON cannot say.
-    """
+    if text[:1] not in NUMBER_STARTS:
+        return WORDS.get(text, text)
     return _short_number(text) if len(text) <= _MAX_REMEMBERED else _json(_numeric(text))
 
 
-def tagged(tag: str, text: str) -> Scalar:
-    """Read a scalar with a tag, such as ``!!int "5"``; an unknown tag makes it a string.
+def typed(tag: str | None, text: str) -> Scalar:
+    """Read a scalar that may have a tag, such as ``!!int "5"``; an unknown tag makes it a string.
 
     Raises:
         ScalarError: The text is not of that type, or has no JSON form.
     """
-    return _json(_tagged(tag, text))
+    return plain(text) if tag is None else _json(_tagged(tag, text))
 
 
-def plain_key(text: str) -> str | None:
-    """Read a plain scalar as a map's key; ``None`` stands for the merge key ``<<``.
-
-    Raises:
-        ScalarError: It is null or a number beyond int64, which sigs.k8s.io/yaml does not accept as a key.
-    """
-    return _short_key(text) if len(text) <= _MAX_REMEMBERED else _key(_resolved(text))
-
-
-def tagged_key(tag: str, text: str) -> str | None:
-    """Read a scalar with a tag as a map's key; ``None`` stands for the merge key ``!!merge <<``.
+def typed_key(tag: str | None, text: str) -> str | None:
+    """Read a scalar that may have a tag as a map's key; ``None`` stands for the merge key ``<<``.
 
     Raises:
-        ScalarError: The text is not of that type, or not a key.
+        ScalarError: The text is not of that type, or not a key: null, or a number beyond int64.
     """
-    return MERGE if tag == _MERGE and text == MERGE_KEY else _key(_tagged(tag, text))
+    if tag is None:
+        return _short_key(text) if len(text) <= _MAX_REMEMBERED else _key(_resolved(text))
+    return None if tag == _MERGE and text == MERGE_KEY else _key(_tagged(tag, text))
 
 
 def integer(digits: str) -> int | float:
@@ -180,7 +163,7 @@ def _short_number(text: str) -> Scalar:
 
 @lru_cache(maxsize=4096)
 def _short_key(text: str) -> str | None:
-    return MERGE if text == MERGE_KEY else _key(_resolved(text))
+    return None if text == MERGE_KEY else _key(_resolved(text))
 
 
 def _resolved(text: str) -> Scalar:

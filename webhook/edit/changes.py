@@ -11,7 +11,7 @@ from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
 from webhook.edit.rewrite import BlockMap, FlowMap
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
-from webhook.edit.tree import Edit, PlacedNode, Tree, UnableError, dedented, shifted
+from webhook.edit.tree import Edit, PlacedNode, Tree, UnableError
 from webhook.problem import Fix
 
 _STEP: Final = "  "
@@ -47,7 +47,10 @@ def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
     if not fix.value and found.node.entries and not found.node.style:
         if not found.node.is_whole or not tree.is_first(found.node.start):
             return None
-        return [Edit(found.node.start, found.node.start, "- "), *_indented(tree, found.node.start, found.node.end)]
+        return [
+            Edit(found.node.start, found.node.start, "- "),
+            *_moved(tree, found.node.start, found.node.end, len(_STEP)),
+        ]
     return _if_any(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
 
 
@@ -96,7 +99,7 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
         return [Edit(start, first, ""), *lines, Edit(ends[-1], inner.end, "")]
     by = tree.column(first) - tree.column(start)
     kept = text.index("#", entry.key.end) if has_comment else first
-    return [Edit(start, kept, ""), *_dedented(tree, kept, inner.end, by)] if by > 0 else None
+    return [Edit(start, kept, ""), *_moved(tree, kept, inner.end, -by)] if by > 0 else None
 
 
 def _replaced_by_only_value(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
@@ -152,15 +155,10 @@ def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit
         return [Edit(key.start, value.start + 1, f"{'' if in_braces else '- '}{{{name}{comma}")]
     if in_braces:
         return None
-    edits = [Edit(key.start, colon + 1, f"- {name}")]
-    if not value.entries:
-        return edits if value.start >= value.end else None
-    by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start)
-    if by > 0:
-        edits += _indented(tree, colon, value.end, by)
-    elif by < 0:
-        edits += _dedented(tree, colon, value.end, -by)
-    return edits
+    if not value.entries and value.start < value.end:
+        return None
+    by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start) if value.entries else 0
+    return [Edit(key.start, colon + 1, f"- {name}"), *_moved(tree, colon, value.end, by)]
 
 
 def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
@@ -181,63 +179,40 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
     target = around.entry(within)
     if not moved or len(moved) != len(set(names)) or any(not each.name for each in entries):
         return None
+    rest = [each for each in entries if each.name not in names]
+    place = entries.index(moved[0]) if target is None else rest.index(target) + 1
+    if _has_early_alias([*rest[:place], *moved, *rest[place:]]):
+        return None
     if target is not None:
-        return None if around.style else _nested_in_existing(tree, entries, moved, target)
+        inner = target.value
+        is_absent = not (inner.entries or inner.items or inner.style) and tree.text[inner.start : inner.end] in NULLS
+        if around.style or inner.style or not inner.is_whole or not (inner.entries or is_absent):
+            return None
     try:
+        if target is not None:
+            return BlockMap(tree, around).into(within, names)
         return (FlowMap if around.style else BlockMap)(tree, around).box(within, names)
     except UnableError:
         return None
 
 
-def _nested_in_existing(
-    tree: Tree, entries: Sequence[Entry], moved: Sequence[Entry], target: Entry
-) -> list[Edit] | None:
-    """Move entries to the end of the existing map, as ``nested`` does; ``exactly:`` without a value is an empty map."""
-    text, inner = tree.text, target.value
-    is_scalar = inner.entries is None and inner.items is None and not inner.style
-    is_absent = is_scalar and text[inner.start : inner.end] in NULLS
-    if not inner.is_whole or inner.style or not (inner.entries or is_absent):
-        return None
-    first = inner.entries[0].key.start if inner.entries else target.key.start
-    column = tree.column(first) + (len(_STEP) if is_absent else 0)
-    here = tree.line_end(target.key.end if is_absent else inner.end)
-    edits = [Edit(text.index(":", target.key.end) + 1, inner.end, "")] if is_absent and inner.end > inner.start else []
-    for each in moved:
-        start, end = _lines_of(tree, entries, each)
-        lines, own = text[start:end], tree.column(each.key.start)
-        if not tree.is_first(each.key.start):  # the first one, after a dash
-            if len(entries) == 1 or entries[0] is not each or entries[1] in moved:
-                return None
-            lines = " " * own + text[each.key.start : end]
-            start, end = each.key.start, entries[1].key.start
-        lines = lines if lines.endswith("\n") else lines + tree.newline
-        lines = shifted(lines, " " * (column - own)) if column >= own else dedented(lines, own - column, 0)
-        edits += [Edit(start, end, ""), Edit(here, here, lines)]
-    return edits
+def _has_early_alias(entries: Sequence[Entry]) -> bool:
+    """Tell whether an alias stands in front of its anchor, where it means another value of this name, or none."""
+    later = set[int]()
+    for each in reversed(entries):
+        if any(id(node.alias) in later for node in each.value.every):
+            return True
+        later.update(map(id, each.value.every))
+    return False
 
 
-def _lines_of(tree: Tree, entries: Sequence[Entry], entry: Entry) -> tuple[int, int]:
-    """Return where the lines of an entry begin and end, with the comments above it."""
-    place, start = entries.index(entry), tree.line_start(entry.key.start)
-    if place:
-        start = min(start, tree.line_end(max(entries[place - 1].key.end, entries[place - 1].value.end)))
-    return start, tree.line_end(max(entry.key.end, entry.value.end))
-
-
-def _indented(tree: Tree, start: int, end: int, by: int = len(_STEP)) -> Iterator[Edit]:
-    """Indent the lines of a part, but for its first one and empty ones."""
-    for each in _LINE.finditer(tree.text, start, end):
-        if each.end() < end:
-            yield Edit(each.end(), each.end(), " " * by)
-
-
-def _dedented(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
-    """Outdent the lines of a part, but for its first one."""
+def _moved(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
+    """Move the lines of a part to the right, or to the left, but for its first one and empty ones."""
     for each in _LINE.finditer(tree.text, start, end):
         at = each.end()
-        spaces = len(tree.text[at : at + by]) - len(tree.text[at : at + by].lstrip(" "))
-        if at < end and spaces:
-            yield Edit(at, at + spaces, "")
+        left = len(tree.text[at : at - by]) - len(tree.text[at : at - by].lstrip(" ")) if by < 0 else 0
+        if at < end and (by > 0 or left):
+            yield Edit(at, at + left, " " * by)
 
 
 _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {

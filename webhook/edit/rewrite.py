@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final
 
 from webhook.documents.compose import compose
@@ -272,21 +272,26 @@ class BlockMap:
 
     def box(self, name: str, moved: Collection[str]) -> list[Edit]:
         """Put entries into a map under a new key, which stands where the first of them stood."""
-        tree, entries = self._tree, self._entries
-        chosen = [index for index, entry in enumerate(entries) if entry.name in moved]
-        first, last = chosen[0], chosen[-1]
-        begin, at = self._begin(first), self._begin(first)
-        inside: list[str] = []
-        outside: list[str] = []
-        for index in range(first, last + 1):
-            lines = tree.text[at : self._ends[index]]
-            if index == first and not tree.is_first(entries[first].start):
-                lines = self._indentation + lines
-            (inside if index in chosen else outside).append(self._whole(lines))
-            at = self._ends[index]
-        lead = self._indentation if tree.is_first(entries[first].start) else ""
-        text = f"{lead}{name}:{tree.newline}{shifted(''.join(inside), tree.step)}{''.join(outside)}"
-        return [Edit(begin, at, self._as_ended(text, at))]
+        chosen = [self._index(each) for each in moved]
+        first, last = min(chosen), max(chosen)
+        parts = self._parts(first, last)
+        inside = shifted("".join(parts.pop(index) for index in sorted(chosen)), self._tree.step)
+        head = f"{self._indentation}{name}:{self._tree.newline}"
+        return [self._put(self._begin(first), self._ends[last], "".join((head, inside, *parts.values())))]
+
+    def into(self, name: str, moved: Collection[str]) -> list[Edit]:
+        """Put entries at the end of the map of another one; a key without a value gets a map of them."""
+        tree, target, chosen = self._tree, self._index(name), [self._index(each) for each in moved]
+        first, last = min(target, *chosen), max(target, *chosen)
+        parts, inner, step = self._parts(first, last), self._entries[target].value, tree.step
+        if inner.entries:
+            step = " " * (tree.column(inner.entries[0].start) - self._column)
+        else:  # null may be written
+            behind = self._whole(tree.text[inner.end : self._ends[target]])
+            head, colon, _ = parts[target].removesuffix(behind).rpartition(":")
+            parts[target] = head + colon + behind
+        parts[target] += shifted("".join(parts.pop(index) for index in sorted(chosen)), step)
+        return [self._put(self._begin(first), self._ends[last], "".join(parts.values()))]
 
     def unbox(self, name: str) -> list[Edit]:
         """Put the entries of a map in its place."""
@@ -296,21 +301,18 @@ class BlockMap:
         inner = entry.value
         if not inner.entries:
             return self.remove(name)
-        alone = tree.is_first(entry.start)
         header = tree.line_end(entry.key_end)
         if inner.in_flow:
-            remarks = list(tree.comments(entry.start, end))
+            remarks = tree.comments(entry.start, end)
             body = "".join(self._indentation + self._spelled(each) + tree.newline for each in inner.entries)
         else:
             self._colon(entry)
             if not tree.is_first(inner.entries[0].start):
                 raise UnableError
-            remarks = list(tree.comments(entry.key_end, header))
+            remarks = tree.comments(entry.key_end, header)
             body = dedented(tree.text[header:end], tree.column(inner.entries[0].start), self._column)
         body = "".join(self._indentation + remark + tree.newline for remark in remarks) + body
-        if alone:
-            return [Edit(entry.start - self._column, end, self._as_ended(self._whole(body), end))]
-        return [Edit(entry.start, end, self._as_ended(self._whole(body.lstrip()), end))]
+        return [self._put(self._start(entry), end, body)]
 
     def remove(self, name: str) -> list[Edit]:
         """Remove an entry; its comments stay."""
@@ -321,7 +323,7 @@ class BlockMap:
             raise UnableError
         if tree.is_first(entry.start):
             remarks = (self._indentation + remark + tree.newline for remark in tree.comments(entry.start, end))
-            return [Edit(entry.start - self._column, end, "".join(remarks))]
+            return [Edit(self._start(entry), end, "".join(remarks))]
         following = self._entries[index + 1].start
         remarks = (remark + tree.newline + self._indentation for remark in tree.comments(entry.start, following))
         return [Edit(entry.start, following, "".join(remarks))]
@@ -386,15 +388,31 @@ class BlockMap:
         text = self._tree.text
         return f"{text[entry.start : entry.key_end]}: {text[entry.value.start : entry.value.end]}"
 
+    def _start(self, entry: Entry) -> int:
+        """Return where an entry begins: its line, unless a dash stands before it."""
+        return entry.start - self._column if self._tree.is_first(entry.start) else entry.start
+
     def _begin(self, index: int) -> int:
         """Return where an entry begins, with the comments above it."""
-        entry = self._entries[index]
         if index == 0:
-            return entry.start - self._column if self._tree.is_first(entry.start) else entry.start
+            return self._start(self._entries[0])
         at = self._ends[index - 1]
         while not self._tree.text[at : self._tree.line_end(at)].strip():
             at = self._tree.line_end(at)
         return at
+
+    def _parts(self, first: int, last: int) -> dict[int, str]:
+        """Return the whole lines of entries, each with what is above it."""
+        bounds = pairwise((self._begin(first), *self._ends[first : last + 1]))
+        parts = {index: self._whole(self._tree.text[slice(*each)]) for index, each in enumerate(bounds, first)}
+        if not self._tree.is_first(self._entries[first].start):
+            parts[first] = self._indentation + parts[first]
+        return parts
+
+    def _put(self, start: int, end: int, lines: str) -> Edit:
+        """Replace lines by others; the first may stand behind a dash, and the last at the end of the text."""
+        text = self._whole(lines if self._tree.is_first(start) else lines.lstrip())
+        return Edit(start, end, text if self._tree.text[end - 1 : end] == "\n" else text.rstrip("\r\n"))
 
     def _end(self, entry: Entry, is_last: bool) -> int:  # noqa: FBT001 - private
         """Return where the lines of an entry end, with the comments below that are indented more than its key."""
@@ -413,10 +431,6 @@ class BlockMap:
 
     def _whole(self, lines: str) -> str:
         return lines if lines.endswith("\n") else lines + self._tree.newline
-
-    def _as_ended(self, text: str, end: int) -> str:
-        """Drop the final line break if there was none."""
-        return text if self._tree.text[end - 1 : end] == "\n" else text.rstrip("\r\n")
 
 
 def block_edits(tree: Tree, start: int, end: int, value: Any) -> list[Edit]:

@@ -29,11 +29,7 @@ _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
 
 
 def read_trees(
-    named: Sequence[str],
-    rendered: Sequence[str],
-    stdin: BinaryIO | None,
-    selection: Selection,
-    options: RenderOptions,
+    named: Sequence[str], rendered: Sequence[str], stdin: BinaryIO | None, selection: Selection, options: RenderOptions
 ) -> Iterator[Document | Unreadable]:
     """Read every document, the rendered ones last.
 

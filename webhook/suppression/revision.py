@@ -226,11 +226,7 @@ def _git(top: str, *arguments: str, given: bytes = b"") -> bytes:
             names.write(given)
             names.seek(0)
             process = subprocess.Popen(  # noqa: S603 - the revision is one argument, and no option
-                command(top, *arguments),
-                stdin=names,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(),
+                command(top, *arguments), stdin=names, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
             )
     except OSError as error:
         is_missing = isinstance(error, FileNotFoundError) and error.filename == "git"

@@ -15,10 +15,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from webhook.cel.errors import Issues
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types import base as types
-from webhook.cel.types.base import Type, type_parameters
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
 
-    Signature = tuple[Overload, tuple[Type, ...]]
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 
@@ -75,7 +74,7 @@ class Library(NamedTuple):
 
     Args:
         name: A name for people.
-        functions: Functions; overloads join those that the environment already has under the same name.
+        functions: Overloads of functions; they join those that the environment already has under the same name.
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         types: Types that expressions can name, as in `type(x) == net.IP`.
         validators: Run on every expression once its types are checked.
@@ -86,7 +85,7 @@ class Library(NamedTuple):
     """
 
     name: str
-    functions: tuple[Function, ...] = ()
+    functions: tuple[Overload, ...] = ()
     macros: tuple[Macro, ...] = ()
     variables: Mapping[str, Type] = _NOTHING
     types: tuple[Type, ...] = ()
@@ -163,20 +162,20 @@ class Scope:
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""
         self._prefixes: tuple[str, ...] = ()
-        self._signatures: dict[tuple[str, int, bool], tuple[Signature, ...]] = {}
+        self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
         self._add((*libraries, Library("variables", variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""
-        if added := [function for library in libraries for function in library.functions]:
+        if added := [overload for library in libraries for overload in library.functions]:
             functions = dict(self.functions)
-            for function in added:
-                known = functions.get(function.name, ())
-                ids = {overload.id for overload in known}
-                functions[function.name] = (*known, *(each for each in function.overloads if each.id not in ids))
+            for each in added:
+                known = functions.get(each.name, ())
+                if each.id not in {overload.id for overload in known}:
+                    functions[each.name] = (*known, each)
             self.functions = functions
             self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
-            self._signatures = {}
+            self._overloads = {}
         validators = dict(self.validators)
         for library in libraries:
             macros = {(each.name, each.arity, each.member): each for each in library.macros}
@@ -207,25 +206,21 @@ class Scope:
         extended = copy.copy(self)
         if options:
             extended.options = self.options._replace(**options)
-            extended._signatures = {}  # noqa: SLF001 - it is in the making
+            extended._overloads = {}  # noqa: SLF001 - it is in the making
         extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001 - as above
         return extended
 
-    def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function for one form of call; the target of a member counts as an argument.
-
-        Each has its type parameters, each once, in order of first appearance.
-        """
+    def overloads(self, function: str, arity: int, *, member: bool) -> tuple[Overload, ...]:
+        """The overloads of a function for one form of call; the target of a member counts as an argument."""
         key = (function, arity, member)
-        found = self._signatures.get(key)
+        found = self._overloads.get(key)
         if found is None:
             known = [each for each in self.functions[function] if each.member is member]
-            overloads = [each for each in known if len(each.parameters) == arity]
+            found = tuple(each for each in known if len(each.parameters) == arity)
             if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
-                overloads = [each for each in overloads if len({*each.parameters}) == 1]
-            found = tuple((each, type_parameters(each.parameters)) for each in overloads)
+                found = tuple(each for each in found if len({*each.parameters}) == 1)
             if found:  # the number of invalid calls is unlimited
-                self._signatures[key] = found
+                self._overloads[key] = found
         return found
 
     def candidates(self, name: str) -> list[str]:

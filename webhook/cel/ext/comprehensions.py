@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.runtime.folds import insert_entry, insert_map
 from webhook.cel.syntax import ast, macros
 from webhook.cel.syntax.ast import Expression
@@ -84,10 +84,7 @@ TWO_VARIABLE_COMPREHENSIONS: Final = Library(
         for arity in ((3, 4) if name.startswith("transform") else (3,))  # with a predicate, or without
     ),
     functions=(
-        Function(
-            _INSERT,
-            Overload("@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserting(insert_entry)),
-            Overload("@mapInsert_map_map", (_MAP, _MAP), _MAP, _inserting(insert_map)),
-        ),
+        Overload(_INSERT, "@mapInsert_map_key_value", (_MAP, _K, _V), _MAP, _inserting(insert_entry)),
+        Overload(_INSERT, "@mapInsert_map_map", (_MAP, _MAP), _MAP, _inserting(insert_map)),
     ),
 )

@@ -21,7 +21,6 @@ from webhook.cel.functions import (
     CostFunction,
     Estimate,
     EstimatedNode,
-    Function,
     Overload,
     SizeOf,
     fixed,
@@ -181,7 +180,7 @@ def _estimate_comparing(element: Type, position: int = 0) -> Estimate:
     return estimate
 
 
-def _sorting(type_: Type) -> tuple[Function, Function]:
+def _sorting(type_: Type) -> tuple[Overload, Overload]:
     own, guards = list_of(type_), {"guarded": False}
     return (
         member(
@@ -200,22 +199,16 @@ LISTS: Final = Library(
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
         member("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
-        Function(
-            "flatten",
-            Overload(
-                "list_flatten", (list_of(_LIST),), _LIST, _flatten, member=True, guarded=False,
-                cost=_of_flattening, estimate=_estimate_flatten,
-            ),
-            Overload(
-                "list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten, member=True, guarded=False,
-                cost=_of_flattening, estimate=_estimate_flatten,
-            ),
+        member(
+            "flatten", "list_flatten", (list_of(_LIST),), _LIST, _flatten,
+            guarded=False, cost=_of_flattening, estimate=_estimate_flatten,
+        ),
+        member(
+            "flatten", "list_flatten_int", (list_of(DYN), INT), list_of(DYN), _flatten,
+            guarded=False, cost=_of_flattening, estimate=_estimate_flatten,
         ),
         *chain.from_iterable(map(_sorting, _COMPARABLE)),
-        Function(
-            "lists.range",
-            Overload("lists_range", (INT,), list_of(INT), _range, cost=_of_result, estimate=_estimate_range),
-        ),
+        Overload("lists.range", "lists_range", (INT,), list_of(INT), _range, cost=_of_result, estimate=_estimate_range),
         member(
             "reverse", "list_reverse", (_LIST,), _LIST, lambda values: values[::-1],
             cost=_of_result, estimate=_estimate_flatten,
@@ -238,9 +231,9 @@ def _intersects(first: list[Value], second: list[Value]) -> bool:
     return any(contains(each, second) for each in first)
 
 
-def _set_function(name: str, implementation: Implementation, factor: float) -> Function:
-    id_ = f"list_sets_{name}_list"
-    return Function(f"sets.{name}", Overload(id_, (_LIST, _LIST), BOOL, implementation, cost=costs.of_product(factor)))
+def _set_function(name: str, implementation: Implementation, factor: float) -> Overload:
+    id_, cost = f"list_sets_{name}_list", costs.of_product(factor)
+    return Overload(f"sets.{name}", id_, (_LIST, _LIST), BOOL, implementation, cost=cost)
 
 
 SETS: Final = Library(

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.ext.comprehensions import binding
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Expander, Macro, MacroError
@@ -66,29 +66,23 @@ OPTIONALS: Final = Library(
         Macro("optFlatMap", 2, member=True, expand=_mapping("optFlatMap", flat=True)),
     ),
     functions=(
-        Function("optional.of", Overload("optional_of", (_V,), _OPTIONAL, Optional)),
-        Function("optional.ofNonZeroValue", Overload("optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero)),
-        Function("optional.none", Overload("optional_none", (), _OPTIONAL, lambda: NONE)),
+        Overload("optional.of", "optional_of", (_V,), _OPTIONAL, Optional),
+        Overload("optional.ofNonZeroValue", "optional_ofNonZeroValue", (_V,), _OPTIONAL, _of_non_zero),
+        Overload("optional.none", "optional_none", (), _OPTIONAL, lambda: NONE),
         member("value", "optional_value", (_OPTIONAL,), _V, _value_of),
         member("hasValue", "optional_hasValue", (_OPTIONAL,), types.BOOL, lambda optional: optional.present),
-        Function("or", Overload("optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL, member=True)),
-        Function("orValue", Overload("optional_orValue_value", (_OPTIONAL, _V), _V, member=True)),
-        Function("_?._", Overload("select_optional_field", (DYN, types.STRING), _OPTIONAL)),
-        Function(
-            "_[?_]",
-            Overload("list_optindex_optional_int", (_LIST, INT), _OPTIONAL),
-            Overload("optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL),
-            Overload("map_optindex_optional_value", (_MAP, _K), _OPTIONAL),
-            Overload("optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL),
-        ),
-        Function(
-            "_[_]",
-            Overload("optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
-            Overload("optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
-        ),
+        member("or", "optional_or_optional", (_OPTIONAL, _OPTIONAL), _OPTIONAL),
+        member("orValue", "optional_orValue_value", (_OPTIONAL, _V), _V),
+        Overload("_?._", "select_optional_field", (DYN, types.STRING), _OPTIONAL),
+        Overload("_[?_]", "list_optindex_optional_int", (_LIST, INT), _OPTIONAL),
+        Overload("_[?_]", "optional_list_optindex_optional_int", (optional_of(_LIST), INT), _OPTIONAL),
+        Overload("_[?_]", "map_optindex_optional_value", (_MAP, _K), _OPTIONAL),
+        Overload("_[?_]", "optional_map_optindex_optional_value", (optional_of(_MAP), _K), _OPTIONAL),
+        Overload("_[_]", "optional_list_index_int", (optional_of(_LIST), INT), _OPTIONAL),
+        Overload("_[_]", "optional_map_index_value", (optional_of(_MAP), _K), _OPTIONAL),
         member("first", "list_first", (_LIST,), _OPTIONAL, lambda values: Optional(values[0]) if values else NONE),
         member("last", "list_last", (_LIST,), _OPTIONAL, lambda values: Optional(values[-1]) if values else NONE),
-        Function("optional.unwrap", Overload("optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrap)),
+        Overload("optional.unwrap", "optional_unwrap", (list_of(_OPTIONAL),), _LIST, _unwrap),
         member("unwrapOpt", "optional_unwrapOpt", (list_of(_OPTIONAL),), _LIST, _unwrap),
     ),
 )

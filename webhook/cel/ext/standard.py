@@ -8,18 +8,19 @@ it stands for, a wrapper to the value inside, a `Value` to JSON.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from struct import pack, unpack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import functions as costs
 from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import MOST, Bounds, Function, Overload, member
+from webhook.cel.functions import MOST, Bounds, Overload, member
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime import conversions, operators
-from webhook.cel.runtime.attributes import index
+from webhook.cel.runtime import conversions
 from webhook.cel.syntax import macros
 from webhook.cel.types.base import (
     ANY,
@@ -44,13 +45,17 @@ from webhook.cel.types.base import (
     struct,
     type_of,
 )
-from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
+from webhook.cel.types.values import NANOS, Duration, Timestamp, UInt, Value, from_key, within
 from webhook.cel.types.values import type_of as type_of_value
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _Fields = dict[str, Value]
 
 _MAX_EXACT: Final = 2**53
-_INT32: Final = 2**31
+_int32: Final = partial(within, least=-(2**31), most=2**31 - 1)
+_uint32: Final = partial(within, least=0, most=2**32 - 1)
 
 
 def _json(value: Value) -> Value:
@@ -74,19 +79,7 @@ def _json(value: Value) -> Value:
 
 def _nanos(fields: _Fields) -> int:
     nanos = fields.get("nanos", 0)
-    return int(fields.get("seconds", 0)) * NANOS + int(_within_int32(nanos))
-
-
-def _within_int32(value: int) -> int:
-    if -_INT32 <= value < _INT32:
-        return value
-    raise EvaluationError("integer overflow")
-
-
-def _within_uint32(value: int) -> int:
-    if value <= UINT_MAX >> 32:
-        return value
-    raise EvaluationError("unsigned integer overflow")
+    return int(fields.get("seconds", 0)) * NANOS + int(_int32(nanos))
 
 
 def _float(value: float) -> float:
@@ -110,7 +103,9 @@ def _message(name: str, type_: Type, fields: Mapping[str, Type], make: Callable[
     return StructType(type_, fields, make, name=f"google.protobuf.{name}")
 
 
-def _wrapper(name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = operators.identity) -> StructType:
+def _wrapper(
+    name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = conversions.identity
+) -> StructType:
     def make(fields: _Fields) -> Value:
         return convert(fields.get("value", zero))
 
@@ -140,10 +135,10 @@ WELL_KNOWN: Final = (
     _wrapper("Bytes", BYTES, b""),
     _wrapper("Double", DOUBLE, 0.0),
     _wrapper("Float", DOUBLE, 0.0, _float),
-    _wrapper("Int32", INT, 0, _within_int32),
+    _wrapper("Int32", INT, 0, _int32),
     _wrapper("Int64", INT, 0),
     _wrapper("String", STRING, ""),
-    _wrapper("UInt32", UINT, UInt(0), _within_uint32),
+    _wrapper("UInt32", UINT, UInt(0), _uint32),
     _wrapper("UInt64", UINT, UInt(0)),
 )
 
@@ -160,12 +155,7 @@ _NUMBERS: Final = (DOUBLE, INT, UINT)
 _TIMES: Final = frozenset({DURATION, TIMESTAMP})
 _COMPARED: Final[Mapping[str, Any]] = {"cost": costs.of_smaller, "estimate": costs.comparison}
 _COPIED: Final[Mapping[str, Any]] = {"cost": costs.of_both, "estimate": costs.concatenation}
-_ORDERS: Final = {
-    "less": ("_<_", operators.less),
-    "less_equals": ("_<=_", operators.less_equal),
-    "greater": ("_>_", operators.greater),
-    "greater_equals": ("_>=_", operators.greater_equal),
-}
+_ORDERS: Final = {"less": "_<_", "less_equals": "_<=_", "greater": "_>_", "greater_equals": "_>=_"}
 _CHARGES: Final[Mapping[str, Mapping[str, Any]]] = {
     **{f"{order}_{name}": _COMPARED for order in _ORDERS for name in ("string", "bytes")},
     **dict.fromkeys(("add_bytes", "add_string"), _COPIED),
@@ -182,20 +172,18 @@ _CHARGES: Final[Mapping[str, Mapping[str, Any]]] = {
 """The costs of overloads that depend on sizes; a code point takes one byte to four."""
 
 
-def _overload(id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., Value]) -> Overload:
-    return Overload(id_, parameters, result, implementation, **_CHARGES.get(id_, {}))
+def _overload(
+    name: str, id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., Value] | None = None
+) -> Overload:
+    return Overload(name, id_, parameters, result, implementation, **_CHARGES.get(id_, {}))
 
 
-def _operator(
-    name: str, verb: str, implementation: Callable[[Value, Value], Value], *signatures: tuple[Type, Type, Type]
-) -> Function:
+def _operator(name: str, verb: str, *signatures: tuple[Type, Type, Type]) -> Iterator[Overload]:
     """An operator, whose overloads are named by their types: `add_int64`, `less_int64_double`."""
-    overloads = []
     for first, second, result in signatures:
         is_alike = first == second and (result == BOOL or first not in _TIMES)
         id_ = "_".join((verb, _NAMES[first]) if is_alike else (verb, _NAMES[first], _NAMES[second]))
-        overloads.append(_overload(id_, (first, second), result, implementation))
-    return Function(name, *overloads)
+        yield _overload(name, id_, (first, second), result)
 
 
 def _same(*types: Type) -> list[tuple[Type, Type, Type]]:
@@ -209,110 +197,70 @@ _ORDERED: Final = (
 )
 
 
-def _conversion(target: Type, sources: Mapping[Type, Callable[[Any], Value]]) -> Function:
+def _conversion(target: Type, sources: Mapping[Type, Callable[[Any], Value]]) -> Iterator[Overload]:
     name = _NAMES[target]
-    overloads = (_overload(f"{_NAMES[each]}_to_{name}", (each,), target, by) for each, by in sources.items())
-    return Function(name.removesuffix("64"), *overloads)
+    for source, convert in sources.items():
+        yield _overload(name.removesuffix("64"), f"{_NAMES[source]}_to_{name}", (source,), target, convert)
 
 
-_CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
-    BOOL: {BOOL: operators.identity, STRING: conversions.string_to_bool},
-    BYTES: {BYTES: operators.identity, STRING: conversions.string_to_bytes},
-    DOUBLE: {DOUBLE: operators.identity, INT: float, STRING: conversions.string_to_double, UINT: float},
-    DURATION: {DURATION: operators.identity, INT: conversions.int_to_duration, STRING: conversions.string_to_duration},
-    INT: {
-        INT: operators.identity, DOUBLE: conversions.double_to_int, DURATION: lambda duration: duration.nanos,
-        STRING: conversions.string_to_int, TIMESTAMP: conversions.timestamp_to_int, UINT: conversions.uint_to_int,
-    },
-    STRING: {
-        STRING: operators.identity, BOOL: conversions.bool_to_string, BYTES: conversions.bytes_to_string,
-        DOUBLE: conversions.double_to_string, DURATION: conversions.format_duration, INT: conversions.int_to_string,
-        TIMESTAMP: conversions.format_timestamp, UINT: conversions.int_to_string,
-    },
-    TIMESTAMP: {
-        TIMESTAMP: operators.identity, INT: conversions.int_to_timestamp, STRING: conversions.string_to_timestamp,
-    },
-    UINT: {
-        UINT: operators.identity, DOUBLE: conversions.double_to_uint, INT: conversions.int_to_uint,
-        STRING: conversions.string_to_uint,
-    },
-}  # fmt: skip
-"""The implementations of conversions, by the type that they give and the type that they take."""
+def _accessor(name: str, part: str, of: Callable[[datetime, int], int], unit: int = 0) -> Iterator[Overload]:
+    """A function that gives a part of a time and, in a unit of some nanoseconds, a duration."""
+    access = conversions.accessor(of)
+    yield member(name, f"timestamp_to_{part}", (TIMESTAMP,), INT, access)
+    yield member(name, f"timestamp_to_{part}_with_tz", (TIMESTAMP, STRING), INT, access)
+    if unit:
+        yield member(name, f"duration_to_{part}", (DURATION,), INT, conversions.in_units(unit))
 
 
-def _accessor(
-    name: str, part: str, implementation: Callable[..., int], of_duration: Callable[..., int] | None = None
-) -> Function:
-    overloads = [
-        Overload(f"timestamp_to_{part}", (TIMESTAMP,), INT, implementation, member=True),
-        Overload(f"timestamp_to_{part}_with_tz", (TIMESTAMP, STRING), INT, implementation, member=True),
-    ]
-    if of_duration is not None:
-        overloads.append(Overload(f"duration_to_{part}", (DURATION,), INT, of_duration, member=True))
-    return Function(name, *overloads)
-
-
-_access: Final = conversions.accessor
 _ACCESSORS: Final = (
-    _accessor("getFullYear", "year", conversions.year),
-    _accessor("getMonth", "month", _access(lambda moment: moment.month - 1)),
-    _accessor("getDayOfYear", "day_of_year", _access(lambda moment: moment.timetuple().tm_yday - 1)),
-    _accessor("getDayOfMonth", "day_of_month", _access(lambda moment: moment.day - 1)),
-    _accessor("getDate", "day_of_month_1_based", _access(lambda moment: moment.day)),
-    _accessor("getDayOfWeek", "day_of_week", _access(lambda moment: (moment.weekday() + 1) % 7)),
-    _accessor("getHours", "hours", _access(lambda moment: moment.hour), conversions.in_units(3600 * NANOS)),
-    _accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), conversions.in_units(60 * NANOS)),
-    _accessor("getSeconds", "seconds", _access(lambda moment: moment.second), conversions.in_units(NANOS)),
-    _accessor("getMilliseconds", "milliseconds", conversions.milliseconds, conversions.in_units(10**6)),
+    *_accessor("getFullYear", "year", lambda moment, more: moment.year + more),
+    *_accessor("getMonth", "month", lambda moment, _: moment.month - 1),
+    *_accessor("getDayOfYear", "day_of_year", lambda moment, _: moment.timetuple().tm_yday - 1),
+    *_accessor("getDayOfMonth", "day_of_month", lambda moment, _: moment.day - 1),
+    *_accessor("getDate", "day_of_month_1_based", lambda moment, _: moment.day),
+    *_accessor("getDayOfWeek", "day_of_week", lambda moment, _: (moment.weekday() + 1) % 7),
+    *_accessor("getHours", "hours", lambda moment, _: moment.hour, 3600 * NANOS),
+    *_accessor("getMinutes", "minutes", lambda moment, _: moment.minute, 60 * NANOS),
+    *_accessor("getSeconds", "seconds", lambda moment, _: moment.second, NANOS),
+    *_accessor("getMilliseconds", "milliseconds", lambda moment, _: moment.microsecond // 1000, 10**6),
 )
 
 _OPERATORS: Final = (
-    Function("type", Overload("type", (A,), type_of(A), type_of_value)),
-    Function("dyn", Overload("to_dyn", (A,), DYN, operators.identity)),
-    Function("_?_:_", Overload("conditional", (BOOL, A, A), A)),
-    Function("_&&_", Overload("logical_and", (BOOL, BOOL), BOOL)),
-    Function("_||_", Overload("logical_or", (BOOL, BOOL), BOOL)),
-    Function("!_", Overload("logical_not", (BOOL,), BOOL, operators.logical_not)),
-    Function("@not_strictly_false", Overload("not_strictly_false", (BOOL,), BOOL)),
-    Function("_==_", Overload("equals", (A, A), BOOL, **_COMPARED)),
-    Function("_!=_", Overload("not_equals", (A, A), BOOL, **_COMPARED)),
-    *(_operator(name, verb, implementation, *_ORDERED) for verb, (name, implementation) in _ORDERS.items()),
-    _operator(
-        "_+_", "add", operators.add, *_same(BYTES, DOUBLE, DURATION), (DURATION, TIMESTAMP, TIMESTAMP),
+    Overload("type", "type", (A,), type_of(A), type_of_value),
+    Overload("dyn", "to_dyn", (A,), DYN, conversions.identity),
+    Overload("_?_:_", "conditional", (BOOL, A, A), A),
+    Overload("_&&_", "logical_and", (BOOL, BOOL), BOOL),
+    Overload("_||_", "logical_or", (BOOL, BOOL), BOOL),
+    Overload("!_", "logical_not", (BOOL,), BOOL),
+    Overload("@not_strictly_false", "not_strictly_false", (BOOL,), BOOL),
+    Overload("_==_", "equals", (A, A), BOOL, **_COMPARED),
+    Overload("_!=_", "not_equals", (A, A), BOOL, **_COMPARED),
+    *chain.from_iterable(_operator(name, verb, *_ORDERED) for verb, name in _ORDERS.items()),
+    *_operator(
+        "_+_", "add", *_same(BYTES, DOUBLE, DURATION), (DURATION, TIMESTAMP, TIMESTAMP),
         (TIMESTAMP, DURATION, TIMESTAMP), *_same(INT, LIST_A, STRING, UINT),
     ),
-    _operator(
-        "_-_", "subtract", operators.subtract, *_same(DOUBLE, DURATION, INT), (TIMESTAMP, DURATION, TIMESTAMP),
+    *_operator(
+        "_-_", "subtract", *_same(DOUBLE, DURATION, INT), (TIMESTAMP, DURATION, TIMESTAMP),
         (TIMESTAMP, TIMESTAMP, DURATION), *_same(UINT),
     ),
-    _operator("_*_", "multiply", operators.multiply, *_same(*_NUMBERS)),
-    _operator("_/_", "divide", operators.divide, *_same(*_NUMBERS)),
-    _operator("_%_", "modulo", operators.modulo, *_same(INT, UINT)),
-    Function(
-        "-_",
-        Overload("negate_double", (DOUBLE,), DOUBLE, operators.negate),
-        Overload("negate_int64", (INT,), INT, operators.negate),
-    ),
-    Function(
-        "_[_]",
-        Overload("index_list", (LIST_A, INT), A, index),
-        Overload("index_map", (MAP_AB, A), B, index),
-    ),
-    Function(
-        "@in",
-        Overload("in_list", (A, LIST_A), BOOL, operators.contains, cost=costs.of_argument(1, 1.0)),
-        Overload("in_map", (A, MAP_AB), BOOL, operators.contains),
-    ),
-    Function(
-        "size",
-        *(
-            Overload(f"{name}_size" if member else f"size_{name}", (type_,), INT, len, member=member)
-            for type_, name in _NAMES.items()
-            if type_ in {BYTES, LIST_A, MAP_AB, STRING}
-            for member in (False, True)
-        ),
+    *_operator("_*_", "multiply", *_same(*_NUMBERS)),
+    *_operator("_/_", "divide", *_same(*_NUMBERS)),
+    *_operator("_%_", "modulo", *_same(INT, UINT)),
+    Overload("-_", "negate_double", (DOUBLE,), DOUBLE),
+    Overload("-_", "negate_int64", (INT,), INT),
+    Overload("_[_]", "index_list", (LIST_A, INT), A),
+    Overload("_[_]", "index_map", (MAP_AB, A), B),
+    Overload("@in", "in_list", (A, LIST_A), BOOL, cost=costs.of_argument(1, 1.0)),
+    Overload("@in", "in_map", (A, MAP_AB), BOOL),
+    *(
+        Overload("size", f"{name}_size" if is_member else f"size_{name}", (type_,), INT, len, member=is_member)
+        for type_, name in _NAMES.items()
+        if type_ in {BYTES, LIST_A, MAP_AB, STRING}
+        for is_member in (False, True)
     ),
 )  # fmt: skip
+"""Those without an implementation are the compiler's, or among `webhook.cel.runtime.operators.OPERATORS`."""
 
 
 _TWO: Final = (STRING, STRING)
@@ -324,13 +272,18 @@ _STRINGS: Final = (
     member("startsWith", "starts_with_string", _TWO, BOOL, lambda text, part: text.startswith(part), **_PREFIX),
     member("endsWith", "ends_with_string", _TWO, BOOL, lambda text, part: text.endswith(part), **_PREFIX),
     member("contains", "contains_string", _TWO, BOOL, lambda text, part: part in text, cost=costs.of_search),
-    Function("matches", Overload("matches", _TWO, BOOL, regex.matches)),
+    Overload("matches", "matches", _TWO, BOOL, regex.matches),
     member("matches", "matches_string", _TWO, BOOL, regex.matches, cost=costs.of_regex),
 )
 
 STANDARD: Final = Library(
     "standard",
-    functions=(*_OPERATORS, *map(_conversion, _CONVERSIONS, _CONVERSIONS.values()), *_STRINGS, *_ACCESSORS),
+    functions=(
+        *_OPERATORS,
+        *chain.from_iterable(map(_conversion, conversions.CONVERSIONS, conversions.CONVERSIONS.values())),
+        *_STRINGS,
+        *_ACCESSORS,
+    ),
     macros=macros.STANDARD,
     structs=WELL_KNOWN,
     types=(BOOL, BYTES, DOUBLE, DURATION, INT, LIST, MAP, NULL, STRING, TIMESTAMP, TYPE, UINT),

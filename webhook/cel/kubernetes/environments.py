@@ -18,7 +18,7 @@ from webhook.cel.ext.lists import LISTS, SETS
 from webhook.cel.ext.optionals import OPTIONALS
 from webhook.cel.ext.strings import strings
 from webhook.cel.ext.validators import EXTENDED_VALIDATIONS, homogeneous_aggregates
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload
 from webhook.cel.kubernetes import authorizer as authorizing
 from webhook.cel.kubernetes import costs, lists, net, quantity, regex, semver, url
 from webhook.cel.kubernetes import format as formats
@@ -31,8 +31,18 @@ from webhook.release import Release
 
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
-_ESCAPE: Final = Overload("string_jsonpatch_escapeKey_string", (STRING,), STRING, lambda key: key.translate(_ESCAPES))
-_JSON_PATCH_KEYS: Final = Library("kubernetes.jsonpatch", functions=(Function("jsonpatch.escapeKey", _ESCAPE),))
+_JSON_PATCH_KEYS: Final = Library(
+    "kubernetes.jsonpatch",
+    functions=(
+        Overload(
+            "jsonpatch.escapeKey",
+            "string_jsonpatch_escapeKey_string",
+            (STRING,),
+            STRING,
+            lambda key: key.translate(_ESCAPES),
+        ),
+    ),
+)
 
 
 CALL_LIMIT: Final = 1_000_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Library
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import Overload, member
 from webhook.cel.kubernetes.url import parse_request_uri
-from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
+from webhook.cel.types.base import STRING, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
 
@@ -31,7 +31,7 @@ _LEAP_YEAR: Final = 2000
 _SHORTEST_DATETIME: Final = 4
 
 
-@only_class
+@only_class(FORMAT)
 class Format:
     """A format, as a value of expressions.
 
@@ -42,7 +42,6 @@ class Format:
     """
 
     __slots__ = ("name", "regex_size", "validate")
-    cel_type: ClassVar[Type] = FORMAT
 
     def __init__(self, name: str, validate: Callable[[str], formats.Messages], regex_size: int) -> None:
         self.name = name
@@ -136,21 +135,16 @@ def library(release: Release) -> Library:
     return Library(
         "kubernetes.format",
         functions=(
-            Function(
-                "validate",
-                Overload("format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate, member=True),
-            ),
-            Function(
+            member("validate", "format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),
+            Overload(
                 "format.named",
-                Overload(
-                    "format-named",
-                    (STRING,),
-                    optional_of(FORMAT),
-                    lambda name: Optional(known[name]) if name in known else NONE,
-                ),
+                "format-named",
+                (STRING,),
+                optional_of(FORMAT),
+                lambda name: Optional(known[name]) if name in known else NONE,
             ),
             *(
-                Function(f"format.{name}", Overload(f"format.{name}", (), FORMAT, lambda value=value: value))
+                Overload(f"format.{name}", f"format.{name}", (), FORMAT, lambda value=value: value)
                 for name, value in known.items()
             ),
         ),

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from typing import Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Function, Overload, member
-from webhook.cel.runtime.operators import COMPARABLE, add, equal, no_such_overload, precedes
+from webhook.cel.functions import Overload, member
+from webhook.cel.runtime.operators import COMPARABLE, equal, no_such_overload, operate, precedes
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value
 
@@ -43,13 +43,13 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
         yield value
 
 
-def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Function:
+def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Iterator[Overload]:
     def chosen(values: list[Value]) -> Value:
         if not values:
             raise EvaluationError(f"{name} called on empty list")
         return reduce(lambda best, each: each if is_better(each, best) else best, _comparable(values))
 
-    return Function(name, *(_of_elements(name, type_, chosen) for type_ in _NAMES))
+    return (_of_elements(name, type_, chosen) for type_ in _NAMES)
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
@@ -62,7 +62,7 @@ def _last_index_of(values: list[Value], sought: Value) -> int:
 
 def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
     name = _NAMES[type_]
-    return Overload(f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation, member=True)
+    return member(function, f"list_{name}_{function}_{name}", (list_of(type_),), type_, implementation)
 
 
 def _is_sorted(values: list[Value]) -> bool:
@@ -70,22 +70,19 @@ def _is_sorted(values: list[Value]) -> bool:
 
 
 def _sum(type_: Type) -> Overload:
-    return _of_elements("sum", type_, lambda values: reduce(add, _counted(values), _ZEROS[type_]))
+    return _of_elements("sum", type_, lambda values: reduce(partial(operate, "_+_"), _counted(values), _ZEROS[type_]))
 
 
 LIBRARY: Final = Library(
     "kubernetes.lists",
     functions=(
-        Function(
-            "isSorted",
-            *(
-                Overload(f"list_{name}_is_sorted_bool", (list_of(type_),), BOOL, _is_sorted, member=True)
-                for type_, name in _NAMES.items()
-            ),
+        *(
+            member("isSorted", f"list_{name}_is_sorted_bool", (list_of(type_),), BOOL, _is_sorted)
+            for type_, name in _NAMES.items()
         ),
-        Function("sum", *map(_sum, _ZEROS)),
-        _extreme("max", lambda each, best: precedes(best, each)),
-        _extreme("min", precedes),
+        *map(_sum, _ZEROS),
+        *_extreme("max", lambda each, best: precedes(best, each)),
+        *_extreme("min", precedes),
         member("indexOf", "list_a_index_of_int", (list_of(_A), _A), INT, _index_of),
         member("lastIndexOf", "list_a_last_index_of_int", (list_of(_A), _A), INT, _last_index_of),
     ),

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from webhook import formats
 from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
-from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
+from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, struct
 from webhook.cel.types.values import only_class
+from webhook.formats import quantities
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
 
-@only_class
+@only_class(QUANTITY)
 class Quantity:
     """A quantity, as a value of expressions; `computed` if it is the result of `add` or `sub`."""
 
     __slots__ = ("computed", "number")
-    cel_type: ClassVar[Type] = QUANTITY
 
-    def __init__(self, number: formats.Quantity, *, computed: bool = False) -> None:
+    def __init__(self, number: quantities.Quantity, *, computed: bool = False) -> None:
         self.number = number
         self.computed = computed
 
@@ -58,7 +57,7 @@ def parse(text: str) -> Quantity:
 
 def _parse(text: str) -> Quantity:
     try:
-        return Quantity(formats.parse_quantity(text))
+        return Quantity(quantities.parse_quantity(text))
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
@@ -79,31 +78,30 @@ _ONE: Final = (QUANTITY,)
 _TWO: Final = (QUANTITY, QUANTITY)
 
 
-def _sum(name: str, *, negated: bool) -> Function:
+def _sum(name: str, *, negated: bool) -> tuple[Overload, Overload]:
     def computed(one: Quantity, other: Quantity | int) -> Quantity:
-        number = other.number if isinstance(other, Quantity) else formats.whole_quantity(other)
+        number = other.number if isinstance(other, Quantity) else quantities.whole_quantity(other)
         return Quantity(one.number + (-number if negated else number), computed=True)
 
-    return Function(
-        name,
-        Overload(f"quantity_{name}", _TWO, QUANTITY, computed, member=True),
-        Overload(f"quantity_{name}_int", (QUANTITY, INT), QUANTITY, computed, member=True),
+    return (
+        member(name, f"quantity_{name}", _TWO, QUANTITY, computed),
+        member(name, f"quantity_{name}_int", (QUANTITY, INT), QUANTITY, computed),
     )
 
 
 LIBRARY: Final = Library(
     "kubernetes.quantity",
     functions=(
-        Function("quantity", Overload("string_to_quantity", (STRING,), QUANTITY, parse)),
-        Function("isQuantity", Overload("is_quantity_string", (STRING,), BOOL, succeeds(parse))),
-        Function("sign", Overload("quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign)),
+        Overload("quantity", "string_to_quantity", (STRING,), QUANTITY, parse),
+        Overload("isQuantity", "is_quantity_string", (STRING,), BOOL, succeeds(parse)),
+        Overload("sign", "quantity_sign", (QUANTITY,), INT, lambda quantity: quantity.number.sign),
         member("isGreaterThan", "quantity_is_greater_than", _TWO, BOOL, lambda one, other: one.number > other.number),
         member("isLessThan", "quantity_is_less_than", _TWO, BOOL, lambda one, other: one.number < other.number),
         member("compareTo", "quantity_compare_to", _TWO, INT, lambda one, other: compare(one.number, other.number)),
         member("asApproximateFloat", "quantity_get_float", _ONE, DOUBLE, lambda one: one.number.approximately()),
         member("asInteger", "quantity_get_int", _ONE, INT, _as_integer),
         member("isInteger", "quantity_is_integer", _ONE, BOOL, lambda one: one.number.as_int64() is not None),
-        _sum("add", negated=False),
-        _sum("sub", negated=True),
+        *_sum("add", negated=False),
+        *_sum("sub", negated=True),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Final
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Function, Overload
+from webhook.cel.functions import member
 from webhook.cel.regex.re2 import CompiledPattern, compile_pattern
 from webhook.cel.types.base import INT, STRING, list_of
 
@@ -43,11 +43,8 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 LIBRARY: Final = Library(
     "kubernetes.regex",
     functions=(
-        Function("find", Overload("string_find_string", (STRING, STRING), STRING, _find, member=True)),
-        Function(
-            "findAll",
-            Overload("string_find_all_string", (STRING, STRING), list_of(STRING), _find_all, member=True),
-            Overload("string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all, member=True),
-        ),
+        member("find", "string_find_string", (STRING, STRING), STRING, _find),
+        member("findAll", "string_find_all_string", (STRING, STRING), list_of(STRING), _find_all),
+        member("findAll", "string_find_all_string_int", (STRING, STRING, INT), list_of(STRING), _find_all),
     ),
 )

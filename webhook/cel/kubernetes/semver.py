@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 import string
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
-from webhook.cel.functions import Function, Overload, member
+from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
-from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
+from webhook.cel.types.base import BOOL, INT, STRING, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
 from webhook.records import NamedTuple
@@ -26,8 +26,11 @@ _SHORT: Final = 19
 """Digits that always fit 64 bits."""
 
 
-class _Version(NamedTuple):
-    """The parts of a version, in an order in which they compare as in the specification of semver.org.
+@only_class(SEMVER, cel_has_slices=True)  # in Go; so it cannot be a key of a map
+class Semver(NamedTuple):
+    """A version, as a value of expressions; versions are equal if only their builds differ.
+
+    Its parts are in an order in which they compare as in the specification of semver.org.
 
     Args:
         numbers: Major, minor and patch.
@@ -43,16 +46,6 @@ class _Version(NamedTuple):
         """Write the version, without its build."""
         pre_release = ".".join(text if is_text else str(number) for is_text, number, text in self.pre_release)
         return ".".join(map(str, self.numbers)) + (f"-{pre_release}" if pre_release else "")
-
-
-@only_class
-class Semver(_Version):
-    """A version, as a value of expressions; versions are equal if only their builds differ."""
-
-    __slots__ = ()
-    cel_type: ClassVar[Type] = SEMVER
-    cel_has_slices: ClassVar[bool] = True
-    """In Go; so it cannot be a key of a map."""
 
 
 def parse(text: str) -> Semver:
@@ -119,7 +112,7 @@ def _parse_normalized(text: str, normalize: bool) -> Semver:  # noqa: FBT001 - a
     return parse(".".join(parts + ["0"] * (_PARTS - len(parts))))
 
 
-def _part(name: str, position: int) -> Function:
+def _part(name: str, position: int) -> Overload:
     def part(semver: Semver) -> int:
         number = semver.numbers[position]
         return number if number <= INT_MAX else number - _WRAP
@@ -131,8 +124,8 @@ _PAIR: Final = (SEMVER, SEMVER)
 
 
 _FUNCTIONS: Final = (
-    Function("semver", Overload("string_to_semver", (STRING,), SEMVER, parse)),
-    Function("isSemver", Overload("is_semver_string", (STRING,), BOOL, succeeds(parse))),
+    Overload("semver", "string_to_semver", (STRING,), SEMVER, parse),
+    Overload("isSemver", "is_semver_string", (STRING,), BOOL, succeeds(parse)),
     member("isGreaterThan", "semver_is_greater_than", _PAIR, BOOL, operator.gt),
     member("isLessThan", "semver_is_less_than", _PAIR, BOOL, operator.lt),
     member("compareTo", "semver_compare_to", _PAIR, INT, compare),
@@ -141,8 +134,8 @@ _FUNCTIONS: Final = (
     _part("patch", 2),
 )
 _NORMALIZING: Final = (
-    Function("semver", Overload("string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized)),
-    Function("isSemver", Overload("is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized))),
+    Overload("semver", "string_bool_to_semver", (STRING, BOOL), SEMVER, _parse_normalized),
+    Overload("isSemver", "is_semver_string_bool", (STRING, BOOL), BOOL, succeeds(_parse_normalized)),
 )
 
 

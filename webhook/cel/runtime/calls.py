@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
 from webhook.cel.functions import CostFunction, traversal
-from webhook.cel.runtime import operators
 from webhook.cel.runtime.constants import is_in_list
-from webhook.cel.runtime.dispatch import OPERATORS, PATTERN_AT, PLANNED, callable_of, charge
+from webhook.cel.runtime.dispatch import PATTERN_AT, PLANNED, callable_of, charge
 from webhook.cel.runtime.meter import SHARE, Meter, caught
-from webhook.cel.runtime.operators import Comparison, contains, equal, no_such_overload
+from webhook.cel.runtime.operators import OPERATORS, Comparison, contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, python_type, size_of
 
@@ -98,7 +97,7 @@ def emit_choice(writer: Writer, node: ast.Call) -> Operand:
         with writer.block(f"if type({operand.text}) is not Optional:"):
             writer.line(f"{result} = {operand.text}")
             if writer.scope.options.strict_optionals:
-                refused = writer.given(operators.no_such_overload())
+                refused = writer.given(no_such_overload())
                 writer.line(f"if type({result}) is not EvaluationError: {result} = {refused}")
     with writer.block(f"{'if' if is_certain else 'elif'} {operand.text}.present:"):
         writer.line(f"{result} = {operand.text}{'.value' if node.function == 'orValue' else ''}")

@@ -5,15 +5,15 @@ A call with an argument that is an error is an error (cel-go interpreter/interpr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import CostFunction
-from webhook.cel.runtime import operators
 from webhook.cel.runtime.meter import Meter, caught, count_built, count_bytes
+from webhook.cel.runtime.operators import OPERATORS, RECEIVERS, no_such_overload, refusal_of
 from webhook.cel.types.base import STRING, UNKNOWN_KINDS, Kind, Type, list_of
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, Value, from_key, python_type, type_of
 
@@ -30,12 +30,6 @@ _TEXTS: Final = list_of(STRING)
 _ANYTHING: Final = UNKNOWN_KINDS | {Kind.PARAMETER}
 _ELEMENTS: Final = PLAIN_CLASSES - {list, dict} | {None}
 """The classes of first elements of lists, or none of an empty one, that decide without a look at the values."""
-# Operators take any values and refuse unsuitable ones themselves.
-OPERATORS: Final[Mapping[str, Callable[..., Value]]] = {
-    "_+_": operators.add, "_-_": operators.subtract, "_*_": operators.multiply, "_/_": operators.divide,
-    "_%_": operators.modulo, "_<_": operators.less, "_<=_": operators.less_equal, "_>_": operators.greater,
-    "_>=_": operators.greater_equal, "-_": operators.negate, "!_": operators.logical_not, "size": operators.size,
-}  # fmt: skip
 PLANNED: Final = ""
 """Stands for a function that is specialised for one constant pattern."""
 _INSIDE: Final = frozenset({Optional, Type})
@@ -77,16 +71,18 @@ def _is_of(value: Value, type_: Type) -> bool:
 
 def refusal(function: str, arguments: Sequence[Value]) -> EvaluationError:
     """The error of a call whose arguments fit no overload."""
+    if function in OPERATORS:
+        return refusal_of(function, arguments[0])
     name = _REFUSALS.get(function)
-    if name is not None and type(arguments[0]) in operators.RECEIVERS and function != "matches":
-        return operators.no_such_overload()
+    if name is not None and type(arguments[0]) in RECEIVERS and function != "matches":
+        return no_such_overload()
     if name is not None:
-        return operators.no_such_overload(name)
+        return no_such_overload(name)
     first, *others = (type_of(each).name for each in arguments)
     if function == "flatten":  # which names the call, and types with their parameters (cel-go ext/lists.go)
         first = "map(dyn, dyn)" if isinstance(arguments[0], dict) else first
-        return operators.no_such_overload(f"{first}.flatten({', '.join(others)})")
-    return operators.no_such_overload(f"{function}({', '.join((first, *others))})")
+        return no_such_overload(f"{first}.flatten({', '.join(others)})")
+    return no_such_overload(f"{function}({', '.join((first, *others))})")
 
 
 def _native(value: Value) -> Value:
@@ -104,11 +100,10 @@ def _sort(values: list[Value]) -> tuple[type, type | None]:
 class _Dispatcher:
     """The possible overloads of a call, in the order in which they are tried; the arguments choose one."""
 
-    __slots__ = ("_candidates", "_function", "_looks_inside", "_operator", "known")
+    __slots__ = ("_candidates", "_function", "_looks_inside", "known")
 
     def __init__(self, function: str, overloads: tuple[Overload, ...]) -> None:
         self._function = function
-        self._operator = OPERATORS.get(function)
         self._candidates = [each for each in overloads if each.implementation is not None]
         self._looks_inside = any(
             part.kind not in _ANYTHING
@@ -118,7 +113,7 @@ class _Dispatcher:
             if type_.kind in _CONTAINERS
             for part in type_.parameters
         )
-        self.known: Final[dict[object, Callable[..., Value]]] = {}
+        self.known: Final = dict(OPERATORS.get(function, {}))
         """The implementations, where classes alone decide."""
 
     def find(self, key: object, *arguments: Value) -> Callable[..., Value]:
@@ -150,9 +145,7 @@ class _Dispatcher:
             may_take = fits if overload.guarded else _is_of
             if found is not None and len(parameters) == len(arguments) and all(map(may_take, arguments, parameters)):
                 return found
-        if self._operator is None or not self._candidates:
-            raise refusal(self._function, arguments)
-        return self._operator
+        raise refusal(self._function, arguments)
 
 
 @lru_cache(maxsize=1024)

@@ -7,10 +7,10 @@ unit; but a `Comparison` is interrupted at the deadline, as loops are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from itertools import islice, repeat
-from operator import ge, gt, le, lt
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, product, repeat
+from operator import add, ge, gt, le, lt, mul, neg, sub
+from typing import Any, Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
@@ -18,9 +18,7 @@ from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     ABSENT,
-    INT_MAX,
     INT_MIN,
-    UINT_MAX,
     Duration,
     Optional,
     Struct,
@@ -28,23 +26,15 @@ from webhook.cel.types.values import (
     UInt,
     Value,
     are_comparable,
+    int64,
     to_key,
+    uint64,
 )
 
 MAX_ELEMENTS: Final = 1 << 22
 """The longest list or text that an expression may build; cel-go has no such bound, but joins lists without copying."""
 _NUMBERS: Final = frozenset({int, UInt, float})
 COMPARABLE: Final = frozenset({int, UInt, float, str, bytes, bool, Duration, Timestamp})
-_OPERANDS: Final[dict[str, frozenset[type]]] = {
-    "_+_": frozenset({int, UInt, float, str, bytes, list, Duration, Timestamp}),
-    "_-_": frozenset({int, UInt, float, Duration, Timestamp}),
-    "_*_": frozenset({int, UInt, float}),
-    "_/_": frozenset({int, UInt, float}),
-    "_%_": frozenset({int, UInt}),
-    "-_": frozenset({bool}),
-    "size": frozenset({str, bytes, list, dict}),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), COMPARABLE),
-}
 RECEIVERS: Final = frozenset({str, Duration, Timestamp})
 """The types to which cel-go delegates calls without an overload (traits.ReceiverType in common/types/types.go)."""
 CONTAINERS: Final = frozenset({list, dict})
@@ -54,11 +44,6 @@ _PLAIN: Final = frozenset({str, int, bool, float, bytes, UInt, type(None), Times
 def no_such_overload(name: str = "") -> EvaluationError:
     """The error of an operator on unsuitable values; cel-go names it if the first value alone rules it out."""
     return EvaluationError(NO_SUCH_OVERLOAD_OF, name) if name else EvaluationError(NO_SUCH_OVERLOAD)
-
-
-def _refusal(first: Value, name: str) -> EvaluationError:
-    cls = type(first)
-    return no_such_overload("" if cls in _OPERANDS[name] or cls in RECEIVERS else name)
 
 
 def to_double(number: float) -> float:
@@ -245,19 +230,9 @@ def contains(item: Value, container: Value) -> bool:
     return Comparison().contains(item, container)
 
 
-# -- arithmetic
+# -- arithmetic and order
 
-
-def _int(value: int) -> int:
-    if INT_MIN <= value <= INT_MAX:
-        return value
-    raise EvaluationError("integer overflow")
-
-
-def _uint(value: int) -> UInt:
-    if 0 <= value <= UINT_MAX:
-        return UInt(value)
-    raise EvaluationError("unsigned integer overflow")
+Operation = Callable[..., Value]
 
 
 def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
@@ -270,75 +245,39 @@ def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
         raise CostLimitExceededError(f"a list or text of {size} elements is larger than {most}")
 
 
-def add(first: Value, second: Value) -> Value:
-    """`first + second`."""
-    cls, other = type(first), type(second)
-    if cls is other:
-        if cls is int:
-            return _int(first + second)
-        if cls is float:
-            return first + second
-        if cls is str or cls is list or cls is bytes:
-            must_fit(len(first) + len(second))
-            return first + second
-        if cls is UInt:
-            return _uint(int(first) + int(second))
-        if cls is Duration:
-            return Duration(_int(first.nanos + second.nanos))
-    elif {cls, other} == {Timestamp, Duration}:
-        moment = first if cls is Timestamp else second
-        return Timestamp(first.nanos + second.nanos, moment.offset)
-    raise _refusal(first, "_+_")
+def _on_whole_numbers(compute: Callable[[int, int], int]) -> dict[object, Operation]:
+    return {
+        (int, int): lambda first, second: int64(compute(first, second)),
+        (UInt, UInt): lambda first, second: uint64(compute(first, second)),
+    }
 
 
-def subtract(first: Value, second: Value) -> Value:
-    """`first - second`."""
-    cls, other = type(first), type(second)
-    if cls is other:
-        if cls is int:
-            return _int(first - second)
-        if cls is float:
-            return first - second
-        if cls is UInt:
-            return _uint(int(first) - int(second))
-        if cls is Duration or cls is Timestamp:
-            return Duration(_int(first.nanos - second.nanos))
-    elif cls is Timestamp and other is Duration:
-        return Timestamp(first.nanos + _int(-second.nanos), first.offset)  # Go negates the duration
-    raise _refusal(first, "_-_")
+def _joined(first: Value, second: Value) -> Value:
+    must_fit(len(first) + len(second))
+    return first + second
 
 
-def multiply(first: Value, second: Value) -> Value:
-    """`first * second`."""
-    cls = type(first)
-    if cls is type(second):
-        if cls is int:
-            return _int(first * second)
-        if cls is float:
-            return first * second
-        if cls is UInt:
-            return _uint(int(first) * int(second))
-    raise _refusal(first, "_*_")
+def _later(moment: Timestamp, span: Duration) -> Timestamp:
+    return Timestamp(moment.nanos + span.nanos, moment.offset)
 
 
-def divide(first: Value, second: Value) -> Value:
-    """`first / second`, with integers truncated towards zero."""
-    cls = type(first)
-    if cls is not type(second):
-        raise _refusal(first, "_/_")
-    if cls is float:
-        return _divide_doubles(first, second)
-    if cls is not int and cls is not UInt:
-        raise _refusal(first, "_/_")
+def _earlier(moment: Timestamp, span: Duration) -> Timestamp:
+    return Timestamp(moment.nanos + int64(-span.nanos), moment.offset)  # Go negates the duration
+
+
+def _between(first: Timestamp, second: Timestamp) -> Duration:
+    return Duration(int64(first.nanos - second.nanos))
+
+
+def _quotient(first: int, second: int) -> int:
+    """Truncates towards zero."""
     if second == 0:
         raise EvaluationError("division by zero")
-    if cls is UInt:
-        return UInt(int(first) // int(second))
     quotient = abs(first) // abs(second)
-    return _int(quotient if (first < 0) == (second < 0) else -quotient)
+    return quotient if (first < 0) == (second < 0) else -quotient
 
 
-def _divide_doubles(first: float, second: float) -> float:
+def _ratio(first: float, second: float) -> float:
     if second != 0:
         return first / second
     if first == 0 or math.isnan(first):
@@ -346,78 +285,93 @@ def _divide_doubles(first: float, second: float) -> float:
     return math.copysign(math.inf, first) * math.copysign(1, second)
 
 
-def modulo(first: Value, second: Value) -> Value:
-    """`first % second`, with the sign of the first."""
-    cls = type(first)
-    if cls is not type(second) or (cls is not int and cls is not UInt):
-        raise _refusal(first, "_%_")
+def _remainder(first: int, second: int) -> int:
+    """Has the sign of the first."""
     if second == 0:
         raise EvaluationError("modulus by zero")
-    if cls is UInt:
-        return UInt(int(first) % int(second))
     if first == INT_MIN and second == -1:
         raise EvaluationError("integer overflow")
     remainder = abs(first) % abs(second)
     return -remainder if first < 0 else remainder
 
 
-def negate(value: Value) -> Value:
-    """`-value`."""
-    cls = type(value)
-    if cls is int:
-        return _int(-value)
-    if cls is float:
-        return -value
-    if cls is Duration:
-        return Duration(_int(-value.nanos))
-    raise _refusal(value, "-_")
+def _ordered(compare: Callable[[Value, Value], bool]) -> dict[object, Operation]:
+    """A comparison; numbers of different types compare by value."""
+
+    def doubles(first: float, second: float) -> bool:
+        if first != first or second != second:  # noqa: PLR0124 - NaN is what differs from itself
+            raise EvaluationError("NaN values cannot be ordered")
+        return compare(to_double(first), to_double(second))
+
+    return {
+        **{pair: doubles if float in pair else compare for pair in product(_NUMBERS, repeat=2)},
+        **{(cls, cls): compare for cls in (str, bytes, bool)},
+        **{(cls, cls): lambda one, other: compare(one.nanos, other.nanos) for cls in (Timestamp, Duration)},
+    }
 
 
-def size(value: Value) -> int:
-    """`size(value)`."""
-    if type(value) in _OPERANDS["size"]:
-        return len(value)
-    raise _refusal(value, "size")
-
-
-def logical_not(value: Value) -> bool:
-    """`!value`."""
-    if value is True:
-        return False
-    if value is False:
-        return True
+def _not_negated(_: bool) -> NoReturn:
     raise no_such_overload()
 
 
-# -- order
+OPERATORS: Final[Mapping[str, Mapping[object, Operation]]] = {
+    "_+_": {
+        **_on_whole_numbers(add),
+        (float, float): add,
+        **{(cls, cls): _joined for cls in (str, bytes, list)},
+        (Duration, Duration): lambda first, second: Duration(int64(first.nanos + second.nanos)),
+        (Timestamp, Duration): _later,
+        (Duration, Timestamp): lambda span, moment: _later(moment, span),
+    },
+    "_-_": {
+        **_on_whole_numbers(sub),
+        (float, float): sub,
+        **{(cls, cls): _between for cls in (Timestamp, Duration)},
+        (Timestamp, Duration): _earlier,
+    },
+    "_*_": {**_on_whole_numbers(mul), (float, float): mul},
+    "_/_": {**_on_whole_numbers(_quotient), (float, float): _ratio},
+    "_%_": _on_whole_numbers(_remainder),
+    "-_": {
+        int: lambda number: int64(-number),
+        float: neg,
+        Duration: lambda span: Duration(int64(-span.nanos)),
+        bool: _not_negated,
+    },
+    "_<_": _ordered(lt),
+    "_<=_": _ordered(le),
+    "_>_": _ordered(gt),
+    "_>=_": _ordered(ge),
+    "size": dict.fromkeys((str, bytes, list, dict), len),
+}
+"""What operators do, by the class of their operand, or the classes of both."""
+_OPERANDS: Final = {
+    name: frozenset(key[0] if isinstance(key, tuple) else key for key in known) for name, known in OPERATORS.items()
+}
+"""The classes of first operands for which an operator is not named in its refusal."""
 
-_ORDERED: Final = frozenset({str, bytes, bool})
+
+def operate(name: str, first: Value, second: Value) -> Value:
+    """The result of an operator for two operands.
+
+    Raises:
+        EvaluationError: It has none for these.
+    """
+    found = OPERATORS[name].get((type(first), type(second)))
+    if found is None:
+        raise refusal_of(name, first)
+    return found(first, second)
 
 
-def _comparison(compare: Callable[[Value, Value], bool], name: str) -> Callable[[Value, Value], bool]:
-    def comparison(first: Value, second: Value) -> bool:
-        cls, other = type(first), type(second)
-        if cls in _NUMBERS and other in _NUMBERS:
-            if first != first or second != second:  # noqa: PLR0124 - NaN is what differs from itself
-                raise EvaluationError("NaN values cannot be ordered")
-            if cls is not other and (cls is float or other is float):
-                return compare(to_double(first), to_double(second))
-            return compare(first, second)
-        if cls is other:
-            if cls in _ORDERED:
-                return compare(first, second)
-            if cls is Timestamp or cls is Duration:
-                return compare(first.nanos, second.nanos)
-        raise _refusal(first, name)
-
-    comparison.__doc__ = f"`first {name.strip('_')} second`; numbers of different types compare by value."
-    return comparison
+def refusal_of(name: str, first: Value) -> EvaluationError:
+    """The error of an operator for unsuitable operands."""
+    return no_such_overload("" if type(first) in _OPERANDS[name] | RECEIVERS else name)
 
 
 def precedes(one: Value, other: Value) -> bool:
     """Whether a value is less than another; of values of different types, none is, nor is NaN."""
     try:
-        return less(one, other)
+        return bool(operate("_<_", one, other))
     except EvaluationError:
         return False
 
@@ -425,17 +379,3 @@ def precedes(one: Value, other: Value) -> bool:
 def compare(one: Any, other: Any) -> int:  # two values that have an order
     """-1, 0 or 1, as a value is less than another, equal or greater."""
     return int(one > other) - int(one < other)
-
-
-less = _comparison(lt, "_<_")
-less_equal = _comparison(le, "_<=_")
-greater = _comparison(gt, "_>_")
-greater_equal = _comparison(ge, "_>=_")
-
-
-# -- any values
-
-
-def identity(value: Value) -> Value:
-    """`dyn(value)`, and the conversion of a value to its own type."""
-    return value
