@@ -240,6 +240,8 @@ class TestServing:
         served = {port["name"]: port for port in release.one("Service")["spec"]["ports"]}
         assert {name: port["targetPort"] for name, port in served.items()} == {name: name for name in ports}
         assert str(ports["https"]) == release.options["port"]
+        assert release.options.get("monitoring-port") == (str(ports["monitoring"]) if values in PORTED else None)
+        assert len(set(ports.values())) == len(ports)
         for policy in [release.network_policy()] if release.all("NetworkPolicy") else []:
             admitted = [each["port"] for rule in policy["spec"]["ingress"] for each in rule["ports"]]
             assert admitted == list(ports.values())
@@ -278,20 +280,13 @@ class TestPods:
             "capabilities": {"drop": ["ALL"]},
         }
         assert pod.get("hostNetwork", False) == VALUES[values].get("hostNetwork", False)
-        assert {key for volume in pod["volumes"] for key in volume} <= {
-            "name",
-            "secret",
-            "configMap",
-            "emptyDir",
-            "projected",
-        }
+        kinds = {"name", "secret", "configMap", "emptyDir", "projected"}
+        assert {key for volume in pod["volumes"] for key in volume} <= kinds
 
     def test_who_a_pod_runs_as_can_be_left_to_the_cluster(self) -> None:
         left = with_values(podSecurityContext=dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup")))
-        assert left.pod["spec"]["securityContext"] == {
-            "runAsNonRoot": True,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }
+        wanted = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+        assert left.pod["spec"]["securityContext"] == wanted
 
     def test_the_service_account_exists_or_is_the_namespace_s(self, values: str) -> None:
         release = rendered(values)
@@ -320,21 +315,15 @@ class TestPods:
         assert pod["topologySpreadConstraints"]
 
     def test_an_image_is_named_by_its_digest_if_there_is_one(self) -> None:
-        version = re.escape(webhook_version())
+        version = re.escape(webhook.__version__)
         assert re.fullmatch(rf"ghcr\.io/draguard/draguard:{version}", rendered().container["image"])
-        digest = f"registry.example.com/draguard:{webhook_version()}@sha256:{'0' * 64}"
+        digest = f"registry.example.com/draguard:{webhook.__version__}@sha256:{'0' * 64}"
         assert rendered("everything differs").container["image"] == digest
 
-    def test_rollouts_never_leave_fewer_replicas_unless_each_needs_a_node(self) -> None:
-        unavailable = [
-            rendered(name).deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"]
-            for name in ("defaults", "everything differs")
-        ]
-        assert unavailable == [0, 1]
-
-    def test_rollouts_free_a_port_of_the_node_first(self) -> None:
-        strategy = with_values(hostNetwork=True).deployment["spec"]["strategy"]
-        assert strategy["rollingUpdate"]["maxUnavailable"] == 1
+    def test_rollouts_leave_fewer_replicas_only_if_each_needs_a_node_or_its_port(self) -> None:
+        on_ports_of_nodes = with_values(hostNetwork=True)
+        for release, unavailable in ((rendered(), 0), (rendered("everything differs"), 1), (on_ports_of_nodes, 1)):
+            assert release.deployment["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == unavailable
 
 
 class TestHouseRules:
@@ -388,7 +377,7 @@ class TestHouseRules:
 
     def test_images_come_from_the_registry_of_all_charts(self) -> None:
         release = rendered("house rules")
-        assert release.container["image"] == f"mirror.example.com:5000/draguard/draguard:{webhook_version()}"
+        assert release.container["image"] == f"mirror.example.com:5000/draguard/draguard:{webhook.__version__}"
         assert release.test["spec"]["containers"][0]["image"] == release.container["image"]
 
     def test_environment_and_volumes_are_added(self) -> None:
@@ -504,17 +493,13 @@ class TestSwitches:
 
     def test_the_chart_is_of_this_release(self) -> None:
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
-        assert chart["appVersion"] == webhook_version()
+        assert chart["appVersion"] == webhook.__version__
 
 
 @pytest.mark.parametrize("values", VALUES)
 def test_no_line_ends_with_blanks(values: str) -> None:
     texts = render(VALUES[values])
     assert [(name, line) for name, text in texts.items() for line in text.splitlines() if line != line.rstrip()] == []
-
-
-def webhook_version() -> str:
-    return webhook.__version__
 
 
 PORTED = [name for name, values in VALUES.items() if values.get("monitoring", {}).get("enabled", True)]
@@ -528,26 +513,10 @@ def probed(values: str) -> dict[str, dict[str, Any]]:
 
 
 class TestPort:
-    @pytest.mark.parametrize("values", PORTED)
-    def test_probes_need_no_certificate(self, values: str) -> None:
-        assert probed(values) == {
-            name: {"path": path, "port": "monitoring", "scheme": "HTTP"} for name, path in PROBES.items()
-        }
-
-    @pytest.mark.parametrize("values", sorted(VALUES.keys() - PORTED))
-    def test_without_the_port_probes_ask_where_reviews_go(self, values: str) -> None:
-        assert probed(values) == {
-            name: {"path": path, "port": "https", "scheme": "HTTPS"} for name, path in PROBES.items()
-        }
-        assert "monitoring-port" not in rendered(values).options
-        assert not KINDS & {manifest["kind"] for manifest in rendered(values).manifests}
-
-    @pytest.mark.parametrize("values", PORTED)
-    def test_draguard_listens_where_the_service_says(self, values: str) -> None:
-        release = rendered(values)
-        ports = {port["name"]: port["containerPort"] for port in release.container["ports"]}
-        assert str(ports["monitoring"]) == release.options["monitoring-port"]
-        assert len(set(ports.values())) == len(ports)
+    def test_probes_need_no_certificate_and_ask_where_reviews_go_without_the_port(self, values: str) -> None:
+        port, scheme = ("monitoring", "HTTP") if values in PORTED else ("https", "HTTPS")
+        assert probed(values) == {name: {"path": path, "port": port, "scheme": scheme} for name, path in PROBES.items()}
+        assert values in PORTED or not KINDS & {manifest["kind"] for manifest in rendered(values).manifests}
 
     def test_who_may_read_metrics_can_be_said(self) -> None:
         reviews, metrics = rendered("monitored").network_policy()["spec"]["ingress"]

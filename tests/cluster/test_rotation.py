@@ -74,6 +74,11 @@ def fresh() -> Data:
 
 
 @pytest.fixture(scope="module")
+def stranger() -> Data:
+    return following({}).data
+
+
+@pytest.fixture(scope="module")
 def announced(fresh: Data) -> Data:
     """Return a Secret on day 244, when the second authority is known, and not used yet."""
     data, kinds = fresh, []
@@ -104,12 +109,18 @@ def test_garbage_is_replaced(fresh: Data, key: str, content: bytes) -> None:
     assert settled(found.data, START)
 
 
-@pytest.mark.parametrize("key", ["tls.key", "ca.key"])
-def test_a_key_of_another_certificate_is_not_used(fresh: Data, key: str) -> None:
-    other = following({}).data
-    found = following({**fresh, key: other[key]})
-    assert found.kind == {"tls.key": "renew", "ca.key": "announce"}[key]
-    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
+def test_what_does_not_belong_together_is_not_used(fresh: Data, stranger: Data) -> None:
+    odd = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for changed, kind in (
+        ({"tls.key": stranger["tls.key"]}, "renew"),
+        ({"ca.key": stranger["ca.key"]}, "announce"),
+        ({"tls.crt": stranger["tls.crt"], "tls.key": stranger["tls.key"]}, "renew"),
+        ({"tls.crt": fresh["ca.crt"], "tls.key": fresh["ca.key"]}, "renew"),  # for no names
+        ({"tls.key": odd}, "renew"),  # of a kind that is not used
+    ):
+        found = following({**fresh, **changed})
+        assert found.kind == kind
+        assert is_trusted(serving(found.data), found.data["ca.crt"], START)
 
 
 def test_a_lost_authority_key_interrupts_nothing(fresh: Data) -> None:
@@ -272,10 +283,9 @@ def test_nothing_is_made_anew_while_what_is_served_with_may_be_trusted(fresh: Da
     assert following({}, START, trusted=[None, b""]).kind == "recover"
 
 
-def test_authorities_of_strangers_are_not_kept_if_the_secret_has_its_own(fresh: Data) -> None:
-    stranger = following({}).data["ca.crt"]
+def test_authorities_of_strangers_are_not_kept_if_the_secret_has_its_own(fresh: Data, stranger: Data) -> None:
     for served in (None, pair(fresh)):
-        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger], served=served) is None
+        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger["ca.crt"]], served=served) is None
 
 
 def test_authorities_that_are_over_are_not_kept(fresh: Data) -> None:
@@ -283,10 +293,11 @@ def test_authorities_that_are_over_are_not_kept(fresh: Data) -> None:
     assert (found.kind, len(authorities(found.data["ca.crt"]))) == ("recover", 1)
 
 
-def test_the_authority_of_what_is_served_with_stays_if_the_secret_is_put_back_from_a_backup(fresh: Data) -> None:
-    newer = following({}).data
-    kept = following(fresh, START, trusted=[newer["ca.crt"]], served=pair(newer))
-    assert (kept.kind, kept.data["ca.crt"]) == ("keep", fresh["ca.crt"] + newer["ca.crt"])
+def test_the_authority_of_what_is_served_with_stays_if_the_secret_is_put_back_from_a_backup(
+    fresh: Data, stranger: Data
+) -> None:
+    kept = following(fresh, START, trusted=[stranger["ca.crt"]], served=pair(stranger))
+    assert (kept.kind, kept.data["ca.crt"]) == ("keep", fresh["ca.crt"] + stranger["ca.crt"])
     assert settled(kept.data, START, [kept.data["ca.crt"]])
     assert settled(kept.data, START + 59 * DAY, [kept.data["ca.crt"]])
 
@@ -300,25 +311,9 @@ def test_nothing_is_trusted_any_more_that_is_revoked(fresh: Data) -> None:
         assert settled(found.data, START, [fresh["ca.crt"]])
 
 
-def test_a_key_of_a_kind_that_is_not_used_is_as_none(fresh: Data) -> None:
-    key = ed25519.Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    assert following({**fresh, "tls.key": key}).kind == "renew"
-
-
-def test_a_serving_certificate_without_names_is_replaced(fresh: Data) -> None:
-    assert following({**fresh, "tls.crt": fresh["ca.crt"], "tls.key": fresh["ca.key"]}).kind == "renew"
-
-
 def test_certificates_of_a_bundle_that_are_no_authorities_are_dropped(fresh: Data) -> None:
     found = following({**fresh, "ca.crt": fresh["tls.crt"] + fresh["ca.crt"] + fresh["ca.crt"]})
     assert (found.kind, found.data["ca.crt"]) == ("retire", fresh["ca.crt"])
-
-
-def test_a_serving_certificate_of_a_stranger_is_not_served(fresh: Data) -> None:
-    stranger = following({}).data
-    found = following({**fresh, "tls.crt": stranger["tls.crt"], "tls.key": stranger["tls.key"]})
-    assert found.kind == "renew"
-    assert is_trusted(serving(found.data), found.data["ca.crt"], START)
 
 
 @pytest.mark.parametrize("lifetimes", [Lifetimes(serving=HOUR, authority=HOUR, overlap=timedelta(minutes=10))])

@@ -203,13 +203,9 @@ class TestKeys:
         assert found() == []
 
     def test_policies_are_those_of_the_repository(self, configure: Callable[..., None], repository: Path) -> None:
-        policy = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": "ValidatingAdmissionPolicy",
-            "metadata": {"name": "p"},
-        }
+        policy = '{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}'
         (repository / "policies").mkdir()
-        (repository / "policies/p.json").write_text(json.dumps(policy), encoding="utf-8")
+        (repository / "policies/p.json").write_text(policy, encoding="utf-8")
         configure("policies: [policies]\n")
         assert ("error", "required") in found("apps")
         assert ("error", "required") in found("--config", ".draguard.yaml", "apps")
@@ -444,14 +440,14 @@ class TestVariables:
         others = [name for name, command in ours.items() if CONFIGURED not in command.of]
         assert sorted(re.findall("`([a-z]+)`", of_variables)) == sorted(others)
 
-    def test_a_service_of_that_name_sets_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_service_of_that_name_sets_nothing_neither_the_webhooks_port(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for name in ("PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTPS", "PORT_443_TCP", "PORT_443_TCP_PORT"):
+            # Kubernetes sets them in every pod beside the Service.
             monkeypatch.setenv(f"DRAGUARD_{name}", "tcp://10.0.0.1:443")
         assert draguard("devices", "--cluster", CLUSTER).code == 0
         assert "no such file" in draguard("ui", "--cluster", "gone").err
-
-    def test_a_service_of_that_name_does_not_set_the_webhooks_port(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_PORT", "tcp://10.0.0.1:443")  # Kubernetes sets it in every pod beside the Service
         assert "no such file" in draguard("serve", "--tls-cert", "gone", "--tls-key", "gone").err.lower()
 
 

@@ -31,25 +31,27 @@ def objects(text: str) -> list[Any]:
     return [each.data for each in parse(text) if isinstance(each, Document)]
 
 
-def test_requests_are_wrapped_and_unwrapped_with_their_comments() -> None:
-    assert converted(FLAT) == EXACT
-    assert converted(EXACT, "v1beta1") == FLAT
+OTHER = "---\n{a: 1}\n---   # separate\nx:   [1 , 2]\n---\n"
+
+
+@each_row(
+    ("older", "newer"),
+    [
+        (FLAT, EXACT),
+        (FLAT.replace("\n", "\r\n"), EXACT.replace("\n", "\r\n")),
+        (FLAT.removesuffix(" # in braces\n"), EXACT.removesuffix(" # in braces\n")),
+        (OTHER + FLAT + OTHER, OTHER + EXACT + OTHER),
+    ],
+)
+def test_requests_are_wrapped_and_unwrapped_and_all_else_stays(older: str, newer: str) -> None:
+    assert converted(older) == newer
+    assert converted(newer, "v1beta1") == older
 
 
 def test_what_is_as_it_shall_be_stays_byte_for_byte() -> None:
     text = EXACT.replace("\n", "\r\n") + "---\nkind: ConfigMap\napiVersion: v1\ndata: {a:   b}\n---\n# nothing\n"
     assert converted(text) == text
     assert converted(FLAT, "v1beta1") == FLAT
-
-
-def test_line_breaks_stay_as_they_are() -> None:
-    assert converted(FLAT.replace("\n", "\r\n")) == EXACT.replace("\n", "\r\n")
-    assert converted(FLAT.removesuffix(" # in braces\n")) == EXACT.removesuffix(" # in braces\n")
-
-
-def test_only_the_documents_that_are_older_change() -> None:
-    other = "---\n{a: 1}\n---   # separate\nx:   [1 , 2]\n---\n"
-    assert converted(other + FLAT + other) == other + EXACT + other
 
 
 def test_devices_lose_basic_and_capacities_get_a_value() -> None:

@@ -82,11 +82,8 @@ class TestOutputs:
         assert done.out.startswith(f"{manifest}:7:7: error dns-label: spec.devices.requests[0].name: Invalid value")
         assert len(done.out.splitlines()) == 2
         assert {path.name for path in manifest.parent.iterdir()} == {manifest.name, *FORMATS} - {"concise"}
-        assert (
-            (manifest.parent / "text")
-            .read_text()
-            .endswith("1 document in 1 file: 2 errors (Kubernetes 1.37)\nfixable: 1 with --fix --unsafe-fixes\n")
-        )
+        text = (manifest.parent / "text").read_text()
+        assert text.endswith("1 document in 1 file: 2 errors (Kubernetes 1.37)\nfixable: 1 with --fix --unsafe-fixes\n")
         assert json.loads((manifest.parent / "json").read_text())["summary"]["errors"] == 2
 
     def test_findings_are_counted_by_rule(self, manifest: pathlib.Path) -> None:
@@ -158,13 +155,8 @@ class TestOutputs:
         for each in (repository, elsewhere):
             (each / ".git").mkdir(parents=True)
         (elsewhere / "victim").write_text("kept", encoding="utf-8")
-        links: dict[str, pathlib.Path] = {
-            "out": elsewhere / "victim",
-            "new": elsewhere / "new",
-            "dir": tmp_path,
-            "repository": elsewhere,
-        }
-        for name, target in {**links, "git": repository / ".git/config"}.items():
+        targets = (elsewhere / "victim", elsewhere / "new", tmp_path, elsewhere, repository / ".git/config")
+        for name, target in zip(("out", "new", "dir", "repository", "git"), targets, strict=True):
             (repository / name).symlink_to(target)
         done = draguard("validate", option.format(repository / file), manifest)
         assert (done.code, "a symbolic link in the repository leads to " in done.err) == (2, True)
@@ -235,11 +227,10 @@ class TestJson:
 
 
 class TestJUnit:
-    def test_a_file_is_a_suite_and_an_object_a_case(self, tmp_path: pathlib.Path) -> None:
+    def test_a_file_is_a_suite_and_an_object_a_case(self) -> None:
         about = Identity("v1", "Pod", "ns", "pod")
         made = report(finding(identity=about), finding(identity=about), finding("w", "warning", identity=about))
-        (tmp_path / "junit.xml").write_text(shown("junit", made))
-        clean, broken = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+        clean, broken = JUnitXml.fromstring(shown("junit", made).encode())
         assert [(case.name, case.is_passed) for case in clean] == [("Pod fine", True)]
         (case,) = broken
         assert (broken.name, broken.failures, case.name, case.is_failure) == ("a.yaml", 1, "Pod ns/pod", True)
@@ -250,13 +241,12 @@ class TestJUnit:
         monkeypatch.setattr(Problem, "__eq__", lambda *_: pytest.fail("of 10,000 findings, that takes seconds"))
         assert "<system-out>warning " in shown("junit", report(finding(), finding(), finding(level="warning")))
 
-    def test_suppressed_findings_and_remarks_fail_nothing(self, tmp_path: pathlib.Path) -> None:
+    def test_suppressed_findings_and_remarks_fail_nothing(self) -> None:
         about = Identity("v1", "Pod", "ns", "pod")
         hidden = finding(identity=about, suppression=Suppression("inline", "known"))
         made = report(finding("w", "warning", identity=about), suppressed=(hidden,))
         made.remarks.append("note: judged as Kubernetes 1.33")
-        (tmp_path / "junit.xml").write_text(shown("junit", made))
-        _, ours, remarks = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+        _, ours, remarks = JUnitXml.fromstring(shown("junit", made).encode())
         (case,) = ours
         assert (ours.failures, case.is_passed) == (0, True)
         first, _, second, _ = case.system_out.splitlines()
@@ -265,9 +255,8 @@ class TestJUnit:
         assert (remarks.name, remarks.tests) == ("remarks", 0)
         assert "<system-out>judged as Kubernetes 1.33</system-out>" in shown("junit", made)
 
-    def test_anything_can_be_shown(self, tmp_path: pathlib.Path) -> None:
-        (tmp_path / "junit.xml").write_text(shown("junit", hostile()))
-        assert sum(suite.failures for suite in JUnitXml.fromfile(str(tmp_path / "junit.xml"))) == 1
+    def test_anything_can_be_shown(self) -> None:
+        assert sum(suite.failures for suite in JUnitXml.fromstring(shown("junit", hostile()).encode())) == 1
 
 
 @each_row("name", ["sarif", "junit", "github", "gitlab"])
@@ -337,13 +326,11 @@ class TestMarkdown:
     def test_what_stands_in_files_is_code(self) -> None:
         for made in (hostile(), hostile("````\n# a"), hostile("`")):
             tokens = MarkdownIt().parse(shown("markdown", made))
-            assert {token.type for token in tokens} <= {
-                *("heading_open", "heading_close", "inline", "fence", "paragraph_open", "paragraph_close")
-            }
+            blocks = {"heading_open", "heading_close", "inline", "fence", "paragraph_open", "paragraph_close"}
+            assert {token.type for token in tokens} <= blocks
             prose = [child for token in tokens if token.type == "inline" for child in token.children or ()]
-            assert {child.type for child in prose} <= {
-                *("text", "code_inline", "strong_open", "strong_close", "link_open", "link_close")
-            }
+            spans = {"text", "code_inline", "strong_open", "strong_close", "link_open", "link_close"}
+            assert {child.type for child in prose} <= spans
             assert "@all" not in "".join(child.content for child in prose if child.type == "text")
 
     def test_a_finding_has_its_line_and_a_caret(self) -> None:

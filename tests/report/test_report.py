@@ -50,10 +50,8 @@ class TestText:
         assert shown(Finding(problem, "a.yaml", 1, 1, "nme: A", 1))[3] == 'help: did you mean "name"?'
 
     def test_what_concerns_a_whole_file_has_no_line(self) -> None:
-        assert shown(unread(Unreadable("gone.yaml", 0, 0, "no such file or directory"))) == [
-            "gone.yaml: error unreadable: no such file or directory",
-            "",
-        ]
+        gone = unread(Unreadable("gone.yaml", 0, 0, "no such file or directory"))
+        assert shown(gone) == ["gone.yaml: error unreadable: no such file or directory", ""]
 
     def test_what_cannot_be_read_is_shown_like_any_finding(self) -> None:
         finding = unread(Unreadable("a.yaml", 2, 1, "not YAML", "quote it", "@ b"))

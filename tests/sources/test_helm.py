@@ -35,6 +35,11 @@ def path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return directory
 
 
+@pytest.fixture
+def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
+
+
 def findings(*arguments: str | Path, code: int = 1) -> list[dict[str, Any]]:
     done = draguard("validate", "-o", "json", *arguments)
     assert (done.code, done.err) == (code, "")
@@ -138,18 +143,19 @@ class TestLibrary:
         assert found["file"] == f"{directory}/templates/secret.yaml"
         assert found["message"] == "a symbolic link that leads out of the chart"
 
-    def test_an_error_of_a_template_is_reported_at_its_line(self, tmp_path: Path) -> None:
-        directory = chart(tmp_path / "c", claim='kind: x\nname: {{ required "give a class" .Values.class }}\n')
+    @pytest.mark.parametrize(
+        ("name", "message", "advice"),
+        [('{{ required "give a class" .Values.class }}', "give a class", "--helm-values"), ("{{ if }}", "if", "")],
+    )
+    def test_an_error_of_a_template_is_reported_at_its_line_with_advice_on_values_that_fix_it(
+        self, name: str, message: str, advice: str, tmp_path: Path
+    ) -> None:
+        directory = chart(tmp_path / "c", claim=f"kind: x\nname: {name}\n")
         (found,) = findings(directory)
         assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)
-        assert "give a class" in found["message"]
-        assert "--helm-values" in found["hint"]
-
-    def test_an_error_that_no_value_fixes_comes_without_advice_on_values(self, tmp_path: Path) -> None:
-        directory = chart(tmp_path / "c", claim="kind: x\nname: {{ if }}\n")
-        (found,) = findings(directory)
-        assert (found["file"], found["line"]) == (f"{directory}/templates/claim.yaml", 2)
-        assert not found["hint"]
+        assert message in found["message"]
+        assert advice in found["hint"]
+        assert bool(found["hint"]) == bool(advice)
 
     def test_values_that_the_schema_refuses_are_reported(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=TEMPLATED)
@@ -197,7 +203,7 @@ class TestLibrary:
         assert "not read: 1 vendored" in draguard("validate", "--kubernetes-version", "1.35,1.36", top).out
 
     def test_one_that_cannot_be_rendered_below_another_path_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, request: pytest.FixtureRequest
     ) -> None:
         for number in range(9):
             chart(tmp_path / f"c{number}", claim=TEMPLATED + '{{ required "a name is needed" .Values.missing }}')
@@ -205,7 +211,7 @@ class TestLibrary:
         assert done.code == 0
         assert f"note: not rendered: {tmp_path}/c0, {tmp_path}/c1, " in done.out
         assert "a name is needed" in done.out
-        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
+        request.getfixturevalue("without_library")
         done = draguard("validate", tmp_path)
         assert f"{tmp_path}/c7 and 1 more: a Helm chart, and Helm is not installed" in done.out
         assert "not read: 9 Helm templates" in done.out
@@ -219,6 +225,14 @@ class TestLibrary:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "a.yaml").write_text(BAD.replace("NAME", "x"), encoding="utf-8")
         assert {each["file"] for each in findings(".")} == {"a.yaml", "c/templates/claim.yaml"}
+
+
+CROWD = """\
+import subprocess, time
+time.sleep(0.5)
+subprocess.run([sys.executable, '-c', 'x = bytearray(1 << 30)'], check=True)
+"""
+"""Its children are limited, too; the limit is in force once it has read the chart."""
 
 
 class TestProgram:
@@ -266,46 +280,32 @@ kind: ConfigMap
         assert "s3cr3t" not in done.out
 
     @pytest.mark.parametrize(
-        ("body", "message"),
+        ("body", "limit", "message"),
         [
-            ("sys.exit('Error: chart requires kubeVersion')", "cannot be rendered: chart requires kubeVersion"),
-            ("sys.exit(4)", "cannot be rendered: ended with exit code 4"),
-            ("sys.stdout.buffer.write(b'\\xff')", "cannot be rendered: BIN/helm printed what is not UTF-8 text"),
+            ("sys.exit('Error: chart requires kubeVersion')", {}, "chart requires kubeVersion"),
+            ("sys.exit(4)", {}, "ended with exit code 4"),
+            ("sys.stdout.buffer.write(b'\\xff')", {}, "BIN/helm printed what is not UTF-8 text"),
+            ("import time\ntime.sleep(60)", {"SECONDS": 0.2}, "took longer than 0.2 seconds"),
+            ("while True: print('x' * 1000)", {"MAX_BYTES": 1024 * 1024}, "printed more than 1 MiB"),
+            (CROWD, {"MEMORY": 256 * 1024 * 1024}, "took more memory than the 0.25 GiB that it may"),
         ],
-        ids=["error", "silent", "no text"],
+        ids=["error", "silent", "no text", "slow", "long", "memory"],
     )
-    def test_what_fails_is_a_finding(self, body: str, message: str, tmp_path: Path, path: Path) -> None:
+    def test_what_fails_is_a_finding_and_it_is_limited(  # noqa: PLR0917
+        self, body: str, limit: Any, message: str, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in limit.items():
+            monkeypatch.setattr(running, name, value)
         program(path, "helm", body)
         (found,) = findings(chart(tmp_path / "c"))
         assert (found["file"], found["rule"]) == (f"{tmp_path}/c/Chart.yaml", "unreadable")
-        assert found["message"] == message.replace("BIN", str(path))
+        assert found["message"] == f"cannot be rendered: {message.replace('BIN', str(path))}"
 
     def test_what_cannot_be_started_is_a_finding(self, tmp_path: Path, path: Path) -> None:
         (path / "helm").write_text("#!/nonexistent/interpreter\n", encoding="utf-8")
         (path / "helm").chmod(0o755)
         (found,) = findings(chart(tmp_path / "c"))
         assert "No such file" in found["message"]
-
-    def test_it_is_ended_after_a_while(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(running, "SECONDS", 0.2)
-        program(path, "helm", "import time\ntime.sleep(60)")
-        (found,) = findings(chart(tmp_path / "c"))
-        assert found["message"] == "cannot be rendered: took longer than 0.2 seconds"
-
-    def test_what_it_prints_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(running, "MAX_BYTES", 1024 * 1024)
-        program(path, "helm", "while True: print('x' * 1000)")
-        (found,) = findings(chart(tmp_path / "c"))
-        assert found["message"] == "cannot be rendered: printed more than 1 MiB"
-
-    def test_its_memory_is_limited(self, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(running, "MEMORY", 256 * 1024 * 1024)
-        # Its children are limited, too; the limit is in force once it has read the chart.
-        body = "import subprocess, time\ntime.sleep(0.5)\n"
-        body += "subprocess.run([sys.executable, '-c', 'x = bytearray(1 << 30)'], check=True)"
-        program(path, "helm", body)
-        (found,) = findings(chart(tmp_path / "c"))
-        assert found["message"] == "cannot be rendered: took more memory than the 0.25 GiB that it may"
 
     def test_an_endless_complaint_does_not_block_it(self, tmp_path: Path, path: Path) -> None:
         program(path, "helm", "sys.stderr.write('x' * 1000000)\nprint('# Source')\nsys.exit(1)")
@@ -314,17 +314,15 @@ kind: ConfigMap
 
 
 class TestUsage:
-    def test_without_helm_an_earlier_chart_cannot_be_rendered(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
+    @pytest.mark.usefixtures("without_library")
+    def test_without_helm_an_earlier_chart_cannot_be_rendered(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c")
         done = draguard("validate", "--old", directory, directory / "values.yaml")
         assert done.code == 2
         assert done.err.startswith(f"draguard validate: error: --old: {directory} is a Helm chart, and Helm is not")
 
-    def test_without_helm_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _name: None)
+    @pytest.mark.usefixtures("without_library")
+    def test_without_helm_it_says_what_to_install(self, tmp_path: Path) -> None:
         done = draguard("validate", chart(tmp_path / "c"))
         assert (done.code, done.out) == (2, "")
         assert done.err.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
@@ -356,11 +354,6 @@ class TestUsage:
         done = draguard("validate", chart(tmp_path / "c"), "--helm-values", file)
         assert done.code == 2
         assert done.err == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
-
-    def test_values_need_a_chart(self, tmp_path: Path) -> None:
-        done = draguard("validate", tmp_path, "--helm-set", "a=b")
-        assert done.code == 2
-        assert "no path is the directory of a Helm chart" in done.err
 
 
 def test_long_words_in_templates_take_linear_time(tmp_path: Path) -> None:
@@ -424,7 +417,7 @@ def test_mutate_rewrites_what_a_chart_makes(inference: Path) -> None:
     assert 'namespace: "ops"' in done.out
 
 
-@pytest.mark.parametrize("command", ["simulate", "match", "mutate"])
+@pytest.mark.parametrize("command", ["validate", "simulate", "match", "mutate"])
 def test_values_need_a_chart(command: str, tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}")
     done = draguard(command, tmp_path / "pod.yaml", "--helm-set", "a=b")

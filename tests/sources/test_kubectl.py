@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
-from tests.sources.programs import CLAIM
+from tests.sources.programs import CLAIM, write
 
 pytestmark = pytest.mark.tools
 
@@ -37,14 +37,12 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
         "component/kustomization.yaml": COMPONENT,
         "overlay/kustomization.yaml": OVERLAY,
     }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    found = findings("validate", tmp_path / "overlay")
+    overlay = write(tmp_path, files) / "overlay"
+    found = findings("validate", overlay)
     assert [(each["rule"], each["name"], each["namespace"], each["hint"]) for each in found] == [
         ("unknown-field", "prod-x", "prod", 'did you mean "allocationMode"?')
     ]
-    assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard("validate", tmp_path / "overlay").out
+    assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard("validate", overlay).out
 
 
 @pytest.mark.parametrize(
@@ -67,7 +65,7 @@ def test_a_failed_build_is_reported(text: str, message: str, hint: str, tmp_path
 
 
 def test_a_file_that_is_not_yaml_is_shown_where_it_is_not(tmp_path: Path) -> None:
-    (tmp_path / "kustomization.yaml").write_text("resources: [claim.yaml]", encoding="utf-8")
-    (tmp_path / "claim.yaml").write_text(CLAIM.replace("spec:", " spec: a"), encoding="utf-8")
+    broken = CLAIM.replace("spec:", " spec: a")
+    write(tmp_path, {"kustomization.yaml": "resources: [claim.yaml]", "claim.yaml": broken})
     (found,) = findings("validate", tmp_path)
     assert (found["file"], found["line"], found["rule"]) == (f"{tmp_path}/claim.yaml", 6, "unreadable")

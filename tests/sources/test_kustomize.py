@@ -8,7 +8,7 @@ import yaml
 
 from tests.command import draguard, findings
 from tests.rows import each_row_beside
-from tests.sources.programs import BAD, program
+from tests.sources.programs import BAD, KUSTOMIZE, program, write
 
 pytestmark = pytest.mark.process
 
@@ -26,10 +26,14 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def prints(path: Path) -> None:
+    """Put a kustomize that prints one claim on the PATH."""
+    program(path, "kustomize", PRINTS)
+
+
+@pytest.fixture
 def overlay(tmp_path: Path) -> Path:
-    (tmp_path / "overlay").mkdir()
-    (tmp_path / "overlay/kustomization.yml").write_text("resources: [../base]\n", encoding="utf-8")
-    return tmp_path / "overlay"
+    return write(tmp_path / "overlay", {"kustomization.yml": "resources: [../base]\n"})
 
 
 @pytest.mark.parametrize(("name", "verb"), [("kustomize", "build"), ("kubectl", "kustomize")])
@@ -63,22 +67,20 @@ UNPATCHED = BASE.replace("        allocationMod: All\n", "")
 
 def write_claim(overlay: Path, claim: str, patches: str = "") -> None:
     """Write an overlay of a claim."""
-    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml]\n{patches}\n", encoding="utf-8")
-    (overlay / "claim.yaml").write_text(claim, encoding="utf-8")
+    write(overlay, {"kustomization.yml": f"resources: [claim.yaml]\n{patches}\n", "claim.yaml": claim})
 
 
-def test_a_finding_is_in_the_file_of_the_resource(path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
-    (overlay.parent / "base").mkdir()
-    (overlay.parent / "base/kustomization.yaml").write_text("resources: [claim.yaml]\n", encoding="utf-8")
-    claim = overlay.parent / "base/claim.yaml"
-    claim.write_text(BASE, encoding="utf-8")
+@pytest.mark.usefixtures("prints")
+def test_a_finding_is_in_the_file_of_the_resource(overlay: Path) -> None:
+    files = {"kustomization.yaml": "resources: [claim.yaml]\n", "claim.yaml": BASE}
+    claim = write(overlay.parent / "base", files) / "claim.yaml"
     (found,) = findings("validate", overlay)
     assert (found["file"], found["line"], found["template"]) == (str(claim), 13, f"{overlay}/kustomization.yml")
     assert f"::error file={claim},line=13," in draguard("validate", "-o", "github", overlay).out
     assert f'<testsuite name="{claim}" tests="1" failures="1"' in draguard("validate", "-o", "junit", overlay).out
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize(
     ("names", "base"),
     [
@@ -87,35 +89,32 @@ def test_a_finding_is_in_the_file_of_the_resource(path: Path, overlay: Path) -> 
         ("", f"{BASE}---\n{BASE.replace('team-a', 'team-b')}"),
     ],
 )
-def test_the_object_of_a_resource_is_known_by_its_name(names: str, base: str, path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
-    (overlay / "kustomization.yml").write_text(f"resources: [claim.yaml, gone.yaml, ../overlay]\n{names}", "utf-8")
-    (overlay / "claim.yaml").write_text(base, encoding="utf-8")
+def test_the_object_of_a_resource_is_known_by_its_name(names: str, base: str, overlay: Path) -> None:
+    kustomization = f"resources: [claim.yaml, gone.yaml, ../overlay]\n{names}"
+    write(overlay, {"kustomization.yml": kustomization, "claim.yaml": base})
     assert draguard("validate", overlay).out.startswith(f"{overlay}/claim.yaml:13:")
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize("base", ["[]", BASE.replace("name: x", "name: y"), f"{BASE}---\n{BASE}"])
-def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(
-    base: str, path: Path, overlay: Path
-) -> None:
-    program(path, "kustomize", PRINTS)
+def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(base: str, overlay: Path) -> None:
     write_claim(overlay, base)
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/kustomization.yml:12:")
     assert "object: ResourceClaim team-a/x, line 12 of the build output\n" in out
 
 
-def test_what_a_patch_has_written_is_shown(path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
+@pytest.mark.usefixtures("prints")
+def test_what_a_patch_has_written_is_shown(overlay: Path) -> None:
     write_claim(overlay, UNPATCHED)
     out = draguard("validate", overlay).out
     assert out.startswith(f"{overlay}/claim.yaml:11:")
     assert f"rendered from {overlay}/kustomization.yml as `allocationMod: All`\n" in out
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize("command", ["simulate", "match"])
-def test_refusals_are_located_as_validate_does(command: str, path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
+def test_refusals_are_located_as_validate_does(command: str, overlay: Path) -> None:
     write_claim(overlay, BASE)
     place = draguard("validate", overlay).out.partition(" ")[0]
     assert place.startswith(f"{overlay}/claim.yaml:")
@@ -124,9 +123,9 @@ def test_refusals_are_located_as_validate_does(command: str, path: Path, overlay
     assert draguard(command, overlay, "--cluster", cluster).err.startswith(place)
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])
-def test_what_a_patch_has_written_is_in_its_file(field: str, path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
+def test_what_a_patch_has_written_is_in_its_file(field: str, overlay: Path) -> None:
     write_claim(overlay, UNPATCHED, field)
     patch = overlay.parent / "p.yaml"
     other = "- {name: other, exactly: {allocationMod: ExactCount}}"
@@ -151,6 +150,7 @@ JSON_PATCH = """\
 """
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize(
     ("patches", "place"),
     [
@@ -167,10 +167,7 @@ JSON_PATCH = """\
     ],
 )
 @pytest.mark.parametrize("step", ["0", "-"])
-def test_what_a_json_patch_has_written_is_at_its_operation(
-    patches: str, place: str, step: str, path: Path, overlay: Path
-) -> None:
-    program(path, "kustomize", PRINTS)
+def test_what_a_json_patch_has_written_is_at_its_operation(patches: str, place: str, step: str, overlay: Path) -> None:
     operations = JSON_PATCH.replace("OTHER", step)
     inline = operations.rstrip().replace("\n", "\n    ")
     flow = json.dumps(yaml.safe_load(operations))
@@ -185,8 +182,8 @@ def test_what_a_json_patch_has_written_is_at_its_operation(
     assert draguard("validate", overlay).out.startswith(f"{overlay.parent}/{place}: error unknown-field")
 
 
-def test_patches_of_any_content_are_passed_over(path: Path, overlay: Path) -> None:
-    program(path, "kustomize", PRINTS)
+@pytest.mark.usefixtures("prints")
+def test_patches_of_any_content_are_passed_over(overlay: Path) -> None:
     patches = "[5, {path: 5}, {patch: 5, target: 7}, {path: ../p.yaml}]"
     write_claim(overlay, UNPATCHED, f"patches: {patches}")
     (overlay.parent / "p.yaml").write_text("[5, {path: 5}, {path: spec}, {path: /spec}]", encoding="utf-8")
@@ -231,24 +228,10 @@ def test_below_another_path_it_is_read_as_files_without_a_program(overlay: Path)
         assert "1 Kustomization of kustomize.config.k8s.io/v1beta1" in done.out
 
 
-KUSTOMIZE = """
-import os
-def build(directory):
-    with open(f"{directory}/kustomization.yaml") as file:
-        listed = next(line for line in file if line.startswith("resources: "))[len("resources: ["):].strip()[:-1]
-    for path in listed.split(", "):
-        full = os.path.normpath(f"{directory}/{path}")
-        print("---")
-        build(full) if os.path.isdir(full) else print(open(full).read())
-build(sys.argv[-1])
-"""
-
-
 @pytest.fixture
 def tree(path: Path, tmp_path: Path) -> Path:
     """Write a base with two overlays and a patch, a kustomization around the tree, and files beside."""
     program(path, "kustomize", KUSTOMIZE)
-    top = tmp_path / "tree"
     files = {
         "kustomization.yaml": "resources: [examples/listed.yaml]",
         "examples/listed.yaml": BAD.replace("NAME", "listed"),
@@ -259,10 +242,7 @@ def tree(path: Path, tmp_path: Path) -> Path:
         "prod/kustomization.yaml": "resources: [../base]\npatches: [{path: patch.yaml}]",
         "prod/patch.yaml": BAD.replace("NAME", "patch"),
     }
-    for name, text in files.items():
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).write_text(f"{text}\n", encoding="utf-8")
-    return top
+    return write(tmp_path / "tree", {name: f"{text}\n" for name, text in files.items()})
 
 
 def places(top: Path, *options: str) -> list[tuple[str, str]]:
@@ -309,8 +289,8 @@ def test_in_a_tree_without_a_program_files_are_read(tree: Path, path: Path) -> N
     assert f"note: not rendered: {tree}/dev, {tree}/prod, {tree}/base: a kustomization, and neither kubectl" in done.out
 
 
-def test_files_beside_it_are_read_first(path: Path, overlay: Path, tmp_path: Path) -> None:
-    program(path, "kustomize", PRINTS)
+@pytest.mark.usefixtures("prints")
+def test_files_beside_it_are_read_first(overlay: Path, tmp_path: Path) -> None:
     (tmp_path / "file.yaml").write_text(BAD.replace("NAME", "file"), encoding="utf-8")
     assert [each["name"] for each in findings("validate", overlay, tmp_path / "file.yaml")] == ["file", "x"]
 
@@ -326,19 +306,18 @@ def test_what_a_program_says_is_shown_without_its_log(
     assert "command failed" not in found["message"]
 
 
+@pytest.mark.usefixtures("prints")
 @pytest.mark.parametrize("has_repository", [True, False])
-def test_bases_far_away_are_named(path: Path, tmp_path: Path, *, has_repository: bool) -> None:
-    program(path, "kustomize", PRINTS)
+def test_bases_far_away_are_named(tmp_path: Path, *, has_repository: bool) -> None:
     around = tmp_path / "around"
-    for name, bases in {
+    all_bases = {
         "around/overlays/prod": "../../base, ../near, ../gone, https://example.com/x",
         "around/overlays/near": "",
         "around/base": "../../far",
         "far": "../around/base, ../farther.yaml",
-    }.items():
-        (tmp_path / name).mkdir(parents=True, exist_ok=True)
-        (tmp_path / name / "kustomization.yaml").write_text(f"resources: [{bases}]\n", encoding="utf-8")
-    (tmp_path / "farther.yaml").touch()
+    }
+    files = {f"{name}/kustomization.yaml": f"resources: [{bases}]\n" for name, bases in all_bases.items()}
+    write(tmp_path, files | {"farther.yaml": ""})
     if has_repository:
         (around / ".git").mkdir()
     expected = [tmp_path / "far"] if has_repository else [around / "base", tmp_path / "far"]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.command import SCRIPT, Done, draguard, findings, reported
 from tests.rows import each_row
-from tests.sources.programs import chart, program
+from tests.sources.programs import KUSTOMIZE, chart, program, write
 from tests.suppression.manifests import IMMUTABLE, OTHER, change, claim, found, git, rules, suppressed
 from webhook.suppression import revision
 
@@ -313,17 +313,6 @@ def test_a_process_compares_with_a_revision(repository: Path) -> None:
     assert "unknown-field" not in done.stdout
 
 
-KUSTOMIZE = """
-import os, sys
-def build(directory):
-    with open(f"{directory}/kustomization.yaml") as file:
-        listed = file.read().strip()[len("resources: ["):-1].split(", ")
-    for path in listed:
-        full = os.path.normpath(f"{directory}/{path}")
-        print("---")
-        build(full) if os.path.isdir(full) else print(open(full).read())
-build(sys.argv[-1])
-"""
 VALUED = claim("c").replace("gpu.example.com", "{{ .Values.driver }}")
 
 
@@ -333,12 +322,9 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program(tmp_path / "bin", "kustomize", KUSTOMIZE)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     top = chart(tmp_path / "top/chart", c=claim("c"), v=VALUED.replace("name: c", "name: v")).parent
-    (top / "values.yaml").write_text("driver: gpu.example.com\n", encoding="utf-8")
-    (top / "chart/values.yaml").write_text("driver: gpu.example.com\n", encoding="utf-8")
-    for name, resources in (("base", "c.yaml"), ("overlay", "../base")):
-        (top / name).mkdir()
-        (top / name / "kustomization.yaml").write_text(f"resources: [{resources}]\n", encoding="utf-8")
-    (top / "base/c.yaml").write_text(claim("c"), encoding="utf-8")
+    files = {"base/kustomization.yaml": "resources: [c.yaml]\n", "overlay/kustomization.yaml": "resources: [../base]\n"}
+    values = dict.fromkeys(("values.yaml", "chart/values.yaml"), "driver: gpu.example.com\n")
+    write(top, files | values | {"base/c.yaml": claim("c")})
     git("init", "-q", ".", at=top)
     commit(top)
     monkeypatch.chdir(top)
