@@ -113,6 +113,16 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
         self.code = code
 
 
+def refusing(code: int, message: str = "", *paths: str, verb: str = "") -> Callable[[str, str], None]:
+    """Return what refuses the requests for some paths, or for all; those of one verb, or of all."""
+
+    def refuse(of: str, path: str) -> None:
+        if verb in {"", of} and (not paths or path in paths):
+            raise Refusal(code, message)
+
+    return refuse
+
+
 def _grants(role: Json, verb: str, path: str) -> bool:
     """Tell whether a role allows a verb on one object; in its own namespace only, unless it is a ClusterRole."""
     _, api, *rest = path.split("/")

@@ -66,15 +66,31 @@ class Served:
         return self.request("GET", path)
 
     def request(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, bytes]:
-        connection = self.connect()
-        try:
-            connection.request(method, path, body, headers or {})
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
+        return ask(self.port, method, path, body, headers, trust=self.trust(), host=self.host)
+
+
+def ask(
+    port: int,
+    method: str,
+    path: str,
+    body: Any = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    trust: ssl.SSLContext | None = None,
+    host: str = "127.0.0.1",
+) -> tuple[int, bytes]:
+    """Send one request over a connection of its own, with TLS if a client's settings are given."""
+    connection = http.client.HTTPConnection(host, port, timeout=SOON)
+    if trust:
+        connection = http.client.HTTPSConnection(host, port, timeout=SOON, context=trust)
+    try:
+        connection.request(method, path, body, headers or {}, encode_chunked=not isinstance(body, bytes | str | None))
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
 
 
 @contextmanager

@@ -67,9 +67,8 @@ class TestAction:
 
     def test_later_steps_get_the_counts_and_the_report(self, repository: Path) -> None:
         assert self.validate(repository).returncode == 1
-        outputs = dict(
-            line.split("=", 1) for line in (repository / ".runner/output").read_text(encoding="utf-8").splitlines()
-        )
+        written = (repository / ".runner/output").read_text(encoding="utf-8").splitlines()
+        outputs = dict(line.split("=", 1) for line in written)
         assert outputs.keys() == ACTION["outputs"].keys()
         report = json.loads((repository / outputs["report"]).read_text(encoding="utf-8"))
         assert {name: int(outputs[name]) for name in ("errors", "warnings")} == {"errors": 7, "warnings": 0}

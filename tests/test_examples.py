@@ -21,19 +21,10 @@ def test_the_documentations_example_is_found_wanting_as_published() -> None:
 def test_the_documentations_example_is_fine_once_fixed() -> None:
     report = reported("validate", str(EXAMPLES / "fixed"))
     assert report["findings"] == []
-    assert report["summary"] == {
-        "kubernetes": ["1.37"],
-        "files": 1,
-        "documents": 4,
-        "judged": 3,
-        "errors": 0,
-        "warnings": 0,
-        "notes": 0,
-        "suppressed": 0,
-        "skipped": [{"apiVersion": "cats.resource.example.com/v1", "kind": "ClaimParameters", "documents": 1}],
-        "withoutClaims": 0,
-        "notRead": [],
-    }
+    summary = report["summary"]
+    assert (summary["kubernetes"], summary["files"], summary["documents"], summary["judged"]) == (["1.37"], 1, 4, 3)
+    skipped = {"apiVersion": "cats.resource.example.com/v1", "kind": "ClaimParameters", "documents": 1}
+    assert summary["skipped"] == [skipped]
 
 
 @each_row("release", ["1.27", "1.28", "1.29", "1.30"])

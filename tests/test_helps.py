@@ -59,26 +59,105 @@ CLASS_NAME = "deviceClassName: gpu.example.com\n"
 OF_DRIVER = 'device.driver == "gpu.example.com"'
 
 
+IN_CLASS = " " * 10
+"""Where further fields of a request stand, at the end of the template."""
+
+
+def helped(right: str, wrong: str, at: tuple[int, int], help_: str) -> None:
+    """Check that a right manifest is fine, and the help for a wrong one."""
+    assert draguard("validate", "-", stdin=right.encode()).code == 0
+    assert right != wrong
+    judged = findings("validate", "-", stdin=wrong)
+    found = [each for each in judged if each["level"] == "error" and help_ in each["hint"]]
+    assert [(each["line"], each["column"]) for each in found] == [at]
+
+
+@each_row(
+    ("right", "wrong", "at", "help_"),
+    [
+        ("kind: ResourceClaimTemplate", "kind: ResourceClaim", (5, 3), "or write kind: ResourceClaimTemplate"),
+        ("ResourceClaimTemplate", "ResourceClaimTemplates", (2, 1), 'did you mean "ResourceClaimTemplate"?'),
+        ("deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
+        ("name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
+        ("{name: one-gpu}", "{generateName: one_gpu_}", (3, 12), 'did you mean "one-gpu-"?'),
+        (
+            EXACTLY,
+            f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
+            (11, 11),
+            "the fields of `exactly` are fields of the alternative itself",
+        ),
+        (
+            "      requests:\n",
+            "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
+            (8, 31),
+            "write a map: without quotes around it, and without | after the key",
+        ),
+        (
+            "      requests:\n",
+            "      constraints: [{matchAttribute: gpu.example.com/Driver-Version}]\n      requests:\n",
+            (7, 22),
+            'did you mean "gpu.example.com/Driver_Version"?',
+        ),
+        ("    dev", "    status: {}\n    dev", (6, 5), "leave it out: the API server sets the status of an object"),
+    ],
+)
+def test_the_cure_of_a_template_is_named(right: str, wrong: str, at: tuple[int, int], help_: str) -> None:
+    helped(TEMPLATE, TEMPLATE.replace(right, wrong, 1), at, help_)
+
+
+@each_row(
+    ("more", "at", "help_"),
+    [
+        (
+            f"{IN_CLASS}allocationMode: All\n{IN_CLASS}count: 2\n",
+            (12, 11),
+            "All takes all matching devices: leave out count",
+        ),
+        (f"{IN_CLASS}capacity: {{memory: 10Gi}}\n", (11, 22), 'did you mean "requests.memory"?'),
+        (
+            "        firstAvailable: [{name: a, deviceClassName: b}]\n",
+            (8, 9),
+            "set `exactly` for one class, or list alternatives in `firstAvailable`, most preferred first",
+        ),
+    ],
+)
+def test_the_cure_of_a_request_is_named(more: str, at: tuple[int, int], help_: str) -> None:
+    helped(TEMPLATE, TEMPLATE + more, at, help_)
+
+
+@each_row(
+    ("version", "help_"),
+    [
+        ("v1.2", 'did you mean "1.2.0"?'),
+        ("535.104.05", 'did you mean "535.104.5"?'),
+        ("1.2", 'write three numbers, in quotes, as in "1.2.0"'),
+    ],
+)
+def test_the_cure_of_a_version_is_named(version: str, help_: str) -> None:
+    helped(SLICE, SLICE.replace("1.2.0", version), (11, 23), help_)
+
+
+@each_row(
+    ("selector", "column", "help_"),
+    [
+        ("device.driver == \u201cgpu.example.com\u201d", 36, "use straight quotes: \" or '"),
+        ('self.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
+        ('$.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
+        (
+            'device.attributes["a.b"].models.includes("A")',
+            59,
+            "includes needs the feature gate DRAListTypeAttributes, which is off",
+        ),
+    ],
+)
+def test_the_cure_of_a_selector_is_named(selector: str, column: int, help_: str) -> None:
+    helped(CLASS, CLASS.replace(OF_DRIVER, selector), (7, column), help_)
+
+
 @each_row(
     ("manifest", "right", "wrong", "at", "help_"),
     [
-        (
-            TEMPLATE,
-            "kind: ResourceClaimTemplate",
-            "kind: ResourceClaim",
-            (5, 3),
-            "or write kind: ResourceClaimTemplate",
-        ),
-        (TEMPLATE, "ResourceClaimTemplate", "ResourceClaimTemplates", (2, 1), 'did you mean "ResourceClaimTemplate"?'),
-        (TEMPLATE, "deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
-        (TEMPLATE, "name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
-        (
-            TEMPLATE,
-            "metadata: {name: one-gpu}",
-            "metadata: {generateName: one_gpu_}",
-            (3, 12),
-            'did you mean "one-gpu-"?',
-        ),
+        (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
         (
             POD,
             "[{name: gpu}]",
@@ -87,91 +166,18 @@ OF_DRIVER = 'device.driver == "gpu.example.com"'
             'containers name the request alone, whichever alternative is allocated: "gpu"',
         ),
         (
-            TEMPLATE,
-            CLASS_NAME,
-            f"{CLASS_NAME}          allocationMode: All\n          count: 2\n",
-            (12, 11),
-            "All takes all matching devices: leave out count",
-        ),
-        (
-            TEMPLATE,
-            CLASS_NAME,
-            f"{CLASS_NAME}          capacity: {{memory: 10Gi}}\n",
-            (11, 22),
-            'did you mean "requests.memory"?',
-        ),
-        (
-            TEMPLATE,
-            CLASS_NAME,
-            f"{CLASS_NAME}        firstAvailable: [{{name: a, deviceClassName: b}}]\n",
-            (8, 9),
-            "set `exactly` for one class, or list alternatives in `firstAvailable`, most preferred first",
-        ),
-        (
-            TEMPLATE,
-            EXACTLY,
-            f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
-            (11, 11),
-            "the fields of `exactly` are fields of the alternative itself",
-        ),
-        (
-            TEMPLATE,
-            "      requests:\n",
-            "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
-            (8, 31),
-            "write a map: without quotes around it, and without | after the key",
-        ),
-        (SLICE, "1.2.0", "v1.2", (11, 23), 'did you mean "1.2.0"?'),
-        (SLICE, "1.2.0", "535.104.05", (11, 23), 'did you mean "535.104.5"?'),
-        (SLICE, "1.2.0", "1.2", (11, 23), 'write three numbers, in quotes, as in "1.2.0"'),
-        (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
-        (CLASS, OF_DRIVER, "device.driver == \u201cgpu.example.com\u201d", (7, 36), "use straight quotes: \" or '"),
-        (
-            CLASS,
-            OF_DRIVER,
-            'self.driver == "gpu.example.com"',
-            (7, 19),
-            "a selector reads `device`, as in device.driver",
-        ),
-        (
             POD,
             "      claims: [{name: gpu}]",
             "      limits:\n        claims: [{name: gpu}]",
             (10, 9),
             "claims are not quantities: they stand beside limits and requests, in resources.claims",
         ),
-        (
-            TEMPLATE,
-            "      requests:\n",
-            "      constraints: [{matchAttribute: gpu.example.com/Driver-Version}]\n      requests:\n",
-            (7, 22),
-            'did you mean "gpu.example.com/Driver_Version"?',
-        ),
-        (
-            TEMPLATE,
-            "spec:\n  spec:\n",
-            "spec:\n  spec:\n    status: {}\n",
-            (6, 5),
-            "leave it out: the API server sets the status of an object",
-        ),
-        (
-            CLASS,
-            OF_DRIVER,
-            'device.attributes["a.b"].models.includes("A")',
-            (7, 59),
-            "includes needs the feature gate DRAListTypeAttributes, which is off",
-        ),
-        (CLASS, OF_DRIVER, '$.driver == "gpu.example.com"', (7, 19), "a selector reads `device`, as in device.driver"),
     ],
 )
 def test_the_cure_is_named_where_the_mistake_stands(
     manifest: str, right: str, wrong: str, at: tuple[int, int], help_: str
 ) -> None:
-    assert draguard("validate", "-", stdin=manifest.encode()).code == 0
-    assert right in manifest
-    judged = findings("validate", "-", stdin=manifest.replace(right, wrong, 1))
-    found = [each for each in judged if each["level"] == "error" and help_ in each["hint"]]
-    assert [(each["line"], each["column"]) for each in found] == [at]
+    helped(manifest, manifest.replace(right, wrong, 1), at, help_)
 
 
 def test_a_request_with_alternatives_gets_a_hint_with_the_fields_of_its_version() -> None:

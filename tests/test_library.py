@@ -20,6 +20,7 @@ import draguard
 import webhook
 from draguard import Finding, check_files, matches, validate
 from tests.command import ROOT, SCRIPT
+from tests.policies import POLICY
 from tests.rows import each_row
 from tests.structured import claim
 
@@ -56,32 +57,15 @@ class TestFiles:
 
     def test_policies_say_which_they_are(self, tmp_path: Path) -> None:
         (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
-        (tmp_path / "policy.yaml").write_text(
-            """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: jane}
-spec:
-  matchConstraints:
-    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*"]}]
-  validations: [{expression: request.userInfo.username == "jane" && "dev" in request.userInfo.groups}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: jane}
-spec: {policyName: jane, validationActions: [Deny]}
-""",
-            encoding="utf-8",
-        )
+        expression = 'request.userInfo.username == "jane" && "dev" in request.userInfo.groups'
+        (tmp_path / "policy.yaml").write_text(POLICY.format(expression=expression), encoding="utf-8")
         (found,) = check_files(tmp_path / "a.json", policies=tmp_path / "policy.yaml")
         assert found.origin
-        assert (found.origin.name, found.origin.line) == ("jane", 7)
+        assert (found.origin.name, found.origin.line) == ("names", 8)
         assert check_files(tmp_path / "a.json", policies=[tmp_path / "policy.yaml"], user="jane", groups=["dev"]) == []
 
     def test_what_is_around_counts(self, tmp_path: Path) -> None:
-        request = {"name": "gpu", "exactly": {"deviceClassName": DRIVER, "adminAccess": True}}
-        admin = claim()
-        admin["spec"]["devices"]["requests"] = [request]
+        admin = claim({"name": "gpu", "exactly": {"deviceClassName": DRIVER, "adminAccess": True}})
         admin["metadata"]["namespace"] = "ops"
         (tmp_path / "a.json").write_text(json.dumps(admin), encoding="utf-8")
         label = {"resource.kubernetes.io/admin-access": "true"}

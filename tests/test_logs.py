@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.admission.reviews import asked
+from tests.rows import each_row
+from tests.structured import claim
 from webhook.admission import Call, Endpoint, Enforcement, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
 from webhook.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
@@ -57,16 +59,19 @@ def written(formatter: logging.Formatter, path: Path) -> Iterator[Read]:
             lines.close()
 
 
+def decided(formatter: logging.Formatter, path: Path, record: Record, seconds: float = 0) -> str:
+    """Log a decision, and return the line."""
+    with written(formatter, path / "log") as read:
+        DecisionLog().reviewed(record, seconds)
+        return read()
+
+
 def review(count: int, **request: Any) -> bytes:
     """Make the review of a claim, which is refused if its count of devices is negative."""
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "cats", "namespace": "default", "labels": {"secret": "hunter2"}},
-        "spec": {"devices": {"requests": [{"name": "a", "exactly": {"deviceClassName": "cat", "count": count}}]}},
-    }
+    cats = claim({"name": "a", "exactly": {"deviceClassName": "cat", "count": count}})
+    cats["metadata"] |= {"name": "cats", "labels": {"secret": "hunter2"}}
     user = {"username": "jane", "groups": ["developers"]}
-    return json.dumps(asked(claim, uid="5c0e6d1a", userInfo=user, **request)).encode()
+    return json.dumps(asked(cats, uid="5c0e6d1a", userInfo=user, **request)).encode()
 
 
 def reviewed(body: bytes, endpoint: Endpoint = "validate", **enforcement: Any) -> Record:
@@ -86,9 +91,7 @@ def log_failure(message: str) -> None:
 
 class TestLines:
     def test_a_log_line_has_user_object_and_reason_of_a_refusal(self, tmp_path: Path) -> None:
-        with written(JsonFormatter(), tmp_path / "log") as read:
-            DecisionLog().reviewed(reviewed(review(-1, dryRun=True)), 0.00042)
-            line = json.loads(read())
+        line = json.loads(decided(JsonFormatter(), tmp_path, reviewed(review(-1, dryRun=True)), 0.00042))
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
         assert line.pop("message").startswith('ResourceClaim.resource.k8s.io "cats" is invalid: ')
         assert line == {
@@ -110,9 +113,7 @@ class TestLines:
         }
 
     def test_text_is_for_people(self, tmp_path: Path) -> None:
-        with written(TextFormatter(), tmp_path / "log") as read:
-            DecisionLog().reviewed(reviewed(review(-1)), 0.00042)
-            line = read()
+        line = decided(TextFormatter(), tmp_path, reviewed(review(-1)), 0.00042)
         assert re.match(
             r"\d\d:\d\d:\d\d denied    validate CREATE ResourceClaim default/cats by jane \(0\.4 ms\): "
             r'count-for-mode: ResourceClaim\.resource\.k8s\.io "cats" is invalid: ',
@@ -125,9 +126,7 @@ class TestLines:
             RecordedFinding("", "b", "deny"),
             RecordedFinding("", "c", "audit", is_error=True),
         ]
-        with written(TextFormatter(), tmp_path / "log") as read:
-            DecisionLog().reviewed(record_of({"dryRun": True}, found=found, patched=True), 0)
-            line = read()
+        line = decided(TextFormatter(), tmp_path, record_of({"dryRun": True}, found=found, patched=True))
         assert line.endswith(" CREATE (0.0 ms, dry run, patched): a (warn), policy b, policy c failed (audit)\n")
 
     def test_decisions_are_coloured_on_request(self, tmp_path: Path) -> None:
@@ -161,12 +160,9 @@ class TestLines:
         assert all(line.startswith("  ") for line in more)
 
     def test_many_findings_are_reported_once_each_and_counted(self, tmp_path: Path) -> None:
-        found = [RecordedFinding("twice", "", "deny")] * 2 + [
-            RecordedFinding("", f"policy-{number}", "audit") for number in range(30)
-        ]
-        with written(JsonFormatter(), tmp_path / "log") as read:
-            DecisionLog().reviewed(record_of({}, found=found), 0)
-            line = json.loads(read())
+        found = [RecordedFinding("", f"policy-{number}", "audit") for number in range(30)]
+        found = [RecordedFinding("twice", "", "deny")] * 2 + found
+        line = json.loads(decided(JsonFormatter(), tmp_path, record_of({}, found=found)))
         assert line["found"][:2] == [{"rule": "twice", "mode": "deny"}, {"policy": "policy-0", "mode": "audit"}]
         assert len(line["found"]) + line["foundMore"] == 31
 
@@ -178,15 +174,8 @@ class TestWhatClientsSend:
         self, hostile: str, formatter: logging.Formatter, tmp_path: Path
     ) -> None:
         named = dict.fromkeys(("kind", "version", "resource", "group"), hostile)
-        request = {
-            "uid": hostile,
-            "kind": named,
-            "resource": named,
-            "subResource": hostile,
-            "namespace": hostile,
-            "name": hostile,
-            "userInfo": {"username": hostile},
-        }
+        own = dict.fromkeys(("uid", "subResource", "namespace", "name"), hostile)
+        request = {**own, "kind": named, "resource": named, "userInfo": {"username": hostile}}
         with written(formatter, tmp_path / "log") as read:
             DecisionLog().reviewed(record_of(request, decision="denied", message=hostile), 0)
             logging.getLogger("webhook.server").warning("review %s", hostile)
@@ -200,9 +189,7 @@ class TestWhatClientsSend:
 
     def test_reads_as_one_word_in_text(self, tmp_path: Path) -> None:
         request = {"name": "a by admin (0.1 ms)", "userInfo": {"username": 'x "y'}}
-        with written(TextFormatter(), tmp_path / "log") as read:
-            DecisionLog().reviewed(record_of(request, decision="denied"), 0)
-            line = read()
+        line = decided(TextFormatter(), tmp_path, record_of(request, decision="denied"))
         assert ' CREATE "a by admin (0.1 ms)" by "x \\"y" (0.0 ms)\n' in line
 
     def test_objects_are_not_logged(self, tmp_path: Path) -> None:
@@ -216,7 +203,7 @@ class TestWhatClientsSend:
 
 
 class TestShare:
-    @pytest.mark.parametrize(
+    @each_row(
         "record",
         [
             record_of({}, decision="denied"),
@@ -225,7 +212,6 @@ class TestShare:
             record_of({}, warnings=1),
             record_of({}, found=[RecordedFinding("a", "", "audit")]),
         ],
-        ids=["denied", "failed", "patched", "warned", "audited"],
     )
     def test_what_is_out_of_the_ordinary_is_always_logged(self, record: Record, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:

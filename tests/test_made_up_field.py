@@ -105,14 +105,15 @@ def test_a_line_is_all_that_a_field_needs(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
+RULE = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
+OF_DEVICES = {"resourceRules": [RULE]}
 PATCH = "[JSONPatch{op: 'add', path: '/spec/devices/requests/0', value: {'name': 'b', 'exactly': {}}}]"
 MERGE = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 
 
 @pytest.mark.parametrize("mutation", [PATCH, MERGE])
 def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: str) -> None:
-    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
-    policies = load(mutating("m", mutation, matchConstraints={"resourceRules": [rule]}))
+    policies = load(mutating("m", mutation, matchConstraints=OF_DEVICES))
     request = {"name": "a", "exactly": {"deviceClassName": "c", "colour": {"of": ["Red"]}}, "mood": 1}
     claim = CLAIM | {"spec": {"devices": {"requests": [request]}, "future": [1]}}
     verdict = evaluate(claim, policies=policies)
@@ -123,10 +124,9 @@ def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: st
 
 
 def test_a_patch_may_set_what_has_a_feature_gate() -> None:
-    rule = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
     path = "/spec/devices/requests/0/exactly/tolerations"
     patch = f"[JSONPatch{{op: 'add', path: '{path}', value: [{{'operator': 'Exists'}}]}}]"
-    policies = load(mutating("m", patch, matchConstraints={"resourceRules": [rule]}))
+    policies = load(mutating("m", patch, matchConstraints=OF_DEVICES))
     assert evaluate(CLAIM, policies=policies).allowed
 
 

@@ -186,6 +186,17 @@ def unread(what: Unreadable) -> Finding:
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 
+def readable(documents: Iterable[Document | Unreadable], findings: list[Finding]) -> Iterator[Document]:
+    """Yield documents; report those that cannot be read."""
+    from webhook.documents import Unreadable  # reviews have none
+
+    for each in documents:
+        if isinstance(each, Unreadable):
+            findings.append(unread(each))
+        else:
+            yield each
+
+
 def unfilled(what: Unreadable) -> Finding:
     """Turn a template that is no YAML into a finding."""
     message = f"a template: it cannot be read until it is filled in, so that it is not judged: {what.message}"

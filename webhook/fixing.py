@@ -191,13 +191,12 @@ class Planner:
         path = (*finding.problem.path, *([fix.below] if fix.below else ()))
         if fix.change == "respell":
             return self._respelt(group, document, path, str(fix.value))
+        tree = self._tree(document)
         if fix.change == "nest":
-            tree = self._tree(document)
             around = tree.find((*document.within, *path[:-1]))
             names = list(dict.fromkeys(str(each.problem.path[-1]) for each in group))
             edits = nested(tree, around.node, names, str(fix.value)) if around else None
             return Plan(group, {document.source: edits or []})
-        tree = self._tree(document)
         found = tree.find((*document.within, *path))
         return Plan(group, {document.source: list(changed(tree, found, fix)) if found else []})
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from webhook.budget import current, work
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 
 if TYPE_CHECKING:
     from json import JSONEncoder
@@ -71,31 +71,19 @@ class Meant(str):
     __slots__ = ()
 
 
-class InYaml(str):
+class InYaml(Told):
     """A hint about YAML, with the same in the words of JSON.
 
     Args:
         json: What to say of a file that is meant to be JSON.
     """
 
-    __slots__ = ("json",)
-
-    json: str
-
-    def __new__(cls, text: str, json: str = "") -> Self:
-        """Make the hint."""
-        hint = super().__new__(cls, text)
-        hint.json = json
-        return hint
-
-    def __reduce__(self) -> tuple[type[InYaml], tuple[str, str]]:
-        """Return how a copy is made."""
-        return InYaml, (str(self), self.json)
+    json: str = ""
 
 
 ONCE_DECODED: Final = Remark("the API server reports this once it can decode the object")
 """The hint on findings in an object that cannot be decoded."""
-WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", "write an array: the entries between [ and ]")
+WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", json="write an array: the entries between [ and ]")
 
 
 class Path(tuple["str | int", ...]):

@@ -1,4 +1,4 @@
-"""Classes of records that are quick to import, unlike those of :mod:`dataclasses`.
+"""Classes of records that are quick to import, unlike those of :mod:`dataclasses`; and texts with facts.
 
 ``NamedTuple`` is as :mod:`typing` has it, which takes a fifth of a start to import.
 """
@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = ["NamedTuple", "Record", "unset"]
+__all__ = ["NamedTuple", "Record", "Told", "unset"]
 
 if TYPE_CHECKING:
     from typing import (
         Any,
         Literal,
         NamedTuple,  # noqa: TID251 - type checkers know it
+        Self,
         dataclass_transform,
     )
 
@@ -61,3 +62,15 @@ else:
 
     class Record(metaclass=_MetaOfRecords):
         """The base of records whose fields can be set."""
+
+
+class Told(str):
+    """A text with facts: the fields that its class declares, with their values where none is given."""
+
+    __slots__ = ("__dict__",)
+
+    def __new__(cls, text: str, **facts: Any) -> Self:
+        """Make the text."""
+        told = super().__new__(cls, text)
+        vars(told).update(facts)
+        return told

@@ -18,7 +18,7 @@ from tests.examples import examples
 from webhook.allocation import Allocator, Failure, Result, search
 from webhook.allocation.allocator import allocator_of
 from webhook.allocation.explain import Funnel
-from webhook.formats import decode_quantity
+from webhook.formats.quantities import decode_quantity
 
 Json = dict[str, Any]
 

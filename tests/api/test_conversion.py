@@ -107,7 +107,8 @@ def sample(field: Field, target: Target) -> Any:
         return {"key": sample(field.item, target)}
     if isinstance(field, Parsed):
         return "2026-01-02T03:04:05Z" if field.rule == "timestamp" else "1"
-    return {Int: 1, Bool: True, Text: "x"}.get(type(field), {"a": 1})
+    samples: dict[type[Field], Any] = {Int: 1, Bool: True, Text: "x"}
+    return samples.get(type(field), {"a": 1})
 
 
 def full(type_: type[Struct], target: Target) -> dict[str, Any]:

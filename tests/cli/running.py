@@ -1,6 +1,5 @@
 """Runs draguard serve as a process, and sends requests to it."""
 
-import http.client
 import re
 import signal
 import ssl
@@ -8,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests import serving
 from tests.command import SCRIPT
 
 
@@ -30,11 +30,5 @@ def running(*arguments: str) -> Iterator[tuple[int, str]]:
 
 
 def ask(port: int, authority: str, endpoint: str, body: bytes) -> tuple[int, bytes]:
-    context = ssl.create_default_context(cadata=authority)
-    connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=context)
-    connection.request("POST", f"/{endpoint}", body, {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    try:
-        return response.status, response.read()
-    finally:
-        connection.close()
+    trust = ssl.create_default_context(cadata=authority)
+    return serving.ask(port, "POST", f"/{endpoint}", body, serving.JSON, trust=trust, host="localhost")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -88,10 +89,8 @@ class TestProcess:
 
     def test_a_release_that_is_not_known_yet_is_judged_as_the_newest_with_a_note(self) -> None:
         done = process("validate", "--kubernetes-version", "1.99", "examples/fixed")
-        assert done.err == (
-            "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: "
-            "judged as 1.38, the newest known release\n"
-        )
+        said = "Kubernetes 1.99 is not known here yet: judged as 1.38, the newest known release"
+        assert done.err == f"note: --kubernetes-version: {said}\n"
         assert "help: Kubernetes 1.38 serves " in done.out
 
     @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
@@ -126,18 +125,21 @@ class TestProcess:
         message = f"draguard{command}: error: No space left on device\n"
         assert (done.returncode, done.stderr.decode()) == (3, message)
 
-    @pytest.mark.parametrize(("closed", "code"), [("<&-", 1), ("2>&-", 1), ("<&- 2>&-", 1)])
-    def test_closed_streams_are_empty_ones(self, closed: str, code: int) -> None:
-        path = "-" if "<" in closed else BAD
-        command = f"{shlex.quote(str(SCRIPT))} validate {path} {closed}"
+    @each_row(
+        ("command", "code", "said"),
+        [
+            ("validate - <&-", 1, b""),
+            (f"validate {BAD} 2>&-", 1, b""),
+            ("validate - <&- 2>&-", 1, b""),
+            # A report to a closed standard output is lost, and not a success.
+            ("validate examples/fixed >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
+            ("validate examples/fixed <&- >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
+        ],
+    )
+    def test_closed_streams_are_empty_ones(self, command: str, code: int, said: bytes) -> None:
+        command = f"{shlex.quote(str(SCRIPT))} {command}"
         done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
-        assert (done.returncode, done.stderr) == (code, b"")
-
-    @pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
-    def test_a_report_to_a_closed_standard_output_is_lost_and_not_a_success(self, closed: str) -> None:
-        command = f"{shlex.quote(str(SCRIPT))} validate examples/fixed {closed}"
-        done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
-        assert (done.returncode, done.stderr) == (3, b"draguard validate: error: Bad file descriptor\n")
+        assert (done.returncode, done.stderr) == (code, said)
 
     def test_it_ends_quietly_when_interrupted(self, tmp_path: Path) -> None:
         fifo = tmp_path / "never-ending.yaml"
@@ -152,18 +154,14 @@ class TestProcess:
 
 class TestOwnFailure:
     def test_it_is_exit_code_3_with_all_that_a_report_needs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken(*_: object, **__: object) -> None:
-            raise ZeroDivisionError
-
-        monkeypatch.setattr(webhook.check.files, "judge_all", broken)
+        monkeypatch.setattr(webhook.check.files, "judge_all", Mock(side_effect=ZeroDivisionError))
         done = draguard("validate", BAD)
         assert (done.code, done.out) == (3, "")
         assert "ZeroDivisionError" in done.err
-        assert done.err.endswith(
-            "draguard validate: error: draguard itself failed; please report this with the lines above\n"
-        )
+        said = "draguard itself failed; please report this with the lines above"
+        assert done.err.endswith(f"draguard validate: error: {said}\n")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("event", "code", "result"),
         [
             (BrokenPipeError(), 141, ""),
@@ -171,15 +169,11 @@ class TestOwnFailure:
             (OSError(28, "No space left"), 3, "draguard validate: error: No space left\n"),
             (MemoryError(), 3, "draguard validate: error: out of memory\n"),
         ],
-        ids=["reader gone", "interrupted", "disk full", "out of memory"],
     )
     def test_what_comes_from_outside_is_not_a_failure_of_its_own(
         self, event: BaseException, code: int, result: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def read(*_: object, **__: object) -> None:
-            raise event
-
-        monkeypatch.setattr(webhook.check.files, "read", read)
+        monkeypatch.setattr(webhook.check.files, "read", Mock(side_effect=event))
         assert draguard("validate", BAD) == (code, "", result)
 
     @pytest.mark.parametrize(("stream", "code"), [("stdin", 1), ("stdout", 3), ("stderr", 1)])

@@ -22,12 +22,8 @@ def manifests(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_texts_are_printed_converted() -> None:
-    done = draguard("convert", "-", stdin=FLAT.encode())
-    assert done == (0, EXACT, "1 place in 1 file converted\n")
-
-
-def test_files_are_printed_as_documents(manifests: Path) -> None:
+def test_texts_and_files_are_printed_converted(manifests: Path) -> None:
+    assert draguard("convert", "-", stdin=FLAT.encode()) == (0, EXACT, "1 place in 1 file converted\n")
     assert draguard("convert", "-q", manifests) == (0, f"{EXACT}---\n{EXACT}", "")
 
 
@@ -54,16 +50,6 @@ def test_a_file_that_is_not_to_be_replaced_stays(kind: str, why: str, tmp_path: 
     assert file.read_text(encoding="utf-8") == FLAT
 
 
-def test_nothing_is_written_unless_all_files_may_be(manifests: Path) -> None:
-    file, last = manifests / "old.yaml", manifests / "z.yaml"
-    before = file.read_bytes()
-    last.write_bytes(before)
-    last.chmod(0o444)
-    done = draguard("convert", "--write", manifests)
-    assert (done.code, f"{last}: not written: it is read-only" in done.err) == (2, True)
-    assert file.read_bytes() == before
-
-
 def test_a_file_that_has_changed_since_it_was_read_stays(manifests: Path) -> None:
     file = manifests / "old.yaml"
     before = file.read_bytes()
@@ -72,9 +58,14 @@ def test_a_file_that_has_changed_since_it_was_read_stays(manifests: Path) -> Non
     assert file.read_bytes() == before
 
 
-def test_nothing_is_written_unless_all_directories_may_be(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, other = manifests / "old.yaml", manifests / "z" / "old.yaml"
+def test_nothing_is_written_unless_all_files_may_be(manifests: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, last, other = manifests / "old.yaml", manifests / "z.yaml", manifests / "z" / "old.yaml"
     before, access = file.read_bytes(), os.access
+    last.write_bytes(before)
+    last.chmod(0o444)
+    done = draguard("convert", "--write", manifests)
+    assert (done.code, f"{last}: not written: it is read-only" in done.err) == (2, True)
+    last.unlink()
     other.parent.mkdir()
     other.write_bytes(before)
     # The superuser may write all directories.
@@ -94,9 +85,7 @@ def test_a_kind_without_the_wanted_version_gets_none_that_is_newer(options: tupl
     assert done.out == f"apiVersion: resource.k8s.io/{version}\nkind: DeviceTaintRule\n"
 
 
-@pytest.mark.parametrize(
-    ("mark", "encoding"), [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-8")]
-)
+@each_row(("mark", "encoding"), [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (b"", "utf-8")])
 def test_a_file_keeps_its_encoding(tmp_path: Path, mark: bytes, encoding: str) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(mark + FLAT.replace("\n", "\r\n").encode(encoding))

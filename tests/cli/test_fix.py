@@ -155,15 +155,6 @@ class TestForms:
                 "{\n      exactly: {\n        deviceClassName: a.b,\n        count: 2\n      },\n      name: g\n    }",
             ),
         ],
-        ids=[
-            "others between",
-            "padded",
-            "quoted, with a last comma",
-            "an alias would be before its anchor",
-            "an alias",
-            "comments",
-            "lines",
-        ],
     )
     def test_fields_move_within_braces_past_others(self, written: str, corrected: str, tmp_path: Path) -> None:
         head = f"{CLAIM[: CLAIM.index('    requests:')]}    requests:\n    - "
@@ -404,29 +395,15 @@ class TestCommand:
         assert "a symbolic link" in done.err
 
 
-SHARED = """\
-apiVersion: v1
-kind: List
-items:
-- apiVersion: resource.k8s.io/v1
-  kind: ResourceClaim
-  metadata: {name: a}
-  spec: &spec
-    devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}
-- apiVersion: resource.k8s.io/v1
-  kind: ResourceClaim
-  metadata: {name: b}
-  spec: *spec
-- apiVersion: resource.k8s.io/v1
-  kind: ResourceClaim
-  metadata: {name: c}
-  spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}}
-"""
+COUNTED = '{devices: {requests: [{name: gpu, exactly: {deviceClassName: c, count: "1"}}]}}'
+SHARED = "apiVersion: v1\nkind: List\nitems:\n" + "".join(
+    f"- {{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {{name: {name}}}, spec: {spec}}}\n"
+    for name, spec in (("a", f"&spec {COUNTED}"), ("b", "*spec"), ("c", COUNTED))
+)
 
 
 def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
-    file = tmp_path / "m.yaml"
-    file.write_text(SHARED, encoding="utf-8")
+    file = write(tmp_path, SHARED)
     assert draguard("validate", file).out.endswith("3 errors (Kubernetes 1.37)\nfixable: 1 with --fix\n")
     fixes = [each["fix"] for each in findings("validate", file)]
     assert sorted(map(str, fixes)) == ["None", "None", "safe"]
@@ -435,31 +412,27 @@ def test_only_fixes_that_can_be_applied_are_counted(tmp_path: Path) -> None:
     assert done.out.count("the text cannot be changed in place") == 2
 
 
-UNCOVERING = """\
+NAMED = """\
 apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu.example.com}
-spec: {selectors: [{cel: {expression: device.driver == "gpu.example.com"}}]}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: worker}
-spec:
-  driver: gpu.example.com
-  nodeName: worker
-  pool: {name: worker, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu, taints: [{key: example.com/broken, effect: NoSchedule}]}]
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.exmaple.com}}]}}
+kind: {kind}
+metadata: {{name: {name}}}
+spec: {spec}
 """
+OF_DRIVER = "{selectors: [{cel: {expression: device.driver == 'gpu.example.com'}}]}"
+POOL = "{name: worker, generation: 1, resourceSliceCount: 1}"
+TAINTED = "devices: [{name: gpu, taints: [{key: example.com/broken, effect: NoSchedule}]}]"
+PUBLISHED = f"{{driver: gpu.example.com, nodeName: worker, pool: {POOL}, {TAINTED}}}"
+UNCOVERING = "---\n".join(
+    [
+        NAMED.format(kind="DeviceClass", name="gpu.example.com", spec=OF_DRIVER),
+        NAMED.format(kind="ResourceSlice", name="worker", spec=PUBLISHED),
+        NAMED.format(kind="ResourceClaim", name="gpu", spec=COUNTED.replace('c, count: "1"', "gpu.exmaple.com")),
+    ]
+)
 
 
 def test_a_right_fix_may_uncover_that_nothing_can_be_allocated(tmp_path: Path) -> None:
-    file = tmp_path / "m.yaml"
-    file.write_text(UNCOVERING, encoding="utf-8")
+    file = write(tmp_path, UNCOVERING)
     done = draguard("validate", "--fix", UNSAFE, file)
     assert "warning never-allocated" in done.out
     assert "fixed 1 finding in 1 file; 1 left\n" in done.out
@@ -470,11 +443,8 @@ def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "MOST_FINDINGS", 3)
-    file = tmp_path / "claims.yaml"
-    claim = (
-        "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c%d}\nspec: {devices: {request: []}}\n"
-    )
-    file.write_text("---\n".join(claim % number for number in range(5)), encoding="utf-8")
+    claim = NAMED.format(kind="ResourceClaim", name="c%d", spec="{devices: {request: []}}")
+    file = write(tmp_path, "---\n".join(claim % number for number in range(5)))
     done = draguard("validate", "--fix", "--unsafe-fixes", file)
     assert (done.code, done.err) == (0, "")
     assert "fixed at least 3 findings in 1 file; 5 left\n" in done.out
@@ -482,13 +452,12 @@ def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
 
 
 def test_a_capacity_is_wrapped_if_only_its_unit_has_to_be_corrected(tmp_path: Path) -> None:
-    file = tmp_path / "m.yaml"
     slice_ = (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\nspec:\n  driver: gpu.example.com\n"
         "  nodeName: node-1\n  pool: {name: node-1, generation: 1, resourceSliceCount: 1}\n"
         "  devices:\n  - {name: d, capacity: {a: 10GB, b: 10Gi, c: 10XB, d: 1oo}}\n"
     )
-    file.write_text(slice_, encoding="utf-8")
+    file = write(tmp_path, slice_)
     assert draguard("validate", file).out.endswith("4 errors (Kubernetes 1.37)\nfixable: 2 with --fix\n")
     assert [each["hint"] for each in findings("validate", file)] == [
         "write a map: {value: 10G}",
@@ -499,12 +468,6 @@ def test_a_capacity_is_wrapped_if_only_its_unit_has_to_be_corrected(tmp_path: Pa
     assert "would fix 2 findings" in draguard("validate", "--diff", file).err
 
 
-NAMED = """\
-apiVersion: resource.k8s.io/v1
-kind: {kind}
-metadata: {{name: {name}}}
-spec: {spec}
-"""
 BIG = NAMED.format(kind="DeviceClass", name="big_gpu", spec="{}")
 SMALL = NAMED.format(kind="DeviceClass", name="small_gpu", spec="{}")
 CLAIM_OF_ONE = NAMED.format(
@@ -545,9 +508,11 @@ spec:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        # A note about a fixed claim, one about a renamed claim, a wrong request.
         ([BIG, CLAIM_OF_ONE.replace("exactly", "exactl"), REPLICAS], [BIG.replace("_", "-"), CLAIM_OF_ONE, REPLICAS]),
         ([CLAIM_OF_ONE.replace("one-", "one_"), REPLICAS], [CLAIM_OF_ONE, REPLICAS]),
         ([CLAIM_OF_ONE.replace("one-", "one_"), NO_REQUEST], [CLAIM_OF_ONE, NO_REQUEST]),
+        # An extended resource of the class, its quotas, a name that another class has, or gets, the same class twice.
         ([BIG, SMALL, OF_CLASS], [each.replace("_gpu", "-gpu") for each in (BIG, SMALL, OF_CLASS)]),
         ([BIG, QUOTA], [BIG.replace("_", "-"), QUOTA.replace("big_gpu", "big-gpu")]),
         ([BIG, BIG.replace("_", "-"), OF_CLASS], [BIG, BIG.replace("_", "-"), OF_CLASS]),
@@ -558,31 +523,18 @@ spec:
             [BIG, SMALL.replace("_", "-"), OF_CLASS.replace("{device", "{&r device")],
         ),
     ],
-    ids=[
-        "a note about a fixed claim",
-        "a note about a renamed claim",
-        "a wrong request",
-        "an extended resource of the class",
-        "quotas of the class",
-        "a name that another class has",
-        "a name that another class gets",
-        "the same class twice",
-        "a reference that cannot be changed",
-    ],
 )
 def test_a_rename_is_dropped_only_if_it_takes_a_name_or_leaves_a_reference_behind(
     before: list[str], after: list[str], tmp_path: Path
 ) -> None:
-    files = [tmp_path / f"{number}.yaml" for number in range(len(before))]
-    for file, text in zip(files, before, strict=True):
-        file.write_text(text, encoding="utf-8")
+    files = [write(tmp_path, text, f"{number}.yaml") for number, text in enumerate(before)]
     draguard("validate", "--fix", UNSAFE, tmp_path)
     assert [file.read_text(encoding="utf-8") for file in files] == after
 
 
 def test_the_object_that_has_the_name_is_named(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(BIG, encoding="utf-8")
-    (tmp_path / "b.yaml").write_text(BIG.replace("_", "-"), encoding="utf-8")
+    write(tmp_path, BIG, "a.yaml")
+    write(tmp_path, BIG.replace("_", "-"))
     done = draguard("validate", "--fix", UNSAFE, tmp_path)
     other = f'DeviceClass "big-gpu" is at {tmp_path / "b.yaml"}:3: give this one another name'
     assert f"a.yaml:3:12: object-name: {other}" in done.out
@@ -591,29 +543,25 @@ def test_the_object_that_has_the_name_is_named(tmp_path: Path) -> None:
 
 def not_applied(folder: Path) -> str:
     """Return why the only fix of a folder's files is not applied, without the finding."""
-    (line,) = (
-        each
-        for each in draguard("validate", "--fix", UNSAFE, folder).out.splitlines()
-        if each.startswith("fix not applied: ")
-    )
+    lines = draguard("validate", "--fix", UNSAFE, folder).out.splitlines()
+    (line,) = (each for each in lines if each.startswith("fix not applied: "))
     return line.partition(": object-name: ")[2].replace(str(folder), "")
 
 
 def test_the_reference_that_keeps_a_name_from_being_changed_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
-    (folder / "a.yaml").write_text(BIG, encoding="utf-8")
-    other = folder / "b.yaml"
-    other.write_text(QUOTA.replace("    requests", "    &r requests"), encoding="utf-8")
+    write(folder, BIG, "a.yaml")
+    other = write(folder, QUOTA.replace("    requests", "    &r requests"))
     assert not_applied(folder) == "/b.yaml:6 refers to it, and cannot be changed in place: change it by hand"
-    other.write_text(QUOTA, encoding="utf-8")
+    write(folder, QUOTA)
     (tmp_path / "link").hardlink_to(other)
     assert not_applied(folder).startswith("/b.yaml:6 refers to it, and cannot be written: it has 2 hard links")
     assert (folder / "a.yaml").read_text(encoding="utf-8") == BIG
 
 
 def test_a_name_that_another_fix_uncovered_is_changed_by_the_next_run(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(BIG.replace("DeviceClass", "DeviceClas"), encoding="utf-8")
+    write(tmp_path, BIG.replace("DeviceClass", "DeviceClas"), "a.yaml")
     write(tmp_path, QUOTA)
     again = "/b.yaml:6 refers to it, and cannot be written: another fix uncovered that: run the command again"
     assert not_applied(tmp_path) == again
@@ -624,7 +572,7 @@ def test_a_name_that_another_fix_uncovered_is_changed_by_the_next_run(tmp_path: 
 def test_why_a_file_is_not_written_is_said_of_its_findings(tmp_path: Path) -> None:
     folder = tmp_path / "manifests"
     folder.mkdir()
-    (folder / "a.yaml").write_text(BIG, encoding="utf-8")
+    write(folder, BIG, "a.yaml")
     write(folder, SMALL)
     (tmp_path / "link").hardlink_to(folder / "b.yaml")
     assert not_applied(folder).startswith("it has 2 hard links")

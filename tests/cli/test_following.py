@@ -9,13 +9,20 @@ import pytest
 
 from tests.policies import POLICY
 from tests.serving import look
+from webhook.admission import ReviewOptions
 from webhook.cli.parser import make_parser
 from webhook.cli.serve import faults, reloaded_options
 from webhook.policy.manifest.expressions import CompiledExpression
+from webhook.reloading import Reloaded
 from webhook.usage import UsageError
 
 GOOD, OTHER, BROKEN = (POLICY.format(expression=text) for text in ("'true'", "'false'", "object.metadata.nam"))
 NO_RULES = "rules: []"
+
+
+def answering(*options: str) -> Reloaded[ReviewOptions]:
+    """Read the options of the command."""
+    return reloaded_options(make_parser().parse_args(["serve", *options]))
 
 
 @pytest.fixture
@@ -26,16 +33,16 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_new_policies_replace_the_old_ones(file: Path) -> None:
-    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
-    before = answering.value.policies
+    answers = answering("--policies", str(file))
+    before = answers.value.policies
     file.write_text(OTHER, encoding="utf-8")
-    look(answering)
-    assert answering.value.policies is not before
-    assert (answering.generation, list(faults(answering))) == (2, [])
+    look(answers)
+    assert answers.value.policies is not before
+    assert (answers.generation, list(faults(answers))) == (2, [])
 
 
 def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
-    policies = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)])).value.policies
+    policies = answering("--policies", str(file)).value.policies
     assert policies is not None
     (hook,) = policies.validating
     for validation in hook.policy.validations:
@@ -48,16 +55,16 @@ def test_policies_are_compiled_when_they_are_loaded(file: Path) -> None:
 def test_unusable_files_are_reported_and_the_old_ones_kept(
     change: str, file: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
-    before = answering.value
+    answers = answering("--policies", str(file))
+    before = answers.value
     if change == "gone":
         file.unlink()
     else:
         file.write_text({"broken": BROKEN, "empty": ""}[change], encoding="utf-8")
-    look(answering)
-    assert answering.value is before
-    assert answering.failures == 1
-    (fault,) = faults(answering)
+    look(answers)
+    assert answers.value is before
+    assert answers.failures == 1
+    (fault,) = faults(answers)
     assert fault.startswith("the policies in the files cannot be used: ")
     assert "policies.yaml" in fault
     assert fault.removeprefix("the policies in the files cannot be used: ") in caplog.text
@@ -66,14 +73,12 @@ def test_unusable_files_are_reported_and_the_old_ones_kept(
 
 def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
     Path("users.yaml").write_text(NO_RULES, encoding="utf-8")
-    answering = reloaded_options(
-        make_parser().parse_args(["serve", "--policies", str(file), "--authorizer", "users.yaml"])
-    )
-    before = answering.value.authorizer
+    answers = answering("--policies", str(file), "--authorizer", "users.yaml")
+    before = answers.value.authorizer
     Path("users.yaml").write_text("rules: [{verbs: ['*'], apiGroups: ['*'], resources: ['*']}]", encoding="utf-8")
-    look(answering)
-    assert answering.generation == 2
-    assert answering.value.authorizer is not before
+    look(answers)
+    assert answers.generation == 2
+    assert answers.value.authorizer is not before
 
 
 def test_policies_that_are_wrong_from_the_beginning_are_wrong_use(
@@ -81,44 +86,42 @@ def test_policies_that_are_wrong_from_the_beginning_are_wrong_use(
 ) -> None:
     file.write_text(BROKEN, encoding="utf-8")
     with pytest.raises(UsageError, match="--policies: 1 error: `draguard policy check`"):
-        reloaded_options(make_parser().parse_args(["serve", "--policies", str(file)]))
+        answering("--policies", str(file))
     assert "policies.yaml:" in capsys.readouterr().err
 
 
 def test_standard_input_is_read_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(GOOD.encode())))
-    answering = reloaded_options(make_parser().parse_args(["serve", "--policies", "-", "--policies", str(file)]))
+    answers = answering("--policies", "-", "--policies", str(file))
     file.write_text(BROKEN, encoding="utf-8")
-    look(answering)
-    assert (answering.generation, answering.failures) == (1, 0)
+    look(answers)
+    assert (answers.generation, answers.failures) == (1, 0)
 
 
 def test_without_policies_there_is_nothing_to_follow(monkeypatch: pytest.MonkeyPatch) -> None:
-    answering = reloaded_options(make_parser().parse_args(["serve"]))
+    answers = answering()
     monkeypatch.setattr("webhook.cli.serve.options", lambda *_: pytest.fail("they were read again"))
-    look(answering)
-    assert answering.value.policies is None
+    look(answers)
+    assert answers.value.policies is None
 
 
 def test_the_release_follows_its_file(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "kubernetes.version"
-    arguments = ["serve", "--kubernetes-version-file", str(file)]
-    answering = reloaded_options(make_parser().parse_args(arguments))
-    assert answering.value.kubernetes is None
+    option = f"--kubernetes-version-file={file}"
+    answers = answering(option)
+    assert answers.value.kubernetes is None
     assert f"{file} does not exist" in caplog.text
     for stated, meant in (("v1.34.1-gke.7\n", "v1.34.1-gke.7"), ("latest", None), ("v1.36.0", "v1.36.0")):
         file.write_text(stated, encoding="ascii")
-        look(answering)
-        assert answering.value.kubernetes == meant
-    assert answering.generation == 4
-    assert (
-        reloaded_options(make_parser().parse_args([*arguments, "--kubernetes-version=1.30"])).value.kubernetes == "1.30"
-    )
+        look(answers)
+        assert answers.value.kubernetes == meant
+    assert answers.generation == 4
+    assert answering(option, "--kubernetes-version=1.30").value.kubernetes == "1.30"
 
 
 def test_a_pipe_in_the_place_of_the_release_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     pipe = tmp_path / "kubernetes.version"
     os.mkfifo(pipe)
-    answering = reloaded_options(make_parser().parse_args(["serve", "--kubernetes-version-file", str(pipe)]))
-    assert answering.value.kubernetes is None
+    answers = answering("--kubernetes-version-file", str(pipe))
+    assert answers.value.kubernetes is None
     assert f"{pipe}: no regular file: objects are judged by the newest release" in caplog.text

@@ -1,6 +1,7 @@
 """Usual features of a command line: hints, one-line usage, pipes, completion, a manual page."""
 
 import argparse
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from tests.command import ROOT, Done, draguard, findings, process, reported
 from tests.rows import each_row, each_row_beside
+from tests.structured import claim
 from webhook.cli.completion import every, options_of
 from webhook.cli.parser import Parser, make_parser
 
@@ -43,10 +45,8 @@ class TestMistakes:
     def test_a_file_that_looks_like_an_option_has_a_hint(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "-a.yaml").write_bytes(FINE.read_bytes())
-        assert (
-            "unrecognized arguments: -a.yaml: to name the file, write ./-a.yaml\n"
-            in draguard("validate", "-a.yaml").err
-        )
+        said = "unrecognized arguments: -a.yaml: to name the file, write ./-a.yaml\n"
+        assert said in draguard("validate", "-a.yaml").err
         assert draguard("validate", "./-a.yaml").code == 0
 
     @pytest.mark.parametrize("option", ["--namespace=x", "--subresource=status", "--color=never"])
@@ -174,19 +174,17 @@ class TestCompletion:
                 assert (name if shell == "zsh" else spelt) in script
 
 
-@pytest.mark.parametrize(
+READING = each_row(
     "command",
     [
-        ("validate",),
-        ("mutate",),
-        ("convert",),
-        ("policy", "check"),
-        ("policy", "test"),
-        ("simulate", "--cluster", CLUSTER),
-        ("match", "--cluster", CLUSTER),
+        *(("validate",), ("mutate",), ("convert",), ("policy", "check"), ("policy", "test")),
+        *(("simulate", "--cluster", CLUSTER), ("match", "--cluster", CLUSTER)),
     ],
 )
+
+
 class TestEmptyInput:
+    @READING
     def test_a_failed_command_before_it_does_not_pass(self, command: tuple[str, ...]) -> None:
         done = draguard(*command, "-", stdin=b"\n")
         assert done.code == 1
@@ -194,8 +192,10 @@ class TestEmptyInput:
         assert "--allow-empty accepts that" in done.out + done.err
         assert draguard(*command, "--allow-empty", "-", stdin=b"\n").code == 0
 
+    @READING
     def test_neither_does_a_file_or_directory(self, command: tuple[str, ...], tmp_path: Path) -> None:
-        done = draguard(*command, tmp_path)
+        (tmp_path / "none").mkdir(exist_ok=True)
+        done = draguard(*command, tmp_path / "none")
         assert (done.code, "no manifest in this directory" in done.out + done.err) == (2, True)
         assert "--allow-empty accepts that" in done.out + done.err
         (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")
@@ -242,7 +242,7 @@ class TestPipes:
         values.write_text(f"{text}---\nkind: Other\n", encoding="utf-8")
         assert draguard("validate", values).code == 0
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "found"),
         [
             ("apiversion: v1\nKind: Pod\n", ["apiVersion", "kind"]),
@@ -289,16 +289,9 @@ class TestPipes:
     )
     def test_commands_that_need_input_say_so(self, command: str, how: str, tmp_path: Path) -> None:
         with (tmp_path / "tty").open("wb"):
-            done = subprocess.run(
-                [sys.executable, "-m", "draguard", *command.split()],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                cwd=ROOT,
-            )
-        assert done.returncode == 2
-        assert f"no input: {how}\n" in done.stderr
+            run = [sys.executable, "-m", "draguard", command]
+            done = subprocess.run(run, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=ROOT)
+        assert (done.returncode, f"no input: {how}\n" in done.stderr) == (2, True)
 
 
 class TestKubectl:
@@ -322,15 +315,10 @@ class TestMatrix:
         assert [each["releases"] for each in found["findings"]] == [["1.31", "1.36"], ["1.30"]]
 
     def test_a_line_names_the_releases_that_have_it(self) -> None:
-        claim = """\
-{apiVersion: resource.k8s.io/v1beta1, kind: ResourceClaim, metadata: {name: C}, spec: {devices: {requests: [
-{name: r, deviceClassName: x, tolerations: [{operator: Exists}]}]}}}
-"""
-        done = draguard(
-            *("validate", "-q", "-o", "concise", "--kubernetes-version", "1.32,1.33,1.34"),
-            *("--runtime-config", "api/beta=true", "-"),
-            stdin=claim.encode(),
-        )
+        request = {"name": "r", "deviceClassName": "x", "tolerations": [{"operator": "Exists"}]}
+        made = claim(request, version="v1beta1") | {"metadata": {"name": "C"}}
+        options = ("--kubernetes-version", "1.32,1.33,1.34", "--runtime-config", "api/beta=true")
+        done = draguard("validate", "-q", "-o", "concise", *options, "-", stdin=json.dumps(made).encode())
         named, unknown = sorted(done.out.splitlines(), key=lambda line: "unknown-field" in line)
         assert unknown.endswith(" [1.32]")
         assert "[1." not in named
@@ -355,9 +343,8 @@ class TestMatrix:
         assert done.err.endswith("'2' is not a Kubernetes version; write it as, for example, 1.36\n")
 
     def test_one_release_needs_no_table(self) -> None:
-        assert draguard("validate", "--kubernetes-version", "1.30", BAD) == draguard(
-            "validate", "--kubernetes-version", "1.30", "--kubernetes-version", "1.30", BAD
-        )
+        stated = ("--kubernetes-version", "1.30")
+        assert draguard("validate", *stated, BAD) == draguard("validate", *stated, *stated, BAD)
 
     def test_policies_cannot_be_piped_in(self) -> None:
         done = draguard("validate", "--kubernetes-version", "1.30,1.36", "--policies", "-", FINE, stdin=b"a: b")
@@ -366,16 +353,9 @@ class TestMatrix:
 
 
 SELDOM = (
-    *("difflib", "importlib.metadata", "logging", "pathlib", "re2", "shutil", "socket", "subprocess"),
-    *(
-        "tempfile",
-        "textwrap",
-        "webhook.cel",
-        "webhook.policy.evaluation",
-        "webhook.policy.load",
-        "webhook.sources.rendering",
-        "webhook.sources.origins",
-    ),
+    *("difflib", "importlib.metadata", "logging", "pathlib", "re2", "shutil", "socket", "subprocess", "tempfile"),
+    *("textwrap", "webhook.cel", "webhook.policy.evaluation", "webhook.policy.load"),
+    *("webhook.sources.rendering", "webhook.sources.origins"),
 )
 
 

@@ -3,13 +3,14 @@
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from tests.command import SCRIPT, draguard
+from tests.serving import eventually
+from tests.sources.programs import chart as chart_of
 
 FIXABLE = """\
 apiVersion: resource.k8s.io/v1
@@ -23,13 +24,6 @@ kind: ResourceClaim
 metadata: {name: a}
 spec: {devices: {requests: [{name: r, deviceClassName: c}]}}
 """
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def program(tmp_path: Path, name: str) -> dict[str, str]:
@@ -46,11 +40,13 @@ def program(tmp_path: Path, name: str) -> dict[str, str]:
 
 
 def ended(command: list[str | Path], env: dict[str, str], noted: Path, number: int) -> tuple[int, bytes, bytes]:
-    """Send a signal to a command whose program is running; return its exit code, output and errors."""
+    """Send a signal to a command whose program is running, which ends, too; return its code, output and errors."""
     running = subprocess.Popen([SCRIPT, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-    until(lambda: noted.exists() and noted.read_text(encoding="ascii").strip() != "")
+    assert eventually(lambda: noted.read_text(encoding="ascii").strip() != "")
     running.send_signal(number)
     out, errors = running.communicate(timeout=60)
+    pid = int(noted.read_text(encoding="ascii"))
+    assert eventually(lambda: is_gone(pid))
     return running.returncode, out, errors
 
 
@@ -72,21 +68,14 @@ def is_gone(pid: int) -> bool:
 class TestPrograms:
     @SIGNALS
     def test_helm_ends_too(self, tmp_path: Path, number: int, code: int, message: str) -> None:
-        chart = tmp_path / "chart"
-        (chart / "templates").mkdir(parents=True)
-        (chart / "Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
-        (chart / "templates" / "a.yaml").write_text(FIXABLE, encoding="utf-8")
+        chart = chart_of(tmp_path / "chart", a=FIXABLE)
         done = ended(["validate", chart], program(tmp_path, "helm"), tmp_path / "pid", number)
         assert done == (code, b"", (message and message % "validate").encode())
-        pid = int((tmp_path / "pid").read_text(encoding="ascii"))
-        until(lambda: is_gone(pid))
 
     @SIGNALS
     def test_a_snapshot_is_whole_or_empty(self, tmp_path: Path, number: int, code: int, message: str) -> None:
         done = ended(["snapshot", "--run"], program(tmp_path, "kubectl"), tmp_path / "pid", number)
         assert done == (code, b"", (message and message % "snapshot").encode())
-        pid = int((tmp_path / "pid").read_text(encoding="ascii"))
-        until(lambda: is_gone(pid))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +88,7 @@ def test_a_file_is_written_whole_or_not_at_all(
     file = tmp_path / "m.yaml"
     file.write_text(text, encoding="utf-8")
     with monkeypatch.context() as patched:
-
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        patched.setattr(f"os.{step}", interrupt)
+        patched.setattr(f"os.{step}", Mock(side_effect=KeyboardInterrupt))
         done = draguard(*command, tmp_path)
     assert done.code == 130
     assert [each.name for each in tmp_path.iterdir()] == ["m.yaml"]

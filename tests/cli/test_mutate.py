@@ -1,11 +1,13 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.command import draguard
+from tests.command import Done, draguard
+from tests.rows import each_row
 from webhook.documents import Document, parse
 
 POD = """\
@@ -44,9 +46,13 @@ def objects(text: str) -> list[object]:
     return [document.data for document in found if isinstance(document, Document)]
 
 
+def mutated(text: str, *options: str) -> Done:
+    return draguard("mutate", *options, "-", stdin=text.encode())
+
+
 class TestManifests:
     def test_a_pod_is_printed_as_it_should_be(self) -> None:
-        done = draguard("mutate", "-", stdin=POD.encode())
+        done = mutated(POD)
         assert done.code == 0
         assert done.out == (
             "# a comment\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
@@ -56,12 +62,12 @@ class TestManifests:
 
     def test_a_pod_that_cannot_be_decoded_is_an_error_and_stays_as_it_is(self) -> None:
         text = POD.replace("node-1", "[node-1]")
-        done = draguard("mutate", "-", stdin=text.encode())
+        done = mutated(text)
         assert (done.code, done.out) == (1, text)
         assert done.err.startswith("<stdin>:8:3: error wrong-type: spec.nodeName: json: cannot unmarshal array into Go")
 
     def test_changes_are_reported_on_standard_error(self) -> None:
-        lines = draguard("mutate", "-", stdin=POD.encode()).err.splitlines()
+        lines = mutated(POD).err.splitlines()
         assert len(lines) == 2
         assert lines[0].startswith("<stdin>:8:3: warning prescheduled: spec.nodeName: replaced by nodeSelector ")
         assert "; NoSchedule taints of the node then apply; " in lines[0]
@@ -73,18 +79,18 @@ class TestManifests:
         assert ": warning prescheduled: spec.nodeName: would be replaced by nodeSelector " in err
 
     def test_a_warning_stands_at_the_line_of_a_template(self) -> None:
-        done = draguard("mutate", "-", stdin=DEPLOYMENT.encode())
+        done = mutated(DEPLOYMENT)
         assert done.err.startswith("<stdin>:8:7: warning prescheduled: spec.template.spec.nodeName: replaced by ")
 
     def test_other_objects_are_printed_with_the_same_data(self) -> None:
         text = f"{CONFIG_MAP}---\n{POD}---\n{CONFIG_MAP}"
-        printed = objects(draguard("mutate", "-", stdin=text.encode()).out)
+        printed = objects(mutated(text).out)
         (config_map,) = objects(CONFIG_MAP)
         assert [printed[0], printed[2], len(printed)] == [config_map, config_map, 3]
 
     def test_a_second_time_changes_nothing(self) -> None:
-        once = draguard("mutate", "-", stdin=f"{POD}---\n{DEPLOYMENT}".encode()).out
-        done = draguard("mutate", "-", stdin=once.encode())
+        once = mutated(f"{POD}---\n{DEPLOYMENT}").out
+        done = mutated(once)
         assert (done.code, done.out, done.err) == (0, once, "")
 
     def test_comments_and_layout_stay(self) -> None:
@@ -94,7 +100,7 @@ class TestManifests:
             "    resourceClaims: [{name: gpu, resourceClaimName: gpu}]\n    containers:\n    -   name: c\n"
             f"        image: 'x'\n---\n{CONFIG_MAP}"
         )
-        done = draguard("mutate", "-", stdin=before.encode())
+        done = mutated(before)
         changed = before.replace("    nodeName: node-1\n", "")
         assert done.out == changed.replace("# fast\n", "# fast\n        kubernetes.io/hostname: node-1\n")
 
@@ -110,7 +116,7 @@ class TestManifests:
         assert isinstance(pod, dict)
         bare = {name: value for name, value in pod.items() if name not in {"apiVersion", "kind"}}
         text = json.dumps({"apiVersion": "v1", "kind": "PodList", "items": [bare]})
-        (item,) = json.loads(draguard("mutate", "-", stdin=text.encode()).out)["items"]
+        (item,) = json.loads(mutated(text).out)["items"]
         assert item.keys() == {"metadata", "spec"}
         assert "nodeName" not in item["spec"]
 
@@ -125,14 +131,13 @@ class TestManifests:
 
 class TestOptions:
     def test_the_node_can_be_selected_by_name(self) -> None:
-        (pod,) = objects(draguard("mutate", "--select-node-by", "name", "-", stdin=POD.encode()).out)
+        (pod,) = objects(mutated(POD, "--select-node-by", "name").out)
         assert isinstance(pod, dict)
-        (term,) = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
-            "nodeSelectorTerms"
-        ]
-        assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+        ((_, required),) = pod["spec"]["affinity"]["nodeAffinity"].items()
+        fields = [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]
+        assert required == {"nodeSelectorTerms": [{"matchFields": fields}]}
 
-    @pytest.mark.parametrize(("pods", "changed"), [("claims", 0), ("all", 1)])
+    @each_row(("pods", "changed"), [("claims", 0), ("all", 1)])
     def test_pods_without_claims_are_changed_on_demand(self, pods: str, changed: int) -> None:
         text = POD[: POD.index("  resourceClaims")]
         done = draguard("mutate", "--patch", "--pods", pods, "-", stdin=text.encode())
@@ -142,38 +147,20 @@ class TestOptions:
 class TestPatches:
     def test_each_changed_document_gets_a_line_of_json(self) -> None:
         done = draguard("mutate", "--patch", "-", stdin=f"{CONFIG_MAP}---\n{POD}---\n{DEPLOYMENT}".encode())
-        assert [json.loads(line) for line in done.out.splitlines()] == [
-            {
-                "kubernetes": "1.37",
-                "file": "<stdin>",
-                "document": 2,
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": "default",
-                "name": "pod",
-                "patch": [
-                    {"op": "remove", "path": "/spec/nodeName"},
-                    {"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "node-1"}},
-                ],
-            },
-            {
-                "kubernetes": "1.37",
-                "file": "<stdin>",
-                "document": 3,
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "namespace": "",
-                "name": "deployment",
-                "patch": [
-                    {"op": "remove", "path": "/spec/template/spec/nodeName"},
-                    {
-                        "op": "add",
-                        "path": "/spec/template/spec/nodeSelector",
-                        "value": {"kubernetes.io/hostname": "node-1"},
-                    },
-                ],
-            },
-        ]
+        first, second = (json.loads(line) for line in done.out.splitlines())
+        selector = {"op": "add", "path": "/spec/nodeSelector", "value": {"kubernetes.io/hostname": "node-1"}}
+        patch: list[dict[str, Any]] = [{"op": "remove", "path": "/spec/nodeName"}, selector]
+        inner = [{**each, "path": each["path"].replace("/spec", "/spec/template/spec")} for each in patch]
+        where = {"kubernetes": "1.37", "file": "<stdin>"}
+        pod = {"document": 2, "apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "pod"}
+        deployment = {
+            "document": 3,
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "namespace": "",
+            "name": "deployment",
+        }
+        assert (first, second) == ({**where, **pod, "patch": patch}, {**where, **deployment, "patch": inner})
 
 
 class TestFiles:
@@ -187,11 +174,7 @@ class TestFiles:
         shown = draguard("mutate", folder / "a.yaml")
         inode = (folder / "b.yaml").stat().st_ino
         done = draguard("mutate", "--write", folder)
-        assert (done.code, done.out, done.err) == (
-            0,
-            "",
-            f"{shown.err}2 objects in 1 file changed (Kubernetes 1.37)\n",
-        )
+        assert done == (0, "", f"{shown.err}2 objects in 1 file changed (Kubernetes 1.37)\n")
         assert (folder / "a.yaml").read_text(encoding="utf-16") == shown.out
         assert (folder / "b.yaml").stat().st_ino == inode
         assert draguard("mutate", "-w", folder) == (0, "", "nothing to change in 2 files (Kubernetes 1.37)\n")
@@ -208,33 +191,27 @@ class TestFiles:
         before = (folder / "a.yaml").read_bytes()
         diff = draguard("mutate", "--diff", folder).out.splitlines()
         assert diff[:2] == [f"--- {folder}/a.yaml", f"+++ {folder}/a.yaml"]
-        assert [line for line in diff[2:] if line.startswith("-")] == [
-            "-  nodeName: node-1",
-            "-      nodeName: node-1",
-        ]
+        removed = [line for line in diff[2:] if line.startswith("-")]
+        assert removed == ["-  nodeName: node-1", "-      nodeName: node-1"]
         assert (folder / "a.yaml").read_bytes() == before
 
     def test_a_pod_that_contradicts_itself_stays_and_all_others_are_changed(self, folder: Path) -> None:
         wanted = draguard("mutate", folder / "a.yaml").out
         (folder / "b.yaml").write_text(CONTRADICTION, encoding="utf-8")
         done = draguard("mutate", "--write", folder)
-        assert (done.code, done.err.splitlines()[-1]) == (
-            1,
-            "2 objects in 1 file changed; errors in 1 file (Kubernetes 1.37)",
-        )
+        summary = "2 objects in 1 file changed; errors in 1 file (Kubernetes 1.37)"
+        assert (done.code, done.err.splitlines()[-1]) == (1, summary)
         assert (folder / "a.yaml").read_text(encoding="utf-16") == wanted
         assert (folder / "b.yaml").read_text(encoding="utf-8") == CONTRADICTION
         again = draguard("mutate", "--write", folder / "b.yaml")
         assert (again.code, again.err.splitlines()[-1]) == (1, "errors in 1 file (Kubernetes 1.37)")
 
-    @pytest.mark.parametrize("option", ["--write", "--diff"])
+    @each_row("option", ["--write", "--diff"])
     def test_what_is_rendered_cannot_be_changed(self, option: str, folder: Path) -> None:
         (folder / "kustomization.yaml").write_text("resources: [a.yaml]", encoding="utf-8")
         done = draguard("mutate", option, folder)
-        assert (done.code, done.err.partition(": leave")[0]) == (
-            2,
-            f"draguard mutate: error: {option} is unsupported for charts and kustomizations, such as {folder}",
-        )
+        said = f"draguard mutate: error: {option} is unsupported for charts and kustomizations, such as {folder}"
+        assert (done.code, done.err.partition(": leave")[0]) == (2, said)
 
     def test_standard_input_cannot_be_changed(self) -> None:
         assert "--write: standard input (-) cannot be changed" in draguard("mutate", "--write", "-", stdin=b"").err
@@ -245,22 +222,21 @@ class TestRefusals:
     def test_a_pod_that_contradicts_itself_is_found_and_printed_as_it_is(self) -> None:
         text = f"{POD}---\n{CONTRADICTION}".encode()
         done = draguard("mutate", "-", stdin=text)
-        assert (done.code, done.out) == (1, f"{draguard('mutate', '-', stdin=POD.encode()).out}---\n{CONTRADICTION}")
+        assert (done.code, done.out) == (1, f"{mutated(POD).out}---\n{CONTRADICTION}")
         assert draguard("mutate", "--patch", "-", stdin=text).out.count('"patch"') == 1
-        assert done.err.startswith(
-            "<stdin>:21:5: error prescheduled-contradiction: spec.nodeSelector[kubernetes.io/host"
-        )
+        where = "<stdin>:21:5: error prescheduled-contradiction: spec.nodeSelector[kubernetes.io/host"
+        assert done.err.startswith(where)
         assert "\n21 |     kubernetes.io/hostname: node-2\n   |     ^^^^" in done.err
 
-    @pytest.mark.parametrize("wrong", [CONTRADICTION, "a: [\n"])
+    @each_row("wrong", [CONTRADICTION, "a: [\n"])
     def test_a_difference_shows_the_changes_of_the_other_manifests(self, wrong: str) -> None:
         done = draguard("mutate", "--diff", "-", stdin=f"{POD}---\n{wrong}".encode())
         (removed,) = (line for line in done.out.splitlines() if line.startswith("-  "))
         assert (done.code, removed) == (1, "-  nodeName: node-1")
 
     def test_what_cannot_be_read_is_found_and_printed_as_it_is(self) -> None:
-        done = draguard("mutate", "-", stdin=f"{POD}---\na: [\n".encode())
-        assert (done.code, done.out) == (1, f"{draguard('mutate', '-', stdin=POD.encode()).out}---\na: [\n")
+        done = mutated(f"{POD}---\na: [\n")
+        assert (done.code, done.out) == (1, f"{mutated(POD).out}---\na: [\n")
         assert "error unreadable: " in done.err
 
 
@@ -281,7 +257,7 @@ json_values = st.recursive(
 @given(json_values, json_values)
 def test_any_value_comes_out_as_it_went_in_or_is_a_finding(spec: object, metadata: object) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "other": [metadata]})
-    done = draguard("mutate", "-", stdin=text.encode())
+    done = mutated(text)
     assert done.code in {0, 1}, done.err
     if done.code == 0:
         before, after = objects(text), objects(done.out)

@@ -2,39 +2,16 @@
 
 from pathlib import Path
 
-import pytest
-
-from tests.cli.manifests import CLAIM_V1, levels
+from tests.cli.manifests import levels
 from tests.command import draguard
+from tests.policies import POLICY
 from tests.rows import each_row
+from tests.structured import claim_manifest
 
-ADMIN_CLAIM = CLAIM_V1.replace("  name: claim\n", "  name: claim\n  namespace: ops\n") + "        adminAccess: true\n"
+ADMIN_CLAIM = claim_manifest("claim", "        adminAccess: true\n", "ops")
 LABEL = "resource.kubernetes.io/admin-access"
 LABELLED = f'apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n  labels:\n    {LABEL}: "true"\n'
 UNLABELLED = "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ops\n"
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata:
-  name: policy
-spec:
-  matchConstraints:
-    resourceRules:
-    - apiGroups: [apps]
-      apiVersions: [v1]
-      operations: [CREATE]
-      resources: [deployments]
-  validations:
-  - expression: object.spec.replicas < 9
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata:
-  name: binding
-spec:
-  policyName: policy
-  validationActions: [Deny]
-"""
 
 
 class TestNamespaces:
@@ -43,9 +20,7 @@ class TestNamespaces:
         assert (done.code, "warning admin-access: " in done.out) == (0, True)
         assert "help: its labels are not known: add the Namespace, or give --namespace-labels" in done.out
 
-    @pytest.mark.parametrize(
-        ("namespace", "found"), [(LABELLED, []), (UNLABELLED, [("error", "admin-access")])], ids=["labelled", "not"]
-    )
+    @each_row(("namespace", "found"), [(LABELLED, []), (UNLABELLED, [("error", "admin-access")])])
     def test_a_namespace_may_stand_anywhere_among_the_manifests(
         self, namespace: str, found: list[tuple[str, str]]
     ) -> None:
@@ -53,7 +28,9 @@ class TestNamespaces:
             assert levels(stdin="---\n".join(documents)) == found
 
     def test_a_namespace_may_stand_beside_the_policies(self, tmp_path: Path) -> None:
-        (tmp_path / "policies.yaml").write_text(UNLABELLED + "---\n" + POLICY, encoding="utf-8")
+        (tmp_path / "policies.yaml").write_text(
+            UNLABELLED + "---" + POLICY.format(expression="'true'"), encoding="utf-8"
+        )
         assert levels("--policies", str(tmp_path), stdin=ADMIN_CLAIM) == [("error", "admin-access")]
         assert levels("--policies", str(tmp_path), stdin=ADMIN_CLAIM + "---\n" + LABELLED) == []
 
@@ -172,10 +149,8 @@ def test_what_cannot_be_a_namespace_is_refused(command: tuple[str, ...]) -> None
 
 def test_an_object_is_repeated_if_another_states_that_namespace() -> None:
     manifests = f"{CLAIM}---\n{CLAIM.replace(', namespace: team', '')}".encode()
-    assert (
-        'ResourceClaim "held" in namespace team is at line 3, too'
-        in draguard("validate", "-n", "team", "-", stdin=manifests).out
-    )
+    there = draguard("validate", "-n", "team", "-", stdin=manifests).out
+    assert 'ResourceClaim "held" in namespace team is at line 3, too' in there
     assert "repeated-object" not in draguard("validate", "-", stdin=manifests).out
 
 

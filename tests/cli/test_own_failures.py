@@ -42,6 +42,17 @@ def breaking(original: Callable[..., Any]) -> Callable[..., Any]:
     return broken
 
 
+def fail_of(of: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that fails on some arguments."""
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        if of(*arguments):
+            raise LookupError
+        return original(*arguments, **options)
+
+    return broken
+
+
 @pytest.fixture(params=["review", "find", "is_pod_without_claims", "_views"])
 def fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Inject a fault into a step: judging, finding the kind, passing over pods, looking up references."""
@@ -113,19 +124,12 @@ def test_simulate_and_match_name_the_object(tmp_path: Path, monkeypatch: pytest.
     for command in ("simulate", "match"):
         done = draguard(command, tmp_path)
         assert (done.code, done.out) == (3, "")
-        assert [line.split()[2] for line in done.err.splitlines() if ": error " in line] == [
-            "unknown-field:",
-            "internal-error:",
-        ]
+        rules = [line.split()[2] for line in done.err.splitlines() if ": error " in line]
+        assert rules == ["unknown-field:", "internal-error:"]
 
 
 def test_policy_check_checks_all_other_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(obj: Any, *arguments: Any, **options: Any) -> Any:
-        if obj["metadata"]["name"].startswith("admin-access"):
-            raise LookupError
-        return original(obj, *arguments, **options)
-
-    original = policies.validate_policy
+    broken = fail_of(lambda obj, *_: obj["metadata"]["name"].startswith("admin-access"), policies.validate_policy)
     monkeypatch.setattr(load, "validate_policy", broken)
     done = draguard("policy", "check", "-o", "json", ROOT / "policies")
     assert done.code == 3
@@ -135,13 +139,10 @@ def test_policy_check_checks_all_other_policies(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_policy_test_runs_all_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(suite: Any, *arguments: Any) -> Any:
-        if any("admin" in case["name"] for case in suite["cases"]):
-            raise LookupError
-        return original(suite, *arguments)
+    def is_broken(suite: Any, *_: Any) -> bool:
+        return any("admin" in case["name"] for case in suite["cases"])
 
-    original = engine_suites.run_suite
-    monkeypatch.setattr(suites, "run_suite", broken)
+    monkeypatch.setattr(suites, "run_suite", fail_of(is_broken, engine_suites.run_suite))
     done = draguard("policy", "test", "-o", "json", ROOT / "policies")
     assert done.code == 3
     report = json.loads(done.out)
@@ -150,15 +151,9 @@ def test_policy_test_runs_all_other_suites(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_policy_test_runs_all_other_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(case: Any, *arguments: Any) -> Any:
-        if case["name"] == before[1]["name"]:
-            raise LookupError
-        return original(case, *arguments)
-
     directory = ROOT / "policies/admin-access"
     before = reported("policy", "test", directory)["suites"][0]["cases"]
-    original = Sent.of
-    monkeypatch.setattr(Sent, "of", broken)
+    monkeypatch.setattr(Sent, "of", fail_of(lambda case, *_: case["name"] == before[1]["name"], Sent.of))
     done = draguard("policy", "test", "-o", "json", directory)
     assert done.code == 3
     report = json.loads(done.out)
@@ -173,22 +168,13 @@ def test_simulate_goes_on_with_the_other_pods(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "pods.yaml").write_text(pods.replace("spec: {", "spec: {containers: [{name: c, image: i}], "))
     done = draguard("simulate", tmp_path, "--cluster", ROOT / "examples/simulate/cluster.yaml")
     assert done.code == 3
-    assert [line.partition(": ")[0] for line in done.out.splitlines()[:3]] == [
-        "default/one",
-        "default/broken",
-        "default/two",
-    ]
+    names = [line.partition(": ")[0] for line in done.out.splitlines()[:3]]
+    assert names == ["default/one", "default/broken", "default/two"]
     assert "default/broken: pending: draguard itself failed on this object: LookupError: the fault (at " in done.out
 
 
 def test_match_goes_on_with_the_other_selectors(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(fleet: Any, query: Any, *others: Any) -> Any:
-        if "broken" in str(query.own):
-            raise LookupError
-        return original(fleet, query, *others)
-
-    original = rows
-    monkeypatch.setattr("webhook.cli.match.rows", broken)
+    monkeypatch.setattr("webhook.cli.match.rows", fail_of(lambda _, query, *__: "broken" in str(query.own), rows))
     cluster = ("--cluster", ROOT / "examples/simulate/cluster.yaml")
     done = draguard("match", "-e", 'device.driver == "broken"', "-e", "true", *cluster)
     assert done.code == 3

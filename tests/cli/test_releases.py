@@ -17,22 +17,19 @@ from webhook.release import Release
 from webhook.sources import RenderOptions
 
 OTHER_V1 = CLAIM_V1.replace("name: claim", "name: other")
+NAMED_RESOURCES = "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]"
+PARAMETERS = f"kind: ResourceClaimParameters, driverRequests: [{{driverName: a.io, requests: {NAMED_RESOURCES}}}]"
+CONVERT = "draguard convert --write converts it"
 
 
 class TestReleases:
-    @pytest.mark.parametrize(
+    @each_row(
         ("manifest", "hint"),
         [
-            (
-                (
-                    "kind: ResourceClaimParameters, driverRequests: [{driverName: a.io, requests: "
-                    "[{namedResources: {selector: 'attributes.bool[\"b\"]'}}]}]"
-                ),
-                'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": ',
-            ),
+            (PARAMETERS, 'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": '),
             (
                 "kind: ResourceClass, driverName: a.io",
-                "1.27 to 1.30; draguard convert --write converts it (give it the same --kubernetes-version)",
+                f"1.27 to 1.30; {CONVERT} (give it the same --kubernetes-version)",
             ),
         ],
     )
@@ -44,7 +41,7 @@ class TestReleases:
         assert found["rule"] == "not-served"
         assert hint in found["hint"]
 
-    @pytest.mark.parametrize(("kind", "release"), [("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31")])
+    @each_row(("kind", "release"), [("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31")])
     def test_it_advises_to_convert_only_what_can_be_converted(
         self, kind: str, release: str, write: Callable[..., Path]
     ) -> None:
@@ -78,17 +75,14 @@ class TestReleases:
         message = "--kubernetes-version: Kubernetes 1.26 is not known here; 1.27 and later are\n"
         assert done.err == f"draguard validate: error: {message}"
 
-    def test_a_pod_follows_the_claims_of_its_file(self, write: Callable[..., Path]) -> None:
+    def test_a_pod_follows_the_claims_of_its_file_or_directory(self, write: Callable[..., Path]) -> None:
         other = OLD_POD.replace("name: pod", "name: other")
         # Before them and after them, and whatever the other file holds.
-        folder = write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
-        assert findings("validate", folder) == []
-
-    def test_a_pod_alone_in_its_file_follows_the_claims_of_its_directory(self, write: Callable[..., Path]) -> None:
+        write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
         folder = write(old__claim=CLAIM, old__pod=OLD_POD, new__claim=CLAIM_V1, new__pod=NEW_POD)
         assert findings("validate", folder) == []
 
-    @pytest.mark.parametrize("beside", [CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}"], ids=["no claims", "of no one release"])
+    @each_row("beside", [CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}"])
     def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = findings("validate", folder)
@@ -113,7 +107,7 @@ POLICY = ROOT / "policies/deprecated-api-versions"
 class TestSummaries:
     """Each command names the release that judged."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("command", "text", "keys"),
         [
             (("validate", ROOT / "examples/v1"), "no problems (Kubernetes {})\n", ("summary", "kubernetes", 0)),
@@ -124,7 +118,7 @@ class TestSummaries:
             (("match", "-e", "true", *CLUSTER), "\nmatched as Kubernetes {}\n", (0, "kubernetes")),
         ],
     )
-    @pytest.mark.parametrize("stated", ["", "1.36"])
+    @each_row("stated", ["", "1.36"])
     def test_in_text_and_json(
         self, command: tuple[str | Path, ...], text: str, keys: tuple[str | int, ...], stated: str
     ) -> None:
@@ -212,7 +206,7 @@ class TestFeatureGates:
         assert done.err.startswith(f"draguard {command[0]}: error: --feature-gates: {message}")
 
 
-BETA = "resource.k8s.io/v1beta1"
+BETA, POLICIES = "resource.k8s.io/v1beta1", "admissionregistration.k8s.io"
 
 
 def manifest(api_version: str, kind: str = "DeviceClass") -> str:
@@ -262,13 +256,8 @@ def test_a_gate_does_not_switch_on_a_version() -> None:
 @each_row(
     ("api_version", "kind", "release", "hint"),
     [
-        ("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy", "1.35", ""),
-        (
-            "admissionregistration.k8s.io/v1beta1",
-            "MutatingAdmissionPolicy",
-            "1.36",
-            "admissionregistration.k8s.io/v1 is on by default",
-        ),
+        (f"{POLICIES}/v1beta1", "MutatingAdmissionPolicy", "1.35", ""),
+        (f"{POLICIES}/v1beta1", "MutatingAdmissionPolicy", "1.36", f"{POLICIES}/v1 is on by default"),
         ("networking.k8s.io/v1beta1", "IPAddress", "1.32", ""),
         ("flowcontrol.apiserver.k8s.io/v1beta3", "FlowSchema", "1.30", None),
         ("acme.io/v1beta1", "Widget", "1.36", None),
@@ -300,13 +289,12 @@ def test_the_flag_is_read_as_kube_apiserver_reads_it(stated: str, is_on: bool) -
 
 
 def test_the_flag_can_switch_off_a_stable_version_and_those_of_older_releases() -> None:
-    ((message, hint),) = off(
-        manifest("resource.k8s.io/v1"), "--kubernetes-version", "1.34", f"--runtime-config={BETA},resource.k8s.io/v1=0"
-    )
-    assert message == "the cluster does not serve resource.k8s.io/v1"
-    assert hint == f"{BETA} is served: draguard convert --write --to v1beta1"
+    hint = f"{BETA} is served: draguard convert --write --to v1beta1"
+    stable, without = manifest("resource.k8s.io/v1"), f"--runtime-config={BETA},resource.k8s.io/v1=0"
+    found = off(stable, "--kubernetes-version", "1.34", without)
+    assert found == [("the cluster does not serve resource.k8s.io/v1", hint)]
     older = off(manifest("resource.k8s.io/v1beta2"), "--kubernetes-version", "1.33", "--runtime-config", BETA)
-    assert [each[1] for each in older] == [f"{BETA} is served: draguard convert --write --to v1beta1"]
+    assert [each[1] for each in older] == [hint]
 
 
 @each_row(
@@ -369,11 +357,9 @@ def test_the_core_group_is_that_of_the_flag() -> None:
 
 def test_a_cluster_tells_what_it_serves(tmp_path: Path) -> None:
     def given(*names: str) -> Path:
-        items = [
-            f"{{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {{name: {each}}}}}" for each in names
-        ]
         path = tmp_path / "cluster.yaml"
-        path.write_text("\n---\n".join(items))
+        service = manifest("apiregistration.k8s.io/v1", "APIService")
+        path.write_text("---\n".join(service.replace("name: a", f"name: {each}") for each in names))
         return path
 
     old, new = (f"{manifest(f'resource.k8s.io/{each}')}" for each in ("v1beta1", "v1"))

@@ -3,6 +3,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -11,21 +12,32 @@ from hypothesis import strategies as st
 from tests.cli.manifests import review
 from tests.command import SCRIPT, draguard
 from tests.rows import each_row
+from tests.structured import claim
 from webhook import admission
 from webhook.cli.review import split
+
+ONE = json.dumps(review("a")).encode()
 
 
 def uids(output: str) -> list[str]:
     return [json.loads(line)["response"]["uid"] for line in output.splitlines()]
 
 
+def answered(asked: Any, *options: str) -> Any:
+    """Answer a review; return the response."""
+    done = draguard("review", *options, "-", stdin=json.dumps(asked).encode())
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)["response"]
+
+
 class TestAnswers:
-    @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
+    @each_row("endpoint", ["validate", "mutate"])
     def test_they_are_those_of_the_webhook(self, endpoint: admission.Endpoint) -> None:
         asked = review("a")
         done = draguard("review", "--endpoint", endpoint, "-", stdin=json.dumps(asked).encode())
         assert (done.code, done.err) == (0, "")
         assert json.loads(done.out) == admission.review(asked, endpoint, admission.ReviewOptions())
+        assert "patch" not in answered(asked)  # the validating webhook answers by default
 
     @pytest.mark.parametrize(("claims", "code"), [([{"name": "gpu"}], 1), ([], 0)])
     def test_the_exit_code_says_whether_all_are_admitted(self, claims: list[dict[str, str]], code: int) -> None:
@@ -35,10 +47,6 @@ class TestAnswers:
         done = draguard("review", "--exit-code", "-", stdin=given)
         assert (done.code, uids(done.out)) == (code, ["a", "b", "a"])
         assert draguard("review", "-", stdin=given).code == 0
-
-    def test_the_validating_webhook_answers_by_default(self) -> None:
-        done = draguard("review", "-", stdin=json.dumps(review("a")).encode())
-        assert "patch" not in json.loads(done.out)["response"]
 
     def test_a_byte_order_mark_is_no_part_of_it(self) -> None:
         text = json.dumps(review("a"))
@@ -51,52 +59,35 @@ class TestAnswers:
 
     def test_feature_gates_are_those_that_were_stated(self) -> None:
         request = {"name": "a", "exactly": {"deviceClassName": "a", "capacity": {"requests": {"memory": "1Gi"}}}}
-        claim = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "claim", "namespace": "default"},
-            "spec": {"devices": {"requests": [request]}},
-        }
-        text = json.dumps(review("a", object=claim)).encode()
-        gate = "DRAConsumableCapacity"
+        asked, gate = review("a", object=claim(request)), "DRAConsumableCapacity"
         for gates, dropped in {f"{gate}=true": False, f"{gate}=false": True, "": False}.items():
-            done = draguard("review", "--feature-gates", gates, "-", stdin=text)
-            assert (done.code, f"needs the feature gate {gate}" in done.out) == (0, dropped)
+            assert (f"needs the feature gate {gate}" in str(answered(asked, "--feature-gates", gates))) is dropped
 
     def test_a_refusal_is_an_answer(self) -> None:
         spec = {"nodeName": "node-1", "nodeSelector": {"kubernetes.io/hostname": "node-2"}, "resourceClaims": [{}]}
-        done = draguard("review", "--endpoint=mutate", "-", stdin=json.dumps(review("a", spec)).encode())
-        assert (done.code, json.loads(done.out)["response"]["allowed"]) == (0, False)
+        assert answered(review("a", spec), "--endpoint=mutate")["allowed"] is False
 
     def test_each_is_on_one_line(self) -> None:
         text = "\n".join(json.dumps(review(uid), indent=2) for uid in "abc")
         done = draguard("review", "-", stdin=text.encode())
         assert uids(done.out) == ["a", "b", "c"]
 
-    @each_row(("options", "patched"), [([], True), (["--select-node-by", "name"], True), (["--pods", "claims"], True)])
-    def test_options_are_those_of_the_webhook(self, options: list[str], patched: bool) -> None:
-        done = draguard("review", "--endpoint", "mutate", *options, "-", stdin=json.dumps(review("a")).encode())
-        assert ("patch" in json.loads(done.out)["response"]) is patched
-
-    def test_pods_without_claims_are_changed_on_demand(self) -> None:
-        text = json.dumps(review("a", {"nodeName": "node-1"})).encode()
-        assert "patch" not in draguard("review", "--endpoint", "mutate", "-", stdin=text).out
-        assert "patch" in draguard("review", "--endpoint", "mutate", "--pods", "all", "-", stdin=text).out
+    def test_options_are_those_of_the_webhook(self) -> None:
+        for options in ((), ("--select-node-by", "name"), ("--pods", "claims")):
+            assert "patch" in answered(review("a"), "--endpoint", "mutate", *options)
+        without_claims = review("a", {"nodeName": "node-1"})
+        assert "patch" not in answered(without_claims, "--endpoint", "mutate")
+        assert "patch" in answered(without_claims, "--endpoint", "mutate", "--pods", "all")
 
     def test_the_release_is_that_of_the_cluster(self) -> None:
         claims = {"containers": [{"name": "a", "image": "b"}], "resourceClaims": [{"name": "gpu", "source": {}}]}
-        text = json.dumps(review("a", claims)).encode()
-        causes = json.loads(draguard("review", "--kubernetes-version", "1.30", "-", stdin=text).out)
-        assert causes["response"]["status"]["details"]["causes"][0]["field"] == "spec.resourceClaims[0].source"
+        response = answered(review("a", claims), "--kubernetes-version", "1.30")
+        assert response["status"]["details"]["causes"][0]["field"] == "spec.resourceClaims[0].source"
 
     def test_an_unexpected_failure_is_decided_by_the_failure_policy(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def broken(*_: object, **__: object) -> None:
-            raise ZeroDivisionError
-
-        monkeypatch.setattr("webhook.admission.decisions.judge_admitted", broken)
-        text = json.dumps(review("a")).encode()
-        answers = [draguard("review", "--failure-policy", policy, "-", stdin=text).out for policy in ("Fail", "ignore")]
-        assert [json.loads(answer)["response"]["allowed"] for answer in answers] == [False, True]
+        monkeypatch.setattr("webhook.admission.decisions.judge_admitted", Mock(side_effect=ZeroDivisionError))
+        found = [draguard("review", "--failure-policy", each, "-", stdin=ONE).out for each in ("Fail", "ignore")]
+        assert [json.loads(each)["response"]["allowed"] for each in found] == [False, True]
 
 
 class TestInput:
@@ -128,9 +119,8 @@ class TestInput:
     def test_nothing_is_a_mistake(self) -> None:
         done = draguard("review", "-", stdin=b"\n  \n")
         assert (done.code, done.out) == (1, "")
-        assert done.err.startswith(
-            "<stdin>:1: error: no AdmissionReview is there: did the command that writes it fail?"
-        )
+        said = "no AdmissionReview is there: did the command that writes it fail?"
+        assert done.err.startswith(f"<stdin>:1: error: {said}")
         assert draguard("review", "--allow-empty", "-", stdin=b"\n  \n") == (0, "", "")
 
     def test_a_text_with_braces_in_it_ends_where_it_ends(self) -> None:

@@ -13,12 +13,12 @@ from unittest import mock
 
 import pytest
 
-from tests import apiserver
 from tests.apiserver import ApiServer
 from tests.cli.manifests import review
 from tests.cli.running import ask, running
-from tests.cluster.replicas import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.replicas import LEASE, SECRET, bundles, managed
 from tests.command import SCRIPT, draguard, process
+from tests.rows import each_row
 from tests.serving import eventually
 from webhook import server
 from webhook.certificates import certs
@@ -46,7 +46,7 @@ class TestServe:
         assert (status, too_large) == (200, 413)
         assert [operation["path"] for operation in patch] == ["/spec/nodeName", "/spec/affinity"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "complaint"),
         [
             (["--tls-cert", "gone.crt"], "cannot read gone.crt: No such file or directory: `draguard certs` makes "),
@@ -54,6 +54,7 @@ class TestServe:
             (["--dev", "--tls-key", "k"], "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and"),
             (["--manage-certificate", "--tls-cert", "c"], "--manage-certificate puts its certificate into"),
             (["--manage-name", "x.y.svc"], "--manage-webhooks, --manage-name: give --manage-certificate, too"),
+            (["--dev", "--manage-certificate"], "--dev makes a certificate on the fly, --manage-certificate one in"),
             (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
             (["--dev", "--monitoring-host", "::1"], "--monitoring-host needs --monitoring-port"),
             (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes are too few for a review"),
@@ -63,7 +64,6 @@ class TestServe:
             (["--dev", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1 port 8443: "),
             (["--dev", "--host", "a b"], "'a b' is neither an IP address nor a DNS name"),
         ],
-        ids=lambda value: " ".join(value) if isinstance(value, list) else "",
     )
     def test_usage_errors_are_reported(self, arguments: list[str], complaint: str) -> None:
         done = draguard("serve", *arguments)
@@ -122,9 +122,8 @@ class TestCerts:
     def test_a_process_writes_them_and_says_what_to_do_next(self, tmp_path: Path) -> None:
         done = process("certs", "--dir", tmp_path, "localhost", "10.0.0.7")
         assert done.code == 0
-        assert sorted(done.out.splitlines()) == [
-            f"{tmp_path}/{name}" for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")
-        ]
+        files = [f"{tmp_path}/{name}" for name in ("ca.crt", "ca.key", "tls.crt", "tls.key")]
+        assert sorted(done.out.splitlines()) == files
         assert "for localhost, 10.0.0.7\n" in done.err
         assert "`draguard certs --ca-bundle`" in done.err
 
@@ -150,7 +149,7 @@ class TestCerts:
         done = draguard("certs", "--dir", tmp_path, "--ca-bundle")
         assert base64.b64decode(done.out) == (tmp_path / "ca.crt").read_bytes()
 
-    @pytest.mark.parametrize("option", [["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"]])
+    @each_row("option", [["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"]])
     def test_usage_errors_are_reported(self, option: list[str], tmp_path: Path) -> None:
         done = draguard("certs", "--dir", tmp_path, *option)
         assert (done.code, done.out) == (2, "")
@@ -172,14 +171,8 @@ def test_a_key_that_everybody_can_read_is_warned_of(tmp_path: Path) -> None:
 @pytest.fixture
 def api(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
     """Run an API server with the needed objects, at the address that pods use."""
-    account = tmp_path / "account"
-    account.mkdir()
-    (account / "namespace").write_text("draguard-system")
-    with apiserver.running(account, documented_roles()) as server:
-        for path in (SECRET, LEASE):
-            server.put(path, {"metadata": {"name": "draguard-certificates", "namespace": "draguard-system"}})
-        for path in (VALIDATING, MUTATING):
-            server.put(path, configuration())
+    with managed(tmp_path) as server:
+        (server.account / "namespace").write_text("draguard-system")
         host, _, port = server.address.rpartition(":")
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
@@ -203,14 +196,9 @@ def test_the_api_server_trusts_what_is_served_and_the_lead_is_handed_over_at_the
 ) -> None:
     body = json.dumps(review("a")).encode()
     with running(*options(api, tmp_path)) as (port, _):
-
-        def bundles() -> list[str]:
-            webhooks = [webhook for path in (VALIDATING, MUTATING) for webhook in api.objects[path]["webhooks"]]
-            return [webhook["clientConfig"].get("caBundle", "") for webhook in webhooks]
-
-        assert eventually(lambda: all(bundles()))
-        (bundle,) = set(bundles())
-        status, _ = ask(port, base64.b64decode(bundle).decode(), "validate", body)
+        assert eventually(lambda: all(bundles(api)))
+        (bundle,) = set(bundles(api))
+        status, _ = ask(port, bundle.decode(), "validate", body)
         assert status == 200
         assert api.objects[LEASE]["spec"].get("holderIdentity")
     assert not api.objects[LEASE]["spec"].get("holderIdentity")
@@ -240,10 +228,4 @@ class TestWrongUse:
 
     def test_outside_a_pod_the_namespace_is_not_known(self, tmp_path: Path) -> None:
         done = draguard("serve", "--manage-certificate", "--manage-name=x.y.svc", f"--manage-account={tmp_path}")
-        assert done.code == 2
-        assert "this is not a pod: give --manage-namespace" in done.err
-
-    def test_one_source_of_certificates_is_enough(self) -> None:
-        done = draguard("serve", "--dev", "--manage-certificate")
-        assert done.code == 2
-        assert "give one of the two" in done.err
+        assert (done.code, "this is not a pod: give --manage-namespace" in done.err) == (2, True)

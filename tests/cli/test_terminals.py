@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
+from tests.structured import resource_slice
 from webhook.check import progress
 from webhook.cli import main
 from webhook.cli.console import show_lines
@@ -51,12 +53,7 @@ class TestColour:
 
 
 class TestWidth:
-    COMMAND = (
-        "simulate",
-        ROOT / "examples/simulate/deployment.yaml",
-        "--cluster",
-        ROOT / "examples/simulate/cluster.yaml",
-    )
+    COMMAND = ("simulate", DEPLOYMENT, "--cluster", CLUSTER)
 
     @pytest.mark.parametrize("color", ["always", "never"])
     @pytest.mark.parametrize("columns", [40, 80, 112, 1000])
@@ -106,17 +103,7 @@ class TestProgress:
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
 API = {"apiVersion": "resource.k8s.io/v1"}
 DEVICE = {"name": "d0", "attributes": {"model": {"string": EVIL}}}
-SLICE = {
-    **API,
-    "kind": "ResourceSlice",
-    "metadata": {"name": "s"},
-    "spec": {
-        "driver": "gpu.example.com",
-        "nodeName": "a",
-        "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
-        "devices": [DEVICE],
-    },
-}
+SLICE = resource_slice(DEVICE, nodeName="a")
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "1"}}}
 CLASS = {**API, "kind": "DeviceClass", "metadata": {"name": EVIL}, "spec": {}}
 POD = {
@@ -140,7 +127,7 @@ def harmless(text: str, *, color: bool = False) -> bool:
     )
 
 
-@pytest.mark.parametrize("color", ["never", "always"])
+@each_row("color", ["never", "always"])
 def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
     cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
     done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
@@ -149,10 +136,13 @@ def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
     assert harmless(draguard("match", "-e", '\n"##[" ==\n"::"', "--cluster", cluster, "--color", "never").out)
 
 
-@pytest.mark.parametrize("color", ["never", "always"])
-@pytest.mark.parametrize("more", [(), ("--fit",)])
+@each_row("color", ["never", "always"])
+@each_row("more", [(), ("--fit",)])
 def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
-    cluster, pod = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS), write(tmp_path / "pod.yaml", POD)
+    cluster, pod = (
+        write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS),
+        write(tmp_path / "pod.yaml", POD),
+    )
     done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
     assert done.code in {0, 1}
     assert r"\x1b[2J" in done.out + done.err
@@ -224,12 +214,6 @@ def test_a_diff_stops_the_commands_in_its_lines(tmp_path: Path, text: str) -> No
 
 
 def test_a_diff_has_the_lines_of_a_file() -> None:
-    lines = list(unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n"))
-    assert lines == [
-        "--- a\n",
-        "+++ a\n",
-        "@@ -1,2 +1 @@\n",
-        " a: x\u2028y\n",
-        "-\x85\n",
-        "\\ No newline at end of file\n",
-    ]
+    lines = unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n")
+    wanted = "--- a\n+++ a\n@@ -1,2 +1 @@\n a: x\u2028y\n-\x85\n\\ No newline at end of file\n"
+    assert list(lines) == [f"{line}\n" for line in wanted.split("\n")[:-1]]

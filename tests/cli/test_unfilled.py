@@ -2,23 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.command import draguard, findings
+from tests.policies import POLICY
 from tests.rows import each_row
+from tests.structured import claim_manifest
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata:
-  name: NAME
-spec:
-  devices:
-    requests:
-    - name: gpu
-      exactly:
-        deviceClassName: gpu.example.com
-"""
+CLAIM = claim_manifest("NAME")
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -113,7 +102,7 @@ def test_references_are_the_same_before_and_after() -> None:
     assert [each["rule"] for each in found] == ["template"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         CLAIM.replace("NAME", "{{ .Name }}"),
@@ -136,7 +125,7 @@ def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path
     assert draguard("convert", "--check", file).code != 0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         ("{{- if .Values.enabled }}\n---\n", "{{- end }}\n"),
@@ -160,7 +149,7 @@ def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, afte
     assert (done.code, "not filled in yet" in done.out) == (0, True)
 
 
-@pytest.mark.parametrize("wrong", ["a: [\n", "{a: b\n", "text\n", "--- a\n"])
+@each_row("wrong", ["a: [\n", "{a: b\n", "text\n", "--- a\n"])
 def test_what_is_no_template_beside_a_manifest_is_an_error(wrong: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{CLAIM.replace('NAME', 'a')}---\n{wrong}", encoding="utf-8")
     assert draguard("validate", tmp_path).code == 1
@@ -175,7 +164,7 @@ def test_the_first_templates_of_a_directory_are_named(tmp_path: Path) -> None:
         assert f"not read: 10 templates that are not filled in yet ({named}, …)" in done.out + done.err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tool"),
     [
         (CLAIM.replace("NAME", "a\n  labels: {c: ${D}}"), "envsubst"),
@@ -205,7 +194,7 @@ def test_a_syntax_error_beside_a_placeholder_is_one(text: str) -> None:
     assert "unreadable" in [each["rule"] for each in findings("validate", "-", stdin=text)]
 
 
-@pytest.mark.parametrize("mode", [("--fix",), ("--fix", "--unsafe-fixes")])
+@each_row("mode", [("--fix",), ("--fix", "--unsafe-fixes")])
 def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     text = CLAIM.replace("NAME", "$KSA_NAME").replace("gpu.example.com", '"{{ .Class }}"')
@@ -214,33 +203,14 @@ def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_pat
     before = file.read_text(encoding="utf-8").splitlines()
     draguard("validate", *mode, file)
     after = file.read_text(encoding="utf-8").splitlines()
-    assert [line for line in before if "$" in line or "{{" in line] == [
-        line for line in after if "$" in line or "{{" in line
-    ]
+    unfilled = ([line for line in lines if "$" in line or "{{" in line] for lines in (before, after))
+    assert next(unfilled) == next(unfilled) != []
 
 
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: named}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}
-  validations:
-  - expression: object.metadata.name.startsWith("team-")
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: named}
-spec: {policyName: named, validationActions: [Deny]}
-"""
-
-
-@pytest.mark.parametrize("kind", ["ConfigMap", "ResourceClaim", "Pod"])
+@each_row("kind", ["ConfigMap", "ResourceClaim", "Pod"])
 def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) -> None:
     policies = tmp_path / "policies.yaml"
-    policies.write_text(POLICY, encoding="utf-8")
+    policies.write_text(POLICY.format(expression='object.metadata.name.startsWith("team-")'), encoding="utf-8")
     manifest = {
         "ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: NAME\n",
         "ResourceClaim": CLAIM,
@@ -254,10 +224,7 @@ def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) 
         assert ("policies do not judge it until then" in found[0]["message"]) == (rule == "template")
 
 
-REFUSING = POLICY.replace('object.metadata.name.startsWith("team-")', "object == null")
-
-
-@pytest.mark.parametrize(
+@each_row(
     "manifest",
     [
         "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
@@ -269,7 +236,7 @@ REFUSING = POLICY.replace('object.metadata.name.startsWith("team-")', "object ==
 def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str, tmp_path: Path) -> None:
     """An API server would take these objects as they stand."""
     policies = tmp_path / "policies.yaml"
-    policies.write_text(REFUSING, encoding="utf-8")
+    policies.write_text(POLICY.format(expression="object == null"), encoding="utf-8")
     (found,) = (
         each
         for each in findings("validate", "--policies", policies, "-", stdin=manifest)

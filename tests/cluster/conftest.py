@@ -5,20 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests import apiserver
 from tests.apiserver import ApiServer
-from tests.cluster.replicas import LEASE, MUTATING, SECRET, VALIDATING, configuration, documented_roles
+from tests.cluster.replicas import managed
 
 
 @pytest.fixture
 def api(tmp_path: Path) -> Iterator[ApiServer]:
-    """Run an API server with the chart's objects: all of them empty, and only the documented permissions."""
-    account = tmp_path / "account"
-    account.mkdir()
-    with apiserver.running(account, documented_roles()) as server:
-        server.put(SECRET, {"type": "Opaque"})
-        server.put(LEASE, {"spec": {}})
-        server.put(VALIDATING, configuration())
-        server.put(MUTATING, configuration(1))
+    with managed(tmp_path) as server:
         yield server
         assert not server.refused, "the documented roles suffice"

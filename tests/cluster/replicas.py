@@ -3,7 +3,8 @@
 import base64
 import re
 import ssl
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.apiserver import ApiServer
+from tests.apiserver import ApiServer, running
 from tests.serving import look
 from webhook.cluster.manager import Manager
 from webhook.cluster.options import Lifetimes, ManagerOptions, encode_all
@@ -143,6 +144,19 @@ def documented_roles() -> list[JSONObject]:
     roles = [role for block in re.findall(r"```yaml\n(.+?)```", text, re.DOTALL) for role in yaml.safe_load_all(block)]
     assert [role["kind"] for role in roles] == ["Role", "ClusterRole"]
     return roles
+
+
+@contextmanager
+def managed(directory: Path) -> Iterator[ApiServer]:
+    """Run an API server with the chart's objects: all of them empty, and only the documented permissions."""
+    account = directory / "account"
+    account.mkdir()
+    with running(account, documented_roles()) as server:
+        server.put(SECRET, {"type": "Opaque"})
+        server.put(LEASE, {"spec": {}})
+        server.put(VALIDATING, configuration())
+        server.put(MUTATING, configuration(1))
+        yield server
 
 
 def configuration(webhooks: int = 2) -> JSONObject:

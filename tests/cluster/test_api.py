@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests import apiserver
-from tests.apiserver import ApiServer, Refusal
+from tests.apiserver import ApiServer, refusing
+from tests.cluster.replicas import Clock
 from webhook.certificates import certs
 from webhook.cluster import api
 from webhook.cluster.api import Api, Ref
@@ -45,12 +46,9 @@ def client(server: ApiServer) -> Api:
     return Api(server.account, server.address)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
+def candidates(client: Api) -> tuple[list[Election], Clock]:
+    clock = Clock()
+    return [Election(client, LEASE, name, clock) for name in ("first", "second")], clock
 
 
 def holder(server: ApiServer) -> object:
@@ -101,9 +99,8 @@ def test_an_account_that_cannot_be_read_is_reported(
 
 def test_missing_permissions_are_reported(server: ApiServer, client: Api) -> None:
     server.roles = []
-    with pytest.raises(
-        ClusterError, match=r"cannot get Lease a/b: 403 Forbidden, .*: grant this to the service account"
-    ):
+    said = r"cannot get Lease a/b: 403 Forbidden, .*: grant this to the service account"
+    with pytest.raises(ClusterError, match=said):
         client.get(LEASE)
 
 
@@ -150,22 +147,21 @@ def test_without_a_date_the_time_is_that_of_this_machine(client: Api) -> None:
 
 
 def test_one_candidate_leads_until_it_no_longer_renews(server: ApiServer, client: Api) -> None:
-    clock = Clock()
-    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+    (first, second), clock = candidates(client)
     first.campaign()
     second.campaign()
     assert (first.leading, second.leading) == (True, False)
     for seconds in range(2, 20, 2):
-        clock.seconds = seconds
+        clock.seconds = 1000 + seconds
         first.campaign()
         second.campaign()
         assert (first.leading, second.leading) == (True, False)
     for seconds in range(20, 33, 2):
-        clock.seconds = seconds
+        clock.seconds = 1000 + seconds
         second.campaign()
         assert not second.leading
     assert not first.leading, "it has stopped before the other may begin"
-    clock.seconds = 34
+    clock.seconds = 1034
     second.campaign()
     assert second.leading
     assert server.objects[LEASE.path]["spec"]["leaseTransitions"] == 2
@@ -184,8 +180,7 @@ def test_a_leader_that_is_replaced_leads_no_more(server: ApiServer, client: Api)
 
 
 def test_only_one_of_two_that_try_at_once_leads(server: ApiServer, client: Api) -> None:
-    clock = Clock()
-    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+    (first, second), _ = candidates(client)
 
     def hurry(verb: str, _path: str) -> None:
         if verb == "patch":
@@ -199,8 +194,7 @@ def test_only_one_of_two_that_try_at_once_leads(server: ApiServer, client: Api) 
 
 
 def test_a_released_lease_is_taken_at_once(server: ApiServer, client: Api) -> None:
-    clock = Clock()
-    first, second = (Election(client, LEASE, name, clock) for name in ("first", "second"))
+    (first, second), _ = candidates(client)
     first.campaign()
     server.change(LEASE.path, {"op": "add", "path": "/spec/strategy", "value": "kept"})
     first.release()
@@ -217,11 +211,7 @@ def test_a_release_that_fails_does_no_harm(server: ApiServer, client: Api, *, ta
     if taken:
         server.put(LEASE.path, {"spec": {"holderIdentity": "other"}})
     else:
-
-        def fail(_verb: str, _path: str) -> None:
-            raise Refusal(500)
-
-        server.before = fail
+        server.before = refusing(500)
     election.release()
     assert not election.leading
     assert holder(server) == ("other" if taken else "first")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,6 +13,8 @@ import pytest
 from tests import apiserver
 from tests.command import SCRIPT, draguard
 from tests.kubectl import answers_of, kubectl
+from tests.rows import each_row
+from tests.serving import eventually
 from tests.simulation.clusters import claim, device_class, devices, node, pod, requests
 from webhook.cli import kubectl as plugin
 from webhook.cluster import live
@@ -23,6 +25,11 @@ from webhook.sources.running import output_of
 pytestmark = pytest.mark.process
 
 PENDING = "default/p: pending: no node has 2 devices of the class for request r: at most 1\n"
+DRA, QUOTAS = "/apis/resource.k8s.io/v1", "/api/v1/resourcequotas"
+FORBIDDEN = "Error from server (Forbidden): no"
+NOT_FOUND = "Error from server (NotFound): the server could not find the requested resource"
+BROKEN = "the answer is not that of an API server"
+ENDLESS = "the API server returned a list that does not go on"
 
 
 def cluster(**asks: Any) -> list[JSONObject]:
@@ -35,24 +42,52 @@ def cluster(**asks: Any) -> list[JSONObject]:
     ]
 
 
+Play = Callable[..., Path]
+Simulated = Callable[..., tuple[bool, str]]
+
+
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Return a function that lets kubectl play a cluster, with faults."""
+
+    def play(faults: Any = None, objects: list[JSONObject] | None = None, **more: Any) -> Path:
+        return kubectl(tmp_path, monkeypatch, objects or cluster(), faults or {}, **more)
+
+    return play
+
+
+@pytest.fixture
+def simulated(play: Play) -> Simulated:
+    """Return a function that tells whether the pod of a cluster is pending as ever, and what was warned of."""
+
+    def simulated(faults: Any = None, *options: str, **more: Any) -> tuple[bool, str]:
+        play(faults, **more)
+        done = draguard("simulate", "--live", *options)
+        return done.out.startswith(PENDING), done.err
+
+    return simulated
+
+
 def asked(log: Path) -> list[str]:
     return [line.split()[-1].partition("?")[0] for line in log.read_text().splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
+@each_row(
+    ("command", "code", "expected"),
     [
-        (["simulate", "--live"], PENDING),
-        (["why", "p", "--live"], "no node has more than 1\n"),
-        (["match", "--live", "-e", f'device.driver == "{requests()}"'], ": 0 of 1 devices match"),
+        (["simulate"], 1, PENDING),
+        (["why", "p"], 1, "no node has more than 1\n"),
+        (["match", "-e", f'device.driver == "{requests()}"'], 1, ": 0 of 1 devices match"),
+        (["scan"], 0, "no problems (Kubernetes 1.36.3)"),
+        (["devices"], 0, "free"),
+        (["driver", "from-cluster"], 0, "driver: gpu.example.com"),
     ],
 )
-def test_commands_about_a_cluster_read_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], expected: str
-) -> None:
-    kubectl(tmp_path, monkeypatch, cluster())
-    done = draguard(*command)
-    assert (done.code, expected in done.out, done.err) == (1, True, "")
+def test_commands_about_a_cluster_read_it(play: Play, command: list[str], code: int, expected: str) -> None:
+    play()
+    done = draguard(*command, "--live")
+    assert (done.code, expected in done.out, "not read" in done.err) == (code, True, False)
+    assert done.err == "" or command == ["devices"]  # which counts them there
 
 
 @pytest.mark.parametrize(
@@ -67,42 +102,33 @@ def test_commands_about_a_cluster_read_it(
     ],
 )
 def test_as_a_plugin_of_kubectl(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, said: str
+    play: Play, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, said: str
 ) -> None:
     given, _, namespace = command.partition("/")
-    kubectl(tmp_path, monkeypatch, cluster(), {"view": {"prints": namespace}})
+    play({"view": {"prints": namespace}})
     monkeypatch.setattr(sys, "argv", ["kubectl-dra", *given.split()])
     monkeypatch.setattr("signal.signal", lambda *_: None)
     plugin()
     assert capsys.readouterr().out.startswith(said)
 
 
-@pytest.mark.parametrize(("command", "expected"), [("scan", "no problems (Kubernetes 1.36.3)"), ("devices", "free")])
-def test_commands_about_all_devices_read_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, expected: str
-) -> None:
-    kubectl(tmp_path, monkeypatch, cluster())
-    done = draguard(command, "--live")
-    assert (done.code, expected in done.out) == (0, True), done
-
-
-def test_a_context_is_that_of_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = kubectl(tmp_path, monkeypatch, cluster())
+def test_a_context_is_that_of_kubectl(play: Play) -> None:
+    log = play()
     assert draguard("simulate", "--context", "-prod").code == 2
     assert draguard("simulate", "--context=-prod").out.startswith(PENDING)
     assert {line.split()[0] for line in log.read_text().splitlines()} == {"--context=-prod"}
 
 
-def test_validate_knows_what_the_cluster_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), version="v1.34.2+k3s1")
+def test_validate_knows_what_the_cluster_serves(play: Play, tmp_path: Path) -> None:
+    play(version="v1.34.2+k3s1")
     given = tmp_path / "claim.yaml"
     given.write_text("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x}\nspec: {devices: {}}\n")
     done = draguard("validate", given, "--live")
     assert (done.code, "Kubernetes 1.34" in done.out) == (0, True), done
 
 
-def test_release_and_gates_are_those_of_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = kubectl(tmp_path, monkeypatch, cluster(), version="v1.35.2", gates={"DRADeviceTaintRules": True, "X": True})
+def test_release_and_gates_are_those_of_the_server(play: Play) -> None:
+    log = play(version="v1.35.2", gates={"DRADeviceTaintRules": True, "X": True})
     assert "simulated as Kubernetes 1.35" in draguard("simulate", "--live").out
     assert "/metrics" in asked(log)
     # The gate is on, and can be switched off.
@@ -112,95 +138,68 @@ def test_release_and_gates_are_those_of_the_server(tmp_path: Path, monkeypatch: 
     assert "simulated as Kubernetes 1.36" in stated.out
 
 
-def test_objects_come_in_any_version_that_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    objects = [
-        {**each, "apiVersion": "resource.k8s.io/v1beta2"} if "resource" in each["apiVersion"] else each
-        for each in cluster()
-    ]
-    log = kubectl(tmp_path, monkeypatch, objects, version="v1.33.0")
+def test_objects_come_in_any_version_that_is_served(play: Play) -> None:
+    older = {"apiVersion": "resource.k8s.io/v1beta2"}
+    objects = [{**each, **older} if "resource" in each["apiVersion"] else each for each in cluster()]
+    log = play(objects=objects, version="v1.33.0")
     assert draguard("simulate", "--live").out.startswith(PENDING)
     assert "/apis/resource.k8s.io/v1/resourceclaims" not in asked(log)
 
 
-def test_a_version_without_the_kind_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = "Error from server (NotFound): the server could not find the requested resource"
-    kubectl(tmp_path, monkeypatch, cluster(), {"/apis/resource.k8s.io/v1/devicetaintrules": {"error": error}})
-    done = draguard("simulate", "--live")
-    assert (done.out.startswith(PENDING), done.err) == (True, "warning: devicetaintrules not read: not served\n")
-
-
-def test_lists_come_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_come_in_parts(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "CHUNK", 2)
-    log = kubectl(tmp_path, monkeypatch, [*cluster(), *({**node(f"n{i}"), "apiVersion": "v1"} for i in range(2, 6))])
+    log = play(objects=[*cluster(), *({**node(f"n{i}"), "apiVersion": "v1"} for i in range(2, 6))])
     assert "n1" in draguard("simulate", "--live").out
     assert asked(log).count("/api/v1/nodes") == 3
 
 
-def test_large_objects_come_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_objects_come_a_few_at_a_time(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_RESPONSE", 1 << 16)
     large = [{**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9)]
     for each in large:
         each["metadata"]["annotations"] = {"a": "x" * 15_000}
-    log = kubectl(tmp_path, monkeypatch, [*cluster(), *large])
+    log = play(objects=[*cluster(), *large])
     done = draguard("simulate", "--live")
     assert ("10 pods: 9 scheduled, 1 pending" in done.out, done.err) == (True, ""), done
     assert "/api/v1/pods?limit=125" in log.read_text()
 
 
-@pytest.mark.parametrize(
-    ("faults", "said"),
+@each_row(
+    ("path", "fault", "said"),
     [
+        (f"{DRA}/devicetaintrules", {"error": NOT_FOUND}, "not served"),
+        (f"{DRA}/devicetaintrules", {"error": f"{FORBIDDEN} \x1b[31m"}, "forbidden: no \\x1b[31m"),
+        ("/api/v1/namespaces", {"error": "Error from server (Timeout): slow"}, "slow"),
+        (QUOTAS, {"error": "Unable to connect\nerror: EOF"}, "EOF"),
+        (QUOTAS, {"error": ""}, "kubectl ended with exit code 1"),
+        (QUOTAS, {"error": "Error from server (Expired): too old"}, "too old"),
+        (QUOTAS, {"cut": 30}, f"{BROKEN}: Input data was truncated"),
+        (QUOTAS, {"prints": "<html>"}, f"{BROKEN}: JSON is malformed: invalid character (byte 0)"),
+        (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[]}'}, ENDLESS),
+        (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'}, ENDLESS),
         (
-            {"/apis/resource.k8s.io/v1/devicetaintrules": "Error from server (Forbidden): no \x1b[31m"},
-            "devicetaintrules not read: forbidden: no \\x1b[31m",
+            QUOTAS,
+            {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
+            f"{BROKEN}: Integer value out of range - at `$[...][...]`",
         ),
-        ({"/api/v1/namespaces": "Error from server (Timeout): slow"}, "namespaces not read: slow"),
-        ({"/api/v1/resourcequotas": "Unable to connect\nerror: EOF"}, "resourcequotas not read: EOF"),
-        ({"/api/v1/resourcequotas": ""}, "resourcequotas not read: kubectl ended with exit code 1"),
+        (QUOTAS, {"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
     ],
 )
 def test_what_cannot_be_read_does_not_hide_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Mapping[str, str], said: str
+    simulated: Simulated, path: str, fault: Mapping[str, Any], said: str
 ) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), {path: {"error": error} for path, error in faults.items()})
-    done = draguard("simulate", "--live")
-    assert (done.out.startswith(PENDING), done.err) == (True, f"warning: {said}\n")
+    assert simulated({path: fault}) == (True, f"warning: {path.rpartition('/')[2]} not read: {said}\n")
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        ({"cut": 30}, "the answer is not that of an API server: Input data was truncated"),
-        (
-            {"prints": "<html>"},
-            "the answer is not that of an API server: JSON is malformed: invalid character (byte 0)",
-        ),
-        ({"prints": '{"metadata":{"continue":"x"},"items":[]}'}, "the API server returned a list that does not go on"),
-        (
-            {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'},
-            "the API server returned a list that does not go on",
-        ),
-        (
-            {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
-            "the answer is not that of an API server: Integer value out of range - at `$[...][...]`",
-        ),
-        ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
-        ({"sleeps": 60}, "kubectl took longer than 4 seconds"),
-        ({"error": "Error from server (Expired): too old"}, "too old"),
-    ],
-)
-def test_broken_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Mapping[str, Any], said: str) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), {"/api/v1/resourcequotas": fault})
-    if "sleeps" in fault:
-        monkeypatch.setattr(live, "SECONDS", 4)
-    done = draguard("simulate", "--live")
-    assert (done.out.startswith(PENDING), done.err) == (True, f"warning: resourcequotas not read: {said}\n")
+def test_an_answer_that_does_not_come_is_not_waited_for(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SECONDS", 4)
+    said = "warning: resourcequotas not read: kubectl took longer than 4 seconds\n"
+    assert simulated({QUOTAS: {"sleeps": 60}}) == (True, said)
 
 
-def test_what_kubectl_leaves_running_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), {"/version": {"leaves": "20"}})
+def test_what_kubectl_leaves_running_is_not_waited_for(simulated: Simulated) -> None:
     began = time.monotonic()
-    assert draguard("simulate", "--live").out.startswith(PENDING)
+    assert simulated({"/version": {"leaves": "20"}})[0]
     assert time.monotonic() - began < 20
 
 
@@ -220,21 +219,20 @@ def test_what_a_program_prints_as_it_ends_is_read(monkeypatch: pytest.MonkeyPatc
         assert output_of(program, lambda _: None) == (b"last words", b"")
 
 
-def test_more_objects_than_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_objects_than_are_read(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_OBJECTS", 3)
-    kubectl(tmp_path, monkeypatch, [*cluster(), *({**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9))])
-    assert "warning: pods not read: more than 3 objects" in draguard("simulate", "--live").err
+    many = [*cluster(), *({**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9))]
+    assert "warning: pods not read: more than 3 objects" in simulated(objects=many)[1]
 
 
-def test_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    forbidden = {"error": "Error from server (Forbidden): no"}
-    kubectl(tmp_path, monkeypatch, cluster(), {"/api/v1": forbidden, "/apis/": forbidden})
+def test_nothing_can_be_read(play: Play) -> None:
+    play({"/api/v1": {"error": FORBIDDEN}, "/apis/": {"error": FORBIDDEN}})
     done = draguard("simulate", "--live")
     last = "draguard simulate: error: none of these objects can be read of the current context\n"
     assert (done.code, done.out, done.err.endswith(last)) == (2, "", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fault", "said"),
     [
         ({"error": 'error: context "x" does not exist'}, 'context "x" does not exist'),
@@ -242,8 +240,8 @@ def test_nothing_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ({"prints": "[]"}, "the answer is not that of an API server"),
     ],
 )
-def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Mapping[str, Any], said: str) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), {"/version": fault})
+def test_no_cluster(play: Play, fault: Mapping[str, Any], said: str) -> None:
+    play({"/version": fault})
     done = draguard("simulate", "--live")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"draguard simulate: error: the cluster cannot be read: {said}")
@@ -284,38 +282,27 @@ def test_no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
 
 
-@pytest.mark.parametrize("version", ["v1.99.0", "v2.0.0", "\x1b[31m"])
-def test_a_server_of_an_unknown_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), version=version)
+@each_row(("version", "code"), [("v1.99.0", 1), ("v2.0.0", 1), ("\x1b[31m", 1), ("v1.20.4", 2)])
+def test_a_server_of_an_unknown_or_old_version(play: Play, version: str, code: int) -> None:
+    play(version=version)
     done = draguard("simulate", "--live")
-    assert (done.code, "\x1b" in done.out + done.err) == (1, False)
+    assert (done.code, "\x1b" in done.out + done.err) == (code, False)
 
 
-def test_an_old_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), version="v1.20.4")
-    assert draguard("simulate", "--live").code == 2
+def test_a_login_is_passed_on(simulated: Simulated) -> None:
+    login = {"says": "To sign in, open \x1b[31mhttp://x", "sleeps": 0.7}
+    assert simulated({"/version": login}) == (True, "kubectl: To sign in, open \\x1b[31mhttp://x\n")
 
 
-def test_a_login_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(
-        tmp_path, monkeypatch, cluster(), {"/version": {"says": "To sign in, open \x1b[31mhttp://x", "sleeps": 0.7}}
+def test_a_namespace_is_read_where_no_more_is_allowed(simulated: Simulated) -> None:
+    refused = {f"/api/v1/{each}": {"error": FORBIDDEN} for each in ("pods", "resourcequotas")}
+    said = (
+        f"warning: {each} of other namespaces than default not read: forbidden\n" for each in ("pods", "resourcequotas")
     )
-    done = draguard("simulate", "--live")
-    assert (done.out.startswith(PENDING), done.err) == (True, "kubectl: To sign in, open \\x1b[31mhttp://x\n")
+    assert simulated(refused, "-n", "default") == (True, "".join(said))
 
 
-def test_a_namespace_is_read_where_no_more_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    refused = {f"/api/v1/{each}": {"error": "Error from server (Forbidden): no"} for each in ("pods", "resourcequotas")}
-    kubectl(tmp_path, monkeypatch, cluster(), refused)
-    done = draguard("simulate", "--live", "-n", "default")
-    assert done.out.startswith(PENDING)
-    assert done.err == (
-        "warning: pods of other namespaces than default not read: forbidden\n"
-        "warning: resourcequotas of other namespaces than default not read: forbidden\n"
-    )
-
-
-def test_deep_and_strange_values_of_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deep_and_strange_values_of_tenants(play: Play) -> None:
     deep: Any = {}
     for _ in range(2500):
         deep = {"a": [deep]}
@@ -323,24 +310,21 @@ def test_deep_and_strange_values_of_tenants(tmp_path: Path, monkeypatch: pytest.
     objects = cluster(count=1)
     objects[2]["metadata"]["annotations"] = {"\x1b[31m": "x" * 5000}
     objects[2]["spec"]["devices"]["config"] = [{"opaque": {"driver": "gpu.example.com", "parameters": deep}}]
-    kubectl(tmp_path, monkeypatch, objects)
+    play(objects=objects)
     done = draguard("simulate", "--live")
     assert "default/p: n1" in done.out, done
 
 
-def test_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster(), {"/api/v1/pods": {"sleeps": 50}})
+def test_interrupted(play: Play) -> None:
+    log = play({"/api/v1/pods": {"sleeps": 50}})
     with subprocess.Popen([SCRIPT, "simulate", "--live"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        while "/api/v1/pods" not in (tmp_path / "asked").read_text():
-            time.sleep(0.05)
+        assert eventually(lambda: "/api/v1/pods" in log.read_text())
         process.terminate()
         assert process.wait(10) == 143
 
 
-def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = kubectl(tmp_path, monkeypatch, cluster())
+def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(play: Play) -> None:
+    log = play()
     draguard("why", "p", "--live")
     found = [unquote(line) for line in log.read_text().splitlines() if "/events?" in line]
     assert any("/namespaces/default/events?fieldSelector=reason!=Pulling," in each for each in found)
@@ -374,31 +358,21 @@ def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pyte
     program.chmod(0o755)
     monkeypatch.setattr(live, "SECONDS", 1.0)
     with pytest.raises(ClusterError, match="kubectl took longer"):
-        live.Kubectl(str(program), "", print).get("/version")
-    child = int((tmp_path / "pid").read_text())
-    for _ in range(50):
-        if not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]:
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail("it runs")
+        live.Kubectl(str(program), "", print).read("/version", 100)
+    child = Path(f"/proc/{int((tmp_path / 'pid').read_text())}/stat")
+    assert eventually(lambda: not child.exists() or "Z" in child.read_text().split()[2])
 
 
-def test_profiles_are_written_of_a_running_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster())
-    done = draguard("driver", "from-cluster", "--live")
-    assert (done.code, "driver: gpu.example.com" in done.out, done.err) == (0, True, "")
+def test_profiles_are_written_of_a_cluster_that_is_given() -> None:
     without = draguard("driver", "from-cluster")
     assert (without.code, "no cluster is given" in without.err) == (2, True)
 
 
-def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(play: Play) -> None:
     held: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
     about = {"name": "u", "namespace": "default"}
     unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": about, **held}
-    kubectl(tmp_path, monkeypatch, [*cluster(), unused])
+    play(objects=[*cluster(), unused])
     done = draguard("scan", "--context", "my prod")
     assert "ResourceClaim of context my prod: warning claim-zombie" in done.out
     assert "kubectl --context 'my prod' patch resourceclaim u -n default --subresource status" in done.out
@@ -409,21 +383,21 @@ def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(
     assert f"kubectl --context prod patch resourceclaim u -n default {patch} releases its devices" in why.out
 
 
-def test_a_watched_table_stays_when_the_cluster_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kubectl(tmp_path, monkeypatch, cluster())
+def test_a_watched_table_stays_when_the_cluster_cannot_be_read(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    play()
     rounds = iter(range(3))
 
     def broken_then_whole(_: float) -> None:
         if (done := next(rounds)) == 2:
             raise KeyboardInterrupt
         fault = {"error": "error: no route"} if not done else {}
-        kubectl(tmp_path, monkeypatch, cluster(), {"/apis/resource.k8s.io/v1/resourceclaims": fault})
+        play({"/apis/resource.k8s.io/v1/resourceclaims": fault})
 
     monkeypatch.setattr("webhook.cli.devices.sleep", broken_then_whole)
     done = draguard("devices", "--live", "--watch", columns=80)
     assert (done.code, done.out.count("\x1b[2J")) == (130, 2)
     assert "error: resourceclaims not read: no route; the table is that of before" in done.err
-    kubectl(tmp_path, monkeypatch, cluster(), {"/apis/": {"error": "error: no route"}})
+    play({"/apis/": {"error": "error: no route"}})
     done = draguard("devices", "--live", "--watch")
     assert (done.code, "not read: no route" in done.err) == (2, True)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from cryptography import x509
 
-from tests.apiserver import ApiServer, Refusal
+from tests.apiserver import ApiServer, Refusal, refusing
 from tests.cluster.replicas import (
     DAY,
     LEASE,
@@ -40,6 +40,16 @@ from webhook.cluster.options import Lifetimes, Step, encode_all
 from webhook.cluster.rotation import step
 
 pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def replica(api: ApiServer, tmp_path: Path) -> Replica:
+    return Replica(api, tmp_path / "pair")
+
+
+@pytest.fixture
+def two(api: ApiServer, tmp_path: Path) -> tuple[Replica, Replica]:
+    return Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
 
 
 def begin(replica: Manager) -> None:
@@ -69,16 +79,13 @@ def test_three_replicas_that_start_at_once_serve_one_certificate(
     assert holder(api) is None, "the lead is free at once"
 
 
-def test_the_files_can_be_read_by_their_owner_only(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_the_files_can_be_read_by_their_owner_only_and_only_ca_bundles_are_changed(
+    api: ApiServer, replica: Replica
+) -> None:
     replica.tick()
     for name in ("tls.crt", "tls.key"):
         assert stat.S_IMODE((replica.directory / name).stat().st_mode) == 0o600
         assert (replica.directory / name).read_bytes() == held(api)[name]
-
-
-def test_nothing_but_ca_bundle_is_changed_in_configurations(api: ApiServer, tmp_path: Path) -> None:
-    Replica(api, tmp_path / "pair").tick()
     assert set(bundles(api)) == {held(api)["ca.crt"]}
     for path, webhooks in ((VALIDATING, 2), (MUTATING, 1)):
         stored = api.objects[path]
@@ -87,10 +94,10 @@ def test_nothing_but_ca_bundle_is_changed_in_configurations(api: ApiServer, tmp_
         assert stored["webhooks"] == configuration(webhooks)["webhooks"]
 
 
-def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp_path: Path) -> None:
+def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, two: tuple[Replica, Replica]) -> None:
     age(api)
     today, old = api.now, held(api)["ca.crt"]
-    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    leader, other = two
     leader.tick()
     other.tick()
     all_trust(api, leader, other)
@@ -122,10 +129,10 @@ def test_every_step_of_a_rotation_is_trusted_by_real_clients(api: ApiServer, tmp
     [*product(["emptied", "recreated", "without its authority"], [False, True]), ("of a stranger", False)],
 )
 def test_a_secret_that_loses_its_data_costs_no_handshake(
-    api: ApiServer, tmp_path: Path, how: str, restarted: bool
+    api: ApiServer, two: tuple[Replica, Replica], tmp_path: Path, how: str, restarted: bool
 ) -> None:
     api.wait(timedelta(hours=-3))
-    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    leader, other = two
     leader.tick()
     other.tick()
     today, old = api.now, leader.fingerprint()
@@ -191,11 +198,7 @@ def test_a_manager_without_directory_keeps_the_secret_and_the_cluster_s_version(
     replica.round(10)
     assert (held(api)["tls.crt"], held(api)["kubernetes.version"]) == (served, b"v1.35.0")
 
-    def fail(_verb: str, path: str) -> None:
-        if path == "/version":
-            raise Refusal(403, "no")
-
-    api.before = fail
+    api.before = refusing(403, "no", "/version")
     api.version = "v1.36.0"
     with caplog.at_level(logging.ERROR):
         replica.time.seconds += 800
@@ -204,8 +207,7 @@ def test_a_manager_without_directory_keeps_the_secret_and_the_cluster_s_version(
     assert held(api)["kubernetes.version"] == b"v1.35.0"
 
 
-def test_what_is_revoked_is_trusted_no_more(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_what_is_revoked_is_trusted_no_more(api: ApiServer, replica: Replica) -> None:
     replica.tick()
     old = bundles(api)[0]
     api.change(SECRET, {"op": "replace", "path": "/data", "value": {"revoke": "eWVz"}})
@@ -216,8 +218,7 @@ def test_what_is_revoked_is_trusted_no_more(api: ApiServer, tmp_path: Path) -> N
     assert sorted(held(api)) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
 
 
-def test_a_clock_far_ahead_and_back_ends_in_what_is_trusted(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_clock_far_ahead_and_back_ends_in_what_is_trusted(api: ApiServer, replica: Replica) -> None:
     now = api.now
     replica.tick()
     api.now = now + 4000 * DAY
@@ -235,8 +236,8 @@ def test_the_time_is_that_of_the_api_server(api: ApiServer, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("leads", [True, False])
-def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, tmp_path: Path, leads: bool) -> None:
-    leader, other = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, two: tuple[Replica, Replica], leads: bool) -> None:
+    leader, other = two
     leader.tick()
     other.tick()
     served = other.fingerprint()
@@ -254,9 +255,8 @@ def test_a_broken_pair_in_the_secret_is_not_served(api: ApiServer, tmp_path: Pat
         assert (other.directory / "tls.key").read_bytes() != b"garbage"
 
 
-def test_keys_are_never_logged(api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_keys_are_never_logged(api: ApiServer, replica: Replica, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    replica = Replica(api, tmp_path / "pair")
     age(api)
     for _ in range(4):
         replica.round(10)
@@ -267,8 +267,9 @@ def test_keys_are_never_logged(api: ApiServer, tmp_path: Path, caplog: pytest.Lo
     assert not any(line in caplog.text for line in keys)
 
 
-def test_an_unexpected_exception_ends_nothing(api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_an_unexpected_exception_ends_nothing(
+    api: ApiServer, replica: Replica, caplog: pytest.LogCaptureFixture
+) -> None:
     api.put(VALIDATING, {"webhooks": [{"name": "without a client"}]})
     replica.tick()
     assert replica.last_error == "an internal error: KeyError"
@@ -322,8 +323,7 @@ def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
     assert holder(api) is None
 
 
-def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, replica: Replica) -> None:
     replica.obtain()
     assert holder(api)
     replica.stop()
@@ -332,10 +332,10 @@ def test_a_manager_that_has_only_obtained_can_be_stopped(api: ApiServer, tmp_pat
 
 @pytest.mark.no_cover
 @pytest.mark.parametrize("writes", range(6))
-def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Path, writes: int) -> None:
+def test_another_leader_goes_on_where_one_has_died(api: ApiServer, two: tuple[Replica, Replica], writes: int) -> None:
     age(api)
     today = api.now
-    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+    first, second = two
     left = writes
 
     def die(verb: str, path: str) -> None:
@@ -362,8 +362,10 @@ def test_another_leader_goes_on_where_one_has_died(api: ApiServer, tmp_path: Pat
     assert first.rotations["switch"] + second.rotations["switch"] == 1
 
 
-def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServer, tmp_path: Path) -> None:
-    first, second = Replica(api, tmp_path / "a"), Replica(api, tmp_path / "b")
+def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(
+    api: ApiServer, two: tuple[Replica, Replica]
+) -> None:
+    first, second = two
     first.tick()
     second.round(10)
     api.change(VALIDATING, {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"})
@@ -384,8 +386,7 @@ def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(api: ApiServ
 
 
 @pytest.mark.parametrize("read", [VALIDATING, MUTATING, SECRET])
-def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, tmp_path: Path, read: str) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, replica: Replica, read: str) -> None:
     replica.tick()
     newer = step({**held(api), "ca.key": b""}, api.now, replica.names, Lifetimes(), None)
     assert newer
@@ -421,8 +422,7 @@ def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: 
     assert ("patch", SECRET) not in api.requests
 
 
-def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServer, replica: Replica) -> None:
 
     def interfere(verb: str, path: str) -> None:
         if (verb, path) == ("patch", SECRET):
@@ -438,9 +438,8 @@ def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServ
 
 
 def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
-    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    api: ApiServer, replica: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
-    replica = Replica(api, tmp_path / "pair")
     replica.tick()
     served = replica.fingerprint()
     del api.objects[SECRET]
@@ -460,25 +459,22 @@ def test_a_secret_that_is_deleted_is_reported_while_serving_goes_on(
 
 @pytest.mark.parametrize(("path", "name"), [(SECRET, "Secret"), (LEASE, "Lease")])
 def test_a_replica_that_starts_without_its_objects_says_what_is_missing(
-    api: ApiServer, tmp_path: Path, path: str, name: str
+    api: ApiServer, replica: Replica, path: str, name: str
 ) -> None:
     del api.objects[path]
-    replica = Replica(api, tmp_path / "pair")
     with pytest.raises(ClusterError, match=rf"no serving certificate yet: cannot get {name} .*make it anew.*given up"):
         replica.obtain(0)
 
 
-def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, tmp_path: Path) -> None:
+def test_a_replica_that_starts_waits_for_the_leader(api: ApiServer, replica: Replica) -> None:
     api.put(LEASE, {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 15, "renewTime": "now"}})
-    replica = Replica(api, tmp_path / "pair")
     replica.tick()
     assert "; ".join(replica.unready()) == (
         "no serving certificate yet: waiting for the leader to fill Secret draguard-system/draguard-certificates"
     )
 
 
-def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, replica: Replica) -> None:
     replica.tick()
     api.put(VALIDATING, configuration(3))
     api.change(MUTATING, {"op": "replace", "path": "/webhooks/0/clientConfig/caBundle", "value": "b3RoZXI="})
@@ -487,10 +483,9 @@ def test_ca_bundles_that_others_change_are_written_again(api: ApiServer, tmp_pat
 
 
 def test_a_configuration_that_is_missing_is_waited_for(
-    api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    api: ApiServer, replica: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
     missing = api.objects.pop(MUTATING)
-    replica = Replica(api, tmp_path / "pair")
     replica.round()
     assert bundles(api) == [held(api)["ca.crt"]] * 2
     assert caplog.text.count("MutatingWebhookConfiguration draguard: 404") == 1
@@ -499,13 +494,8 @@ def test_a_configuration_that_is_missing_is_waited_for(
     assert bundles(api) == [held(api)["ca.crt"]] * 3
 
 
-def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api: ApiServer, tmp_path: Path) -> None:
-    def fail(_verb: str, path: str) -> None:
-        if path == VALIDATING:
-            raise Refusal(500, "it is broken")
-
-    api.before = fail
-    replica = Replica(api, tmp_path / "pair")
+def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api: ApiServer, replica: Replica) -> None:
+    api.before = refusing(500, "it is broken", VALIDATING)
     replica.round()
     assert bundles(api) == [b"", b"", held(api)["ca.crt"]]
     assert replica.last_error.endswith(
@@ -513,26 +503,17 @@ def test_a_configuration_out_of_reach_does_not_keep_the_others_from_trusting(api
     )
 
 
-def test_all_configurations_out_of_reach_are_reported(api: ApiServer, tmp_path: Path) -> None:
-    def fail(_verb: str, path: str) -> None:
-        if path in {VALIDATING, MUTATING}:
-            raise Refusal(500)
-
-    api.before = fail
-    replica = Replica(api, tmp_path / "pair")
+def test_all_configurations_out_of_reach_are_reported(api: ApiServer, replica: Replica) -> None:
+    api.before = refusing(500, "", VALIDATING, MUTATING)
     replica.tick()
     assert replica.last_error.count("500 Internal Server Error") == 2
     assert replica.rotations == {"recover": 1}
 
 
-def test_an_api_server_that_is_away_for_a_day_does_no_harm(api: ApiServer, tmp_path: Path) -> None:
-    def fail(_verb: str, _path: str) -> None:
-        raise Refusal(503, "away")
-
-    replica = Replica(api, tmp_path / "pair")
+def test_an_api_server_that_is_away_for_a_day_does_no_harm(api: ApiServer, replica: Replica) -> None:
     replica.tick()
     served, before = replica.fingerprint(), len(api.requests)
-    api.before = fail
+    api.before = refusing(503, "away")
     replica.round(1800)
     asked = len(api.requests) - before
     assert 1800 / 30 < asked < 2 * 1800 / 20, "it asks on, but not all the time"
@@ -558,16 +539,14 @@ def test_a_restarted_container_serves_with_what_is_on_disk_if_the_api_server_is_
     assert list(again.unready()) == []
 
 
-def test_a_renewed_token_is_used(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_renewed_token_is_used(api: ApiServer, replica: Replica) -> None:
     replica.tick()
     api.set_token("second")
     replica.round(10)
     assert replica.errors == 0
 
 
-def test_a_token_that_is_not_accepted_is_reported(api: ApiServer, tmp_path: Path) -> None:
-    replica = Replica(api, tmp_path / "pair")
+def test_a_token_that_is_not_accepted_is_reported(api: ApiServer, replica: Replica) -> None:
     (api.account / "token").write_text("wrong")
     replica.tick()
     assert "401 Unauthorized, Unauthorized: the service account's token is not accepted" in replica.last_error

@@ -11,7 +11,10 @@ import pytest
 import yaml
 
 from tests.command import ROOT, draguard
+from tests.policy.examples import binding as binding_of
+from tests.policy.examples import policy as policy_of
 from tests.rows import each_row
+from tests.scan.clusters import made
 from tests.simulation.recorded import case_objects, cases
 from tests.why.test_causes import records
 from webhook import simulate
@@ -96,7 +99,7 @@ def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
 
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-DRIVER = "gpu.nvidia.com"
+DRIVER, DRA = "gpu.nvidia.com", "resource.k8s.io/v1"
 UUID = "GPU-4404041a-04cf-1ccf-9e70-f139a9b1e23c"
 CLUSTER = list(yaml.safe_load_all((ROOT / "tests/cluster/redacted.yaml").read_text(encoding="utf-8")))
 
@@ -118,8 +121,7 @@ def _pod(**status: Any) -> JSONObject:
 def test_names_as_kubelet_joins_them_are_replaced() -> None:
     said = "back-off 5m0s restarting failed container=main pod=trainer_ml-lab(675a7d1d-0717-41c4-8e50-916edd131b21)"
     pod = _pod(containerStatuses=[{"state": {"waiting": {"message": said}}}])
-    event = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "a"}, "message": said}
-    pod, event = redacted(pod, event)
+    pod, event = redacted(pod, made("Event", "a", message=said))
     name, namespace = pod["metadata"]["name"], pod["metadata"]["namespace"]
     hidden = said.replace("trainer_ml-lab", f"{name}_{namespace}")
     assert event["message"] == pod["status"]["containerStatuses"][0]["state"]["waiting"]["message"] == hidden
@@ -151,8 +153,7 @@ def test_what_containers_and_drivers_write_is_left_out() -> None:
         containerStatuses=[{"lastState": {"terminated": {"exitCode": 1, "message": said}}}],
     )
     data = {"driver": DRIVER, "pool": "p", "device": "d", "data": {"owner": "jane"}}
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}, "spec": {}}
-    found = json.dumps(redacted(pod, {**claim, "status": {"devices": [data]}}))
+    found = json.dumps(redacted(pod, made("ResourceClaim", "c", version=DRA, spec={}, status={"devices": [data]})))
     for secret in ("acme", "Acme", "jane", "hunter2", "5432"):
         assert secret not in found
     assert "cannot" in found
@@ -161,32 +162,18 @@ def test_what_containers_and_drivers_write_is_left_out() -> None:
 
 
 def test_where_nodes_are_and_what_they_run_is_hidden() -> None:
-    node = {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": "worker1.acme.com"},
-        "spec": {"taints": [{"key": "acme.org/team", "effect": "NoSchedule"}]},
-        "status": {"images": [{"names": ["registry.acme.com/jane:1"]}], "nodeInfo": {"kubeletVersion": "v1.36.3"}},
-    }
+    status = {"images": [{"names": ["registry.acme.com/jane:1"]}], "nodeInfo": {"kubeletVersion": "v1.36.3"}}
+    taints = [{"key": "acme.org/team", "effect": "NoSchedule"}]
+    node = made("Node", "worker1.acme.com", metadata={"uid": "u"}, spec={"taints": taints}, status=status)
     term = {"matchExpressions": [{"key": "acme.net/rack", "operator": "In", "values": ["jane-1"]}]}
-    slice_ = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": "s"},
-        "spec": {"driver": "gpu.acme.com", "nodeSelector": {"nodeSelectorTerms": [term]}, "devices": []},
-    }
+    selecting = {"driver": "gpu.acme.com", "nodeSelector": {"nodeSelectorTerms": [term]}, "devices": []}
+    slice_ = made("ResourceSlice", "s", version=DRA, spec=selecting)
     pod = {
         **_pod(),
         "spec": {"tolerations": [{"key": "a", "value": "jane"}], "volumes": [{"hostPath": {"path": "/jane"}}]},
     }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": "b"},
-        "spec": {"policyName": "jane-policy", "paramRef": {"name": "jane", "namespace": "default-jane"}},
-    }
-    policy = {**binding, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "jane-policy"}, "spec": {}}
-    *hidden, bound, named = redacted(node, slice_, pod, binding, policy)
+    binding = binding_of("b", "jane-policy", paramRef={"name": "jane", "namespace": "default-jane"})
+    *hidden, bound, named = redacted(node, slice_, pod, binding, policy_of("jane-policy"))
     found = json.dumps([*hidden, bound]).replace("gpu.acme.com", "")
     assert "jane" not in found
     assert "acme" not in found
@@ -194,7 +181,7 @@ def test_where_nodes_are_and_what_they_run_is_hidden() -> None:
     assert bound["spec"]["policyName"] == named["metadata"]["name"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "odd",
     [
         {"apiVersion": "v1", "kind": "Event", "message": "x", "metadata": 5},
@@ -228,28 +215,20 @@ def test_references_stay() -> None:
 
 def test_names_keep_their_order_and_are_no_slips_of_each_other() -> None:
     names = [f"{a}{b}-{c}" for a in "aeiou" for b in "bcdfghjklmnpqrstvwxyz" for c in ("x", "yz", "zzz9")]
-    found = [
-        each["metadata"]["name"]
-        for each in redacted(*({"apiVersion": "v1", "kind": "Node", "metadata": {"name": each}} for each in names))
-    ]
+    found = [each["metadata"]["name"] for each in redacted(*(made("Node", each) for each in names))]
     assert sorted(found) == [name for _, name in sorted(zip(names, found, strict=True))]
     assert len(set(found)) == len(names)
     assert not [each for each in found[::20] if nearest(f"{each}", [one for one in found if one != each])]
 
 
 def test_the_plugin_of_a_driver_is_still_known_as_one() -> None:
+    volumes = [{"name": "plugins", "hostPath": {"path": "/var/lib/kubelet/plugins"}}]
+    pod = {"containers": [{"name": "gpus", "image": "nvcr.io/nvidia/dra:1"}], "volumes": volumes}
     plugin = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": {"name": "nvidia-dra-driver", "namespace": "gpu-operator"},
-        "spec": {
-            "template": {
-                "spec": {
-                    "containers": [{"name": "gpus", "image": "nvcr.io/nvidia/dra:1"}],
-                    "volumes": [{"name": "plugins", "hostPath": {"path": "/var/lib/kubelet/plugins"}}],
-                }
-            }
-        },
+        "spec": {"template": {"spec": pod}},
     }
     assert redacted(plugin) == [plugin]
 
@@ -268,26 +247,12 @@ def test_a_file_is_redacted(tmp_path: Path) -> None:
 
 def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
     resources = {"requests": {"acme.corp/fpga": "1", "cpu": "1"}}
-    pod = {
-        "kind": "Pod",
-        "metadata": {"name": "p", "finalizers": ["acme.corp/keep"]},
-        "spec": {"schedulerName": "acme-sched", "containers": [{"name": "c", "resources": resources}]},
-    }
-    quota = {"kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"requests.acme.corp/fpga": "2"}}}
-    words = "0/1 nodes are available: 1 Insufficient acme.corp/fpga."
-    about = {"kind": "Pod", "name": "p"}
-    event = {
-        "kind": "Event",
-        "metadata": {},
-        "involvedObject": about,
-        "message": words,
-        "reportingComponent": "acme-sched",
-    }
-    class_ = {
-        "kind": "DeviceClass",
-        "metadata": {"name": "f"},
-        "spec": {"extendedResourceName": "acme.corp/fpga"},
-    }
+    spec = {"schedulerName": "acme-sched", "containers": [{"name": "c", "resources": resources}]}
+    pod = made("Pod", "p", metadata={"finalizers": ["acme.corp/keep"]}, spec=spec)
+    quota = made("ResourceQuota", "q", spec={"hard": {"requests.acme.corp/fpga": "2"}})
+    said = {"message": "0/1 nodes are available: 1 Insufficient acme.corp/fpga.", "reportingComponent": "acme-sched"}
+    event = made("Event", "e", involvedObject={"kind": "Pod", "name": "p"}, **said)
+    class_ = made("DeviceClass", "f", spec={"extendedResourceName": "acme.corp/fpga"})
     hidden = redacted(pod, quota, event, class_)
     assert "acme" not in json.dumps(hidden)
     (resource,) = hidden[0]["spec"]["containers"][0]["resources"]["requests"].keys() - {"cpu"}
@@ -313,16 +278,12 @@ def test_hosts_tokens_and_what_policies_say_are_hidden(said: str) -> None:
 
 def test_the_text_of_policies_and_serials_that_are_numbers_are_hidden() -> None:
     rule = {"expression": "has(object.spec)", "message": "ask the acme team"}
-    policy = {"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "v"}, "spec": {"validations": [rule]}}
+    policy = policy_of("v", validations=[rule])
     attributes = {"serial": {"int": 8812345}, "index": {"int": 8812345}, "memory": {"int": 7}}
     devices = [{"name": "d", "attributes": attributes}]
     request = {"selectors": [{"cel": {"expression": "device.attributes['d'].serial == 8812345"}}]}
-    claim = {
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c"},
-        "spec": {"devices": {"requests": [{"exactly": request}]}},
-    }
-    hidden = redacted(policy, {"kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {"devices": devices}}, claim)
+    claim = made("ResourceClaim", "c", spec={"devices": {"requests": [{"exactly": request}]}})
+    hidden = redacted(policy, made("ResourceSlice", "s", spec={"devices": devices}), claim)
     assert "acme" not in json.dumps(hidden)
     assert "8812345" not in json.dumps(hidden)
     assert hidden[1]["spec"]["devices"][0]["attributes"]["memory"] == {"int": 7}

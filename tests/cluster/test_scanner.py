@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver import Json, Refusal
+from tests.apiserver import Json, Refusal, refusing
 from tests.cluster.scanned import REPORTS, Scanned, cluster, scanner
 from tests.command import draguard
+from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
 from tests.serving import eventually
 from webhook.cluster.api import Api
@@ -30,6 +31,7 @@ ZOMBIE = claim("gpu", "a", pods=("gone",))
 COMMAND = ("scan", "--live", "--every", "10s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
 STRANDED = 'draguard_stranded_devices{"class":"","driver":"gpu.example.com","reason":"no-class"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-scan"
+OWN = {"app.kubernetes.io/managed-by": "draguard"}
 NUMBERS = Numbers({"claim": 1}, {("gpu.example.com", "", "taint"): 2}, {"gpu.example.com": 0})
 
 
@@ -96,13 +98,9 @@ class TestProcess:
     def test_an_api_server_that_refuses_is_asked_again_and_what_was_found_stays(
         self, scanned: Scanned, tmp_path: Path
     ) -> None:
-        def refuse(_: str, path: str) -> None:
-            if path == "/api/v1/pods":
-                raise Refusal(500, "etcd is away")
-
         with scanner(scanned, tmp_path / "log", *COMMAND) as running:
             assert eventually(lambda: running.page("/readyz")[0] == 200)
-            scanned.server.before = refuse
+            scanned.server.before = refusing(500, "etcd is away", "/api/v1/pods")
             assert eventually(lambda: running.page("/readyz") == (503, "not ready: pods not read: etcd is away\n"))
             assert running.metrics()["draguard_scan_successful"] == 0
             assert running.metrics()['draguard_pending_pods{"cause":"claim"}'] == 1
@@ -149,11 +147,7 @@ class TestProcess:
     def test_a_kind_that_is_forbidden_is_said_once_and_the_rest_is_judged(
         self, scanned: Scanned, tmp_path: Path
     ) -> None:
-        def forbid(_: str, path: str) -> None:
-            if path == "/api/v1/resourcequotas":
-                raise Refusal(403, "no")
-
-        scanned.server.before = forbid
+        scanned.server.before = refusing(403, "no", "/api/v1/resourcequotas")
         with scanner(scanned, tmp_path / "log", *COMMAND) as running:
             assert eventually(lambda: running.said.count("reports, ") == 2)
             assert running.said.count("resourcequotas not read: forbidden: no") == 1
@@ -204,19 +198,10 @@ class TestWriter:
 
     def test_only_its_own_are_deleted(self, scanned: Scanned, writer: Writer) -> None:
         writer.write(reports([finding("a"), finding("b")]))
-        labels = {"app.kubernetes.io/managed-by": "draguard"}
-        mine = {
-            "metadata": {
-                "name": "draguard",
-                "namespace": "c",
-                "labels": labels,
-                "managedFields": [{"manager": "kubectl"}],
-            }
-        }
-        scanned.server.put(f"{REPORTS}/namespaces/c/reports/draguard", mine)
-        scanned.server.put(
-            f"{REPORTS}/namespaces/d/reports/other", {"metadata": {"name": "other", "namespace": "d", "labels": {}}}
-        )
+        managed = {"labels": OWN, "managedFields": [{"manager": "kubectl"}]}
+        for namespace, name, metadata in (("c", "draguard", managed), ("d", "other", {"labels": {}})):
+            report = {"metadata": {"name": name, "namespace": namespace, **metadata}}
+            scanned.server.put(f"{REPORTS}/namespaces/{namespace}/reports/{name}", report)
         assert writer.write(reports([])) == "1 report, 0 written, 2 deleted"
         assert scanned.reports.keys() == {"/draguard", "c/draguard", "d/other"}
 
@@ -247,7 +232,7 @@ class TestWriter:
         self, scanned: Scanned, writer: Writer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("webhook.cluster.reports.MAX_RESPONSE", 20_000)
-        metadata = {"labels": {"app.kubernetes.io/managed-by": "draguard"}, "annotations": {"x": "y" * 15_000}}
+        metadata = {"labels": OWN, "annotations": {"x": "y" * 15_000}}
         for name in "abcdefgh":
             own = {**metadata, "name": name, "namespace": "t"}
             scanned.server.put(f"{REPORTS}/namespaces/t/reports/{name}", {"metadata": own})
@@ -276,11 +261,7 @@ class TestWriter:
         assert scanned.reports.keys() == {"/draguard", "c/draguard"}
 
     def test_an_api_server_that_refuses_all_is_not_asked_for_long(self, scanned: Scanned, writer: Writer) -> None:
-        def refuse(verb: str, _: str) -> None:
-            if verb == "patch":
-                raise Refusal(503, "busy")
-
-        scanned.server.before = refuse
+        scanned.server.before = refusing(503, "busy", verb="patch")
         with pytest.raises(ClusterError, match="busy"):
             writer.write(reports([finding(f"n{number}") for number in range(50)]))
         assert len(scanned.writes) == 6
@@ -370,7 +351,7 @@ def test_a_scan_that_is_stuck_makes_the_process_unhealthy(monkeypatch: pytest.Mo
     thread.join(30)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "said"),
     [
         ("--live --every 5s --write-reports", "--every: 5 seconds are too short: give at least 10s"),
@@ -391,18 +372,15 @@ def test_options_that_do_not_fit(options: str, said: str, monkeypatch: pytest.Mo
     assert (done.code, said in done.err) == (2, True), done.err
 
 
-def test_reports_are_written_in_pods_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_are_written_in_pods_with_a_token_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
+    elsewhere = "; elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`"
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
-    assert done.code == 2
-    assert "elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
-
-
-def test_reports_are_not_written_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = draguard(*command)
+    assert (done.code, elsewhere.removeprefix("; ") in done.err) == (2, True)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-    done = draguard("scan", "--cluster", "examples/scan/cluster.yaml", "--write-reports")
-    assert (done.code, done.err.count("serviceaccount/token")) == (2, 1)
-    assert "; elsewhere, `draguard scan --live --output openreports | kubectl apply --server-side -f -`" in done.err
+    done = draguard(*command)
+    assert (done.code, done.err.count("serviceaccount/token"), elsewhere in done.err) == (2, 1, True)
 
 
 @pytest.fixture

@@ -76,6 +76,9 @@ class TestKinds:
         at = lines.index("  reserved-while-deallocating  (update of the status)")
         assert lines[at + 1] == "    A claim that is being deallocated takes no new reservations."
 
+    def test_it_tells_rules_of_what_is_around_a_field(self) -> None:
+        assert "  amounts-of-resources  at spec.containers" in lines_of("Pod.spec.containers.resources.limits")
+
 
 @pytest.mark.slow
 class TestFields:

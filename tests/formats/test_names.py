@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.rows import each_row
 from webhook import formats
-from webhook.formats import canonical_cidr, cidr, semver, uuid
-from webhook.formats.names import tag_of
+from webhook.formats import canonical_cidr, cidr, quantities, semver, tag_of, timestamps, uuid
 from webhook.release import Release
 
 LABEL = (
@@ -198,12 +197,13 @@ def test_an_extended_resource_has_a_domain_that_is_not_of_kubernetes() -> None:
         assert formats.extended_resource_name(text, Release(36)) == ("must be a valid extended resource name",)
 
 
-FORMATS = {
-    name: function
-    for name in formats.__all__
-    if inspect.isfunction(function := getattr(formats, name))
-    and "release" in list(inspect.signature(function).parameters)[-1]
+PUBLIC = {
+    name: each
+    for module in (formats, quantities, timestamps)
+    for name, each in vars(module).items()
+    if inspect.isfunction(each) and each.__module__ == module.__name__ and not name.startswith("_")
 }
+FORMATS = {name: each for name, each in PUBLIC.items() if "release" in list(inspect.signature(each).parameters)[-1]}
 
 
 @given(
@@ -361,12 +361,7 @@ def test_an_image_has_a_tag_unless_it_is_malformed(image: str, tag: str) -> None
     assert tag_of(image) == tag
 
 
-CHECKS = [
-    check
-    for name in formats.__all__
-    if [*(notes := getattr(check := getattr(formats, name), "__annotations__", {}))][1:] != ["return"]
-    and notes.get("return") == "Messages"
-]
+CHECKS = [each for each in FORMATS.values() if each.__annotations__["return"] == "Messages"]
 STARTS = ("", "1.2.3-", "1.2.3+", "example.com/")
 UNITS = ("a", "1", "a.", "1.", "a-", "-", ":", "a/")
 LENGTH = 200_000

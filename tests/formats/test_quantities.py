@@ -9,8 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.rows import each_row, each_row_beside
-from webhook.formats import Quantity, decode_quantity, parse_quantity, quantity
-from webhook.formats.quantities import near_quantity
+from webhook.formats.quantities import Quantity, decode_quantity, near_quantity, parse_quantity, quantity
 
 FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 SUFFIX = "unable to parse quantity's suffix"

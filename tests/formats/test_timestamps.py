@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import each_row, each_row_beside
-from webhook.formats import parse_timestamp, timestamp
+from webhook.formats.timestamps import parse_timestamp, timestamp
 
 SECOND = 10**9
 

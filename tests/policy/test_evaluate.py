@@ -3,6 +3,7 @@
 import json
 import time
 import tracemalloc
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -357,20 +358,20 @@ OF_POD = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), na
 
 
 def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
-    places = loaded("true").plans["ValidatingAdmissionPolicy"]
-    found = places.find(OF_POD)
-    assert places.find(OF_POD) is found
+    find = partial(loaded("true").plan, "ValidatingAdmissionPolicy")
+    found = find(OF_POD)
+    assert find(OF_POD) is found
     for number in range(1000):
-        assert places.find(OF_POD._replace(subresource=str(number))) == ()
-    assert places.find(OF_POD) is not found
-    assert places.find(OF_POD) == found
+        assert find(OF_POD._replace(subresource=str(number))) == ()
+    assert find(OF_POD) is not found
+    assert find(OF_POD) == found
     size = 2**18  # long ones are not kept at all
     tracemalloc.start()
     for number in range(20):
         long = f"{number}".rjust(size)
-        places.find(OF_POD._replace(subresource=long))
-        places.find(OF_POD._replace(kind=Kind("", "v1", long)))
-        places.find(OF_POD._replace(resource=Resource(long, "v1", "pods")))
+        find(OF_POD._replace(subresource=long))
+        find(OF_POD._replace(kind=Kind("", "v1", long)))
+        find(OF_POD._replace(resource=Resource(long, "v1", "pods")))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < 2 * size
@@ -389,7 +390,7 @@ def test_a_plan_of_a_place_has_invocations() -> None:
             settings,
         ]
     )
-    fixed, beside = policies.plans["ValidatingAdmissionPolicy"].find(OF_POD)
+    fixed, beside = policies.plan("ValidatingAdmissionPolicy", OF_POD)
     assert isinstance(fixed, Invocation)
     assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
     assert isinstance(beside, Candidate)

@@ -36,6 +36,17 @@ def test_a_policy_and_its_binding_miss_each_other() -> None:
     assert [each.name for each in policies.policies] == ["p.example.com"]
     text = 'ValidatingAdmissionPolicy "p" does not exist: the binding has no effect'
     assert rules(load([binding()])) == [("binding-without-policy", text)]
+
+
+def test_a_policy_whose_name_a_binding_misspells_is_reported_once() -> None:
+    (finding,) = load([POLICY, spec(BINDING, policyName="p.exmaple.com")]).findings
+    assert (finding.problem.rule, finding.problem.hint) == ("binding-without-policy", 'did you mean "p.example.com"?')
+    other = policy("q.example.org", validations=[{"expression": "true"}])
+    found = rules(load([POLICY, other, spec(BINDING, policyName="p.exmaple.com")]))
+    assert [rule for rule, _ in found] == ["policy-without-binding", "binding-without-policy"]
+
+
+def test_a_binding_of_one_kind_is_none_of_the_other() -> None:
     named = MUTATING_BINDING | {"spec": {"policyName": "p.example.com"}}
     assert [rule for rule, _ in rules(load([POLICY, named]))] == ["policy-without-binding", "binding-without-policy"]
 

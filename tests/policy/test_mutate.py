@@ -26,9 +26,9 @@ from tests.rows import each_row, each_row_beside
 from webhook.budget import DOCUMENT, Budget, limited
 from webhook.policy.change.decoding import with_identity
 from webhook.policy.change.mutate import mutate
-from webhook.policy.evaluation.policyset import ConfigurationError, decoded, undecodable
+from webhook.policy.evaluation.policyset import decoded, undecodable
 from webhook.policy.evaluation.request import request_of
-from webhook.policy.evaluation.session import convert
+from webhook.policy.evaluation.session import ConfigurationError, convert
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kind, Kinds

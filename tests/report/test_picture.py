@@ -30,7 +30,7 @@ from webhook.findings import Identity
 from webhook.report import picture, simulated
 from webhook.report.html import pictured
 from webhook.report.picture import Help, Story
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.simulation.answers import Answers
 
 STORY = ("examples/simulate/deployment.yaml", "--cluster", "examples/simulate/cluster.yaml")
@@ -260,7 +260,7 @@ class TestPods:
     def test_stories_beyond_the_most_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(picture, "_STORIES_MAX", 2)
         stories = [Story(f"pod-{number}", f"reason {number}") for number in range(5)]
-        text = "\n".join(picture.Picture([], Cluster(), stories=stories).lines())
+        text = "\n".join(picture.Picture([], Stored(), stories=stories).lines())
         assert (text.count("<article"), text.count("… and 3 more that are pending for other reasons")) == (2, 1)
 
     def test_a_device_of_several_pods_names_all(self) -> None:
@@ -379,9 +379,9 @@ def test_devices_are_gone_through_once_for_all_findings(monkeypatch: pytest.Monk
     known |= {"capacity": {}, "counters": {}, "taints": [], "health": "", "attributes": {}}
     rows = [Row(f"n{each}", "gpu.example.com", f"n{each}", "gpu-0", "", [], **known) for each in range(50)]
     findings = [finding("said", identity=Identity("v1", "Node", "", f"n{each}")) for each in range(50)]
-    detailed = picture.Picture(rows, Cluster(), findings=findings)
+    detailed = picture.Picture(rows, Stored(), findings=findings)
     monkeypatch.setattr(picture, "DETAILED_MAX", 2)
-    brief = picture.Picture(rows, Cluster(), findings=findings)
+    brief = picture.Picture(rows, Stored(), findings=findings)
 
     def noted(row: Row) -> tuple[str, str, str]:
         ids.append(row)
@@ -403,7 +403,7 @@ def test_a_capacity_of_zero_has_no_bar() -> None:
 
 def test_a_node_without_devices_is_drawn_if_a_finding_is_about_it() -> None:
     found = finding("said", identity=Identity("v1", "Node", "", "bare"))
-    cluster = Cluster()
+    cluster = Stored()
     cluster.inventory.hold(made("Node", "bare"))
     drawn = picture.Picture([], cluster, findings=[found])
     assert '<a href="#n0">bare</a>' in "".join(drawn.links(1))
@@ -436,7 +436,7 @@ def test_a_scan_without_slices_has_findings_only() -> None:
 
 def page_of(text: str) -> str:
     """Draw a page with a text in the place of each that others may write."""
-    cluster = Cluster()
+    cluster = Stored()
     cluster.inventory.hold(made("Node", text, metadata={"labels": {"topology.kubernetes.io/zone": text}}))
     held: Any = {"state": "held", "why": "", "claims": [f"{text}/{text}"], "pods": [f"{text}/{text}"], "shares": 1}
     known: Any = {"capacity": {text: ("1", "2")}, "counters": {text: {text: "1"}}, "taints": [text], "health": text}

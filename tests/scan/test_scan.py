@@ -218,7 +218,7 @@ def test_exit_codes_and_levels_are_those_of_validate(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_fails_does_not_hide_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.scan.stored.Cluster.incomplete", property(lambda _: 1 / 0))
+    monkeypatch.setattr("webhook.scan.stored.Stored.incomplete", property(lambda _: 1 / 0))
     found = scanned(*HEALTHY, claim("gpu", "gpu-9", pods=("train",)), claim("b", "gpu-1", pods=("gone",)), pod())
     assert {each["rule"] for each in found} == {"internal-error", "claim-zombie"}
 

@@ -388,3 +388,10 @@ def test_a_field_says_what_is_declared_about_it() -> None:
     assert [*BicycleSpec.fields["wheels"].limits().values()] == ["2 items at most", "unique name"]
     assert [*Plate.fields["text"].limits().values()] == ["required", "immutable", "8 bytes at most"]
     assert [*Wheel.fields["name"].limits().values()] == ["lower-case"]
+
+
+def test_what_a_field_does_not_have_cannot_be_stated() -> None:
+    with pytest.raises(AttributeError, match="requird"):
+        Text("Its name.", requird=True)
+    with pytest.raises(AttributeError, match="max_itms"):
+        BicycleSpec.wheels.but(max_itms=3)

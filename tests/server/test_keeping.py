@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks.reviews import POLICIES, reviews
 from tests import processes
-from tests.serving import JSON, SOON, Served, echo, eventually, exchange, post, serving
+from tests.serving import JSON, SOON, Served, ask, echo, eventually, exchange, post, serving
 from webhook.admission import Call, Endpoint, ReviewOptions, answer
 from webhook.documents import Document, read
 from webhook.memory import kept_survivors
@@ -163,15 +163,8 @@ def test_reviews_probes_and_metrics_need_few_modules(tmp_path: Path, monkeypatch
                 assert (response.status, b'"allowed": true' in response.read()) == (200, True)
         connection.close()
         (port,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)
-
-        def look(path: str) -> None:
-            plain = http.client.HTTPConnection("127.0.0.1", int(port), timeout=SOON)
-            plain.request("GET", path)
-            assert plain.getresponse().status == 200
-            plain.close()
-
         for path in ("/", "/healthz", "/readyz", "/metrics"):
-            look(path)
+            assert ask(int(port), "GET", path)[0] == 200
         imported = set(_IMPORTED.findall(running.log))
         assert "webhook.policy.evaluation.validate" in imported
         assert not UNNEEDED & imported

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests import processes
+from tests import processes, serving
 from tests.command import SCRIPT
 from tests.processes import REVIEW, Process
-from tests.serving import JSON, SOON, echo, eventually, exchange, post, serving, statuses
-from webhook.admission import Record, ReviewOptions
+from tests.serving import JSON, SOON, echo, eventually, exchange, post, statuses
+from webhook.admission import ReviewOptions
 from webhook.certificates import certs
 from webhook.reloading import Reloaded
 from webhook.server import Certificate, Limits, Reviews
@@ -35,13 +35,8 @@ def get(
 ) -> tuple[int, str]:
     """Ask the second port."""
     port = int(re.findall(r"metrics and probes on http://\S+?:(\d+)\b", running.log)[0])
-    connection = http.client.HTTPConnection(host, port, timeout=SOON)
-    try:
-        connection.request(method, path, headers=headers or {})
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
+    status, body = serving.ask(port, method, path, headers=headers, host=host)
+    return status, body.decode()
 
 
 def total(running: Process, name: str, **labels: str) -> float:
@@ -57,14 +52,7 @@ def review_of(request: Any) -> str:
 
 def ask(running: Process, trust: ssl.SSLContext, path: str = "/validate", request: Any = REVIEW) -> int:
     """Send a review over a connection of its own; return the status of the answer."""
-    connection = http.client.HTTPSConnection("127.0.0.1", running.port, timeout=SOON, context=trust)
-    try:
-        connection.request("POST", path, review_of(request), JSON)
-        response = connection.getresponse()
-        response.read()
-        return response.status
-    finally:
-        connection.close()
+    return serving.ask(running.port, "POST", path, review_of(request), JSON, trust=trust)[0]
 
 
 def decisions(running: Process) -> list[dict[str, Any]]:
@@ -127,20 +115,15 @@ class TestPort:
         assert (status, text[-6:]) == (200, "# EOF\n")
         assert "Traceback" not in monitored.log
 
-    @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
-    @pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/readyz"])
-    def test_takes_nothing(self, monitored: Process, method: str, path: str) -> None:
-        assert get(monitored, path, method)[0] == 405
-
-    @pytest.mark.parametrize("path", ["/validate", "/mutate", "/metrics/x"])
-    def test_answers_no_reviews(self, monitored: Process, path: str) -> None:
-        assert get(monitored, path, "POST")[0] == 404
+    def test_takes_nothing_and_answers_no_reviews(self, monitored: Process) -> None:
+        for method in ("POST", "PUT", "DELETE"):
+            for path in ("/", "/metrics", "/healthz", "/readyz"):
+                assert get(monitored, path, method)[0] == 405
+        for path in ("/validate", "/mutate", "/metrics/x"):
+            assert get(monitored, path, "POST")[0] == 404
 
     def test_has_the_metrics_to_itself(self, monitored: Process, trust: ssl.SSLContext) -> None:
-        connection = http.client.HTTPSConnection("127.0.0.1", monitored.port, timeout=SOON, context=trust)
-        connection.request("GET", "/metrics")
-        assert connection.getresponse().status == 404
-        connection.close()
+        assert serving.ask(monitored.port, "GET", "/metrics", trust=trust)[0] == 404
 
     def test_is_on_the_address_that_is_named(self, directory: Path, trust: ssl.SSLContext) -> None:
         assert trust
@@ -214,7 +197,7 @@ class TestRefusals:
         result: list[int] = []
         app = Reviews(echo, refused=result.append, body_limit=1000)
         limits = Limits(body_seconds=0.1, header_bytes=500)
-        with serving(app, limits) as served:
+        with serving.serving(app, limits) as served:
             assert served.post("/validate", b"{}")[0] == 200
             assert result == []
             served.get("/validate")
@@ -230,13 +213,3 @@ def metrics() -> Metrics:
     pair = certs.ephemeral(["localhost"])
     certificate = Certificate(pair.certificate, pair.key)
     return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))
-
-
-def test_the_page_of_metrics_shows_what_happened(metrics: Metrics) -> None:
-    metrics.reviewed(Record("validate", "denied", {"uid": "a"}), 0.001)
-    metrics.refused(413)
-    metrics.connections = lambda: 2
-    result = metrics.page(Request(b"GET", "/metrics", b"", {})).body.decode()
-    assert 'draguard_reviews_total{decision="denied",endpoint="validate",kind="other",operation=""} 1.0' in result
-    assert 'draguard_http_requests_refused_total{status="413"} 1.0' in result
-    assert "draguard_open_connections 2.0" in result

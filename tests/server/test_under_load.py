@@ -1,6 +1,5 @@
 """No event in the life of a running webhook loses a review: every review is counted."""
 
-import http.client
 import json
 import ssl
 from contextlib import ExitStack
@@ -11,7 +10,7 @@ import pytest
 from benchmarks.reviews import reviews
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
-from tests.serving import JSON, SOON
+from tests.serving import JSON, ask
 from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
@@ -31,11 +30,16 @@ def mount(directory: Path, **files: str) -> None:
     (directory / "new").rename(directory / "..data")
 
 
+def mounted(directory: Path) -> Path:
+    """Mount a policy that admits everything."""
+    (directory / "policies").mkdir()
+    mount(directory / "policies", names=POLICY.format(expression="'true'"))
+    return directory / "policies"
+
+
 class TestFiles:
     def test_broken_policies_make_it_unready_if_configured(self, tmp_path: Path) -> None:
-        trust, policies = certificate(tmp_path), tmp_path / "policies"
-        policies.mkdir()
-        mount(policies, names=POLICY.format(expression="'true'"))
+        trust, policies = certificate(tmp_path), mounted(tmp_path)
         options = ("--policies", policies, "--on-broken-policies", "unready")
         with serving(tmp_path, *options) as server:
             assert readiness(server, trust)[0] == 200
@@ -49,9 +53,7 @@ class TestFiles:
             assert {readiness(server, trust)[0] for _ in range(10)} == {200}
 
     def test_a_new_certificate_and_new_policies(self, tmp_path: Path) -> None:
-        trust, policies = certificate(tmp_path), tmp_path / "policies"
-        policies.mkdir()
-        mount(policies, names=POLICY.format(expression="'true'"))
+        trust, policies = certificate(tmp_path), mounted(tmp_path)
         with serving(tmp_path, "--policies", policies) as server, loading([server.port], trust) as load:
             before = ssl.get_server_certificate(("127.0.0.1", server.port))
             for name in ("tls.crt", "tls.key"):
@@ -73,19 +75,14 @@ class TestFiles:
         assert set(load.answers) == {ADMITTED, REFUSED}
 
     def test_new_policies_are_those_of_heavy_reviews_too(self, tmp_path: Path) -> None:
-        trust, policies = certificate(tmp_path), tmp_path / "policies"
-        policies.mkdir()
-        mount(policies, names=POLICY.format(expression="'true'"))
+        trust, policies = certificate(tmp_path), mounted(tmp_path)
         review = reviews()["resourceclaims"]
         review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
         with serving(tmp_path, "--policies", policies) as server:
 
             def admits() -> bool:
-                connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=SOON, context=trust)
-                connection.request("POST", "/validate?timeout=30s", json.dumps(review), JSON)
-                response = json.loads(connection.getresponse().read())["response"]
-                connection.close()
-                return bool(response["allowed"])
+                _, body = ask(server.port, "POST", "/validate?timeout=30s", json.dumps(review), JSON, trust=trust)
+                return bool(json.loads(body)["response"]["allowed"])
 
             assert admits()
             for generation, expression in ((2, "'false'"), (3, "'true'")):
@@ -95,13 +92,7 @@ class TestFiles:
 
 
 def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=SOON, context=trust)
-    connection.request("GET", "/readyz")
-    response = connection.getresponse()
-    try:
-        return response.status, response.read()
-    finally:
-        connection.close()
+    return ask(server.port, "GET", "/readyz", trust=trust)
 
 
 def test_two_are_restarted_one_after_the_other(tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def explained(nodes: int) -> JSONObject:
     names = [f"n{number}" for number in range(nodes)]
     inventory = Inventory([device_class()])
     for name in names:
-        inventory.add(node(name))
-        inventory.add(slices(name))
-    inventory.add(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
+        inventory.take(node(name))
+        inventory.take(slices(name))
+    inventory.take(template(selectors=[selector('device.attributes["gpu.example.com"].model == "b"')]))
     scheduler = Scheduler(Cluster(inventory, Settings.of()))
     return Annotated(scheduler).of(scheduler.schedule(inventory.take(pod(claims={"gpu": "t"})) or {}))
 

@@ -4,14 +4,17 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 
 from tests.command import Done, draguard, findings, process
-from tests.rows import each_row_beside
+from tests.policy.examples import binding, policy
+from tests.rows import each_row, each_row_beside
 from tests.suppression.manifests import claim, rules, suppressed
 from webhook.documents import Document, comments, parse
+from webhook.documents.dump import dump
 from webhook.explain import names
 
 MOVE = "remove it, or put it on the line of the finding"
@@ -36,7 +39,7 @@ def judged(text: str) -> Done:
 
 
 class TestLevels:
-    @pytest.mark.parametrize(
+    @each_row(
         ("options", "left", "code"),
         [
             ([], [("error", "object-name"), ("error", "unknown-field")], 1),
@@ -70,13 +73,13 @@ class TestLevels:
             ("unknown-field", "option", "--ignore unknown-*"),
         ]
 
-    @pytest.mark.parametrize("option", ["--select", "--ignore"])
+    @each_row("option", ["--select", "--ignore"])
     def test_a_rule_that_does_not_exist_is_refused(self, file: Path, option: str) -> None:
         done = draguard("validate", option, "unknown-feild", file)
         message = f"draguard validate: error: {option}: unknown rule unknown-feild; did you mean unknown-field?\n"
         assert done == Done(2, "", message)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("unknown-feild=off", "unknown rule unknown-feild; did you mean unknown-field?"),
@@ -97,66 +100,41 @@ class TestLevels:
         (tmp_path / "a.yaml").write_text("apiVersion: [\n", encoding="utf-8")
         assert rules(validate("--select", "unknown-field", tmp_path, code=1)) == [("error", "unreadable")]
         assert rules(validate("--ignore", "unreadable", tmp_path, code=0)) == []
-
-    def test_a_file_that_does_not_exist_is_always_reported(self, tmp_path: Path) -> None:
         assert rules(validate("--ignore", "unreadable", tmp_path / "gone.yaml", code=2)) == [("error", "unreadable")]
 
     def test_policies_are_checked_and_tested_by_the_same_options(self, tmp_path: Path) -> None:
-        policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: p}\n"
-        spec = 'spec:\n  matchConstraints:\n    resourceRules:\n    - {apiGroups: [""], apiVersions: [v1], '
-        spec += "resources: [pods], operations: [CREATE]}\n  validations:\n  - expression: 'true'\n"
-        (tmp_path / "policy.yaml").write_text(policy + spec, encoding="utf-8")
+        path = tmp_path / "policy.yaml"
+        path.write_text(dump([policy(validations=[{"expression": "true"}])]), encoding="utf-8")
         found = draguard("policy", "check", "-o", "json", tmp_path)
         assert rules(found) == [("warning", "policy-without-binding"), ("warning", "never-refuses")]
         left = draguard("policy", "check", "-o", "json", "--ignore", "never-*", "--level", "policy-*=error", tmp_path)
         assert (left.code, rules(left)) == (1, [("error", "policy-without-binding")])
-        path = tmp_path / "policy.yaml"
         path.write_text(f"# draguard: ignore[never-*, policy-*] why\n{path.read_text()}", encoding="utf-8")
         assert len(suppressed(draguard("policy", "check", "-o", "json", tmp_path))) == 2
         tested = draguard("policy", "test", "--strict", "--ignore", "not-tested", tmp_path)
         assert (tested.code, tested.err) == (0, "")
 
 
-class TestPolicies:
-    def test_a_policy_has_a_level_of_its_own(self, file: Path) -> None:
-        policies = file.parent / "policies"
-        policies.mkdir()
-        texts = []
-        for name in ("one", "two"):
-            rule = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}
-            constraints = {"resourceRules": [rule]}
-            spec = {"matchConstraints": constraints, "validations": [{"expression": "object.metadata.name == ''"}]}
-            binding = {"policyName": name, "validationActions": ["Deny"]}
-            for kind, content in {"Policy": spec, "PolicyBinding": binding}.items():
-                obj = {
-                    "apiVersion": "admissionregistration.k8s.io/v1",
-                    "kind": f"ValidatingAdmission{kind}",
-                    "metadata": {"name": name},
-                    "spec": content,
-                }
-                texts.append(json.dumps(obj))
-        (policies / "p.json").write_text("\n".join(texts), encoding="utf-8")
-        file.write_text(claim() + "# draguard: ignore[policy/three] there is no such policy\n", encoding="utf-8")
-        options: list[str | Path] = ["--policies", policies, "--level", "policy/one=warn"]
-        assert rules(validate(*options, file)) == [
-            ("warning", "policy"),
-            ("error", "policy"),
-            ("warning", "unused-suppression"),
-        ]
-        assert rules(validate(*options, "--ignore", "policy/*,unused-suppression", file)) == []
-        done = draguard("validate", "--policies", policies, "--level", "policy/twoo=warn", file)
-        message = "--level: policy twoo not found in --policies: did you mean two?"
-        assert done == Done(2, "", f"draguard validate: error: {message}\n")
+def test_a_policy_has_a_level_of_its_own(file: Path, tmp_path: Path) -> None:
+    every = {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "operations": ["*"]}
+    refusing: dict[str, Any] = {"rules": [every], "validations": [{"expression": "object.metadata.name == ''"}]}
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(dump([each for name in ("one", "two") for each in (policy(name, **refusing), binding(name))]))
+    file.write_text(claim() + "# draguard: ignore[policy/three] there is no such policy\n", encoding="utf-8")
+    options = ("--policies", policies, "--level", "policy/one=warn")
+    found = rules(validate(*options, file))
+    assert found == [("warning", "policy"), ("error", "policy"), ("warning", "unused-suppression")]
+    assert rules(validate(*options, "--ignore", "policy/*,unused-suppression", file)) == []
+    done = draguard("validate", "--policies", policies, "--level", "policy/twoo=warn", file)
+    message = "--level: policy twoo not found in --policies: did you mean two?"
+    assert done == Done(2, "", f"draguard validate: error: {message}\n")
 
 
 WRITE = "write # draguard: ignore[unknown-field] the reason"
 
 
-NOTHING = "so it suppresses nothing"
-
-
 class TestComments:
-    @pytest.mark.parametrize(
+    @each_row(
         "text",
         [
             claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n"),
@@ -182,17 +160,18 @@ class TestComments:
         assert [each["document"] for each in json.loads(done.out)["findings"]] == [2]
 
     def test_a_comment_on_the_key_of_a_block_is_about_what_is_in_it(self) -> None:
-        selector = """\
-        selectors:
-        - cel:
-            expression: |- # draguard: ignore[cel-selector] it is an example
-              true &&
-              device.driver = 'x'
-"""
-        done = judged(claim(more=selector))
+        comment = "# draguard: ignore[cel-selector] it is an example"
+        lines = (
+            "selectors:",
+            "- cel:",
+            f"    expression: |- {comment}",
+            "      true &&",
+            "      device.driver = 'x'\n",
+        )
+        done = judged(claim(more=indent("\n".join(lines), " " * 8)))
         assert (rules(done), len(suppressed(done))) == ([], 1)
 
-    @pytest.mark.parametrize(
+    @each_row(
         "value",
         [
             "'# draguard: ignore[unknown-field] why'",
@@ -212,7 +191,7 @@ class TestComments:
         assert (finding["line"], finding["column"]) == (4, 13)
         assert (finding["level"], finding["message"], finding["hint"]) == ("warning", message, hint)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("ignored", "hints"),
         [
             ("unknown-field", [MOVE]),
@@ -223,9 +202,7 @@ class TestComments:
         done = judged(claim("GPU").replace("GPU", f"GPU # draguard: ignore[{ignored}]"))
         assert [each["hint"] for each in json.loads(done.out)["findings"] if each["line"] == 4][-len(hints) :] == hints
 
-    @pytest.mark.parametrize(
-        "rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"]
-    )
+    @each_row("rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"])
     def test_a_comment_that_other_options_make_use_of_is_not_reported(self, rule: str) -> None:
         assert rules(judged(f"# draguard: ignore[{rule}] why\n{claim()}")) == []
 
@@ -252,7 +229,7 @@ class TestAnnotations:
         ]
         assert [each["name"] for each in json.loads(done.out)["findings"]] == ["OTHER"]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "rule"),
         [
             ("unknown-field: why", "unused-suppression"),
@@ -334,7 +311,7 @@ class TestBaselines:
         assert done.code == 2
         assert ": no regular file" in done.err or ": a symbolic link to /" in done.err
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("text", "message"),
         [
             ("{", "not JSON: "),
@@ -342,13 +319,15 @@ class TestBaselines:
             ("[]", "not a baseline of version 1: it has none; "),
             ('{"version": 2}', "not a baseline of version 1: it has 2; "),
             ('{"version": 1}', "findings must be a list"),
-            ('{"version": 1, "findings": [{"rule": 1}]}', "findings[0] is not an entry of a baseline, such as {"),
-            (
-                f'{{"version": 1, "findings": [{{"rule": "x", "count": {"9" * 4300}}}]}}',
-                "findings[0] is not an entry of a baseline, such as {",
+            *(
+                (f'{{"version": 1, "findings": [{each}]}}', "findings[0] is not an entry of a baseline, such as {")
+                for each in (
+                    '{"rule": 1}',
+                    f'{{"rule": "x", "count": {"9" * 4300}}}',
+                    "[]",
+                    '{"rule": "a", "count": true}',
+                )
             ),
-            ('{"version": 1, "findings": [[]]}', "findings[0] is not an entry of a baseline, such as {"),
-            ('{"version": 1, "findings": [{"rule": "a", "count": true}]}', "findings[0] is not an entry"),
         ],
     )
     def test_a_file_that_is_not_a_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
@@ -362,31 +341,22 @@ class TestBaselines:
         done = draguard("validate", "--baseline", "gone.json", file)
         assert done.err.endswith("gone.json: no such file or directory: `--write-baseline gone.json` makes it\n")
 
-    def test_a_missing_directory_is_reported_before_the_work_begins(self, file: Path) -> None:
-        gone = file.parent / "gone"
-        message = f"--write-baseline {gone}/b.json: directory {gone} does not exist: create it first\n"
-        done = draguard("validate", "--write-baseline", gone / "b.json", file)
-        assert done == Done(2, "", f"draguard validate: error: {message}")
+    def test_a_place_that_cannot_be_written_is_reported_before_the_work_begins(self, file: Path) -> None:
+        gone, locked = file.parent / "gone", file.with_name("baseline.json")
+        locked.touch(mode=0o444)
+        for path, why in (
+            (gone / "b.json", f"directory {gone} does not exist: create it first"),
+            (locked, "it is read-only: make it writable first"),
+        ):
+            message = f"draguard validate: error: --write-baseline {path}: {why}\n"
+            assert draguard("validate", "--write-baseline", path, file) == Done(2, "", message)
 
-    def test_a_read_only_file_is_reported_before_the_work_begins(self, file: Path) -> None:
-        baseline = file.with_name("baseline.json")
-        baseline.touch(mode=0o444)
-        message = f"--write-baseline {baseline}: it is read-only: make it writable first\n"
-        done = draguard("validate", "--write-baseline", baseline, file)
-        assert done == Done(2, "", f"draguard validate: error: {message}")
-
-    def test_it_is_not_written_where_an_input_cannot_be_read(self, file: Path) -> None:
-        baseline = file.with_name("baseline.json")
-        done = draguard("validate", "--write-baseline", baseline, file, file.with_name("gone.yaml"))
-        assert done.code == 2
-        assert not baseline.exists()
-        assert f"baseline.json is not written: {file.with_name('gone.yaml')}: no such file or directory\n" in done.out
-
-    def test_it_is_not_written_where_a_file_has_more_findings_than_are_reported(
-        self, file: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_is_not_written_where_not_all_is_known(self, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        baseline, gone = file.with_name("baseline.json"), file.with_name("gone.yaml")
+        done = draguard("validate", "--write-baseline", baseline, file, gone)
+        assert (done.code, baseline.exists()) == (2, False)
+        assert f"baseline.json is not written: {gone}: no such file or directory\n" in done.out
         monkeypatch.setattr("webhook.check.files.MOST_FINDINGS", 0)
-        baseline = file.with_name("baseline.json")
         done = draguard("validate", "--write-baseline", baseline, file)
         assert (done.code, baseline.exists()) == (1, False)
         assert f"{file}: error too-many-findings: more than 10,000 findings" in done.out
@@ -449,10 +419,8 @@ class TestBounds:
         assert len(calls) == 2
 
     def test_a_line_does_not_hold_any_number_of_comments(self) -> None:
-        assert (
-            rules(judged(claim() + "# draguard: ignore[required] why " * 50))
-            == [("warning", "unused-suppression")] * 10
-        )
+        found = rules(judged(claim() + "# draguard: ignore[required] why " * 50))
+        assert found == [("warning", "unused-suppression")] * 10
 
     def test_what_a_run_can_find_is_looked_up_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         asked: list[str] = []
@@ -468,9 +436,8 @@ class TestBounds:
         assert asked == ["required"]
 
     def test_a_long_name_is_not_looked_up(self) -> None:
-        assert rules(judged(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}")) == [
-            ("warning", "malformed-suppression")
-        ]
+        found = rules(judged(f"# draguard: ignore[{'*a' * 10_000}] why\n{claim()}"))
+        assert found == [("warning", "malformed-suppression")]
 
     def test_a_comment_does_not_name_any_number_of_rules(self) -> None:
         text = f"# draguard: ignore[{','.join(['required'] * 101)}] why\n{claim()}"

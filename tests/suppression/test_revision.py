@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import SCRIPT, Done, draguard, findings, reported
+from tests.rows import each_row
 from tests.sources.programs import chart, program
 from tests.suppression.manifests import IMMUTABLE, OTHER, change, claim, found, git, rules, suppressed
 from webhook.suppression import revision
@@ -26,6 +27,19 @@ spec:
 """
 
 
+def commit(top: Path, path: str = "", text: str = "") -> None:
+    """Commit all changes, and a file with a text, if one is given."""
+    if path:
+        (top / path).write_text(text, encoding="utf-8")
+    git("add", ".", at=top)
+    git("commit", "-qm", "next", at=top)
+
+
+def new(*arguments: str | Path) -> Done:
+    """Report what the revision does not have."""
+    return draguard("validate", "-o", "json", "--against", "HEAD", "--new-only", *arguments)
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     top = tmp_path / "top"
@@ -33,26 +47,21 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("init", "-q", ".", at=top)
     (top / "apps/a.yaml").write_text(claim("a"), encoding="utf-8")
     (top / "apps/b.yaml").write_text(claim("b", "  colour: red\n"), encoding="utf-8")
-    git("add", ".", at=top)
-    git("commit", "-qm", "first", at=top)
+    commit(top)
     monkeypatch.chdir(top)
     return top
 
 
 class TestAgainst:
     def test_files_beside_a_named_chart_are_compared_as_files(self, repository: Path) -> None:
-        (repository / "apps/templates").mkdir()
-        (repository / "apps/Chart.yaml").write_text("{apiVersion: v2, name: c, version: 1.0.0}", encoding="utf-8")
-        (repository / "apps/templates/c.yaml").write_text(claim("c"), encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "chart", at=repository)
-        given = ("validate", "-o", "json", "--against", "HEAD", "apps")
-        assert [each["name"] for each in json.loads(draguard(*given).out)["findings"]] == ["b"]
-        assert draguard(*given, "--new-only").code == 0
+        chart(repository / "apps", c=claim("c"))
+        commit(repository)
+        assert [each["name"] for each in findings("validate", "--against", "HEAD", "apps")] == ["b"]
+        assert new("apps").code == 0
         (repository / "apps/b.yaml").rename(repository / "apps/moved.yaml")
-        assert draguard(*given, "--new-only").code == 0
+        assert new("apps").code == 0
         (repository / "apps/d.yaml").write_text(claim("d", "  colour: red\n"), encoding="utf-8")
-        assert [each["name"] for each in json.loads(draguard(*given, "--new-only").out)["findings"]] == ["d"]
+        assert [each["name"] for each in json.loads(new("apps").out)["findings"]] == ["d"]
 
     def test_what_is_immutable_is_compared_with_what_is_in_git(self, repository: Path) -> None:
         assert found() == []
@@ -78,9 +87,7 @@ class TestAgainst:
     def test_standard_input_is_looked_up_everywhere(self, repository: Path) -> None:
         changed = claim("a").replace(*OTHER).encode()
         assert found("-", stdin=changed) == IMMUTABLE
-        (repository / "copy.yaml").write_text(claim("a"), encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository, "copy.yaml", claim("a"))
         assert found("-", stdin=changed) == [("note", "not-compared")]
         assert found("-", "--stdin-filename", "apps/a.yaml", stdin=changed) == IMMUTABLE
         assert found("-", "--stdin-filename", "new.yaml", stdin=changed) == [("note", "not-compared")]
@@ -99,9 +106,7 @@ class TestAgainst:
 
     def test_what_the_api_server_would_refuse_was_not_deployed(self, repository: Path) -> None:
         broken = claim("c").replace("name: gpu", "name: GPU", 1)
-        (repository / "apps/c.yaml").write_text(broken, encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository, "apps/c.yaml", broken)
         assert found() == [("error", "dns-label")]
         assert found("--new-only") == []
         (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
@@ -112,16 +117,13 @@ class TestAgainst:
         (repository / "apps/c.yaml").write_text(f"{shares}---\n{POD}", encoding="utf-8")
         (repository / "apps/d.yaml").write_text(claim("d", STATUS), encoding="utf-8")
         before = rules(draguard("validate", "-o", "json", "--ignore", "unknown-field", "--kubernetes-version", "1.34"))
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository)
         assert before == [("warning", "gate-off"), ("warning", "prescheduled"), ("warning", "status-dropped")]
         assert found("--kubernetes-version", "1.34") == before[:2]
 
     @pytest.mark.parametrize("options", [(), ("--new-only",)])
     def test_a_status_that_has_not_changed_is_no_finding(self, repository: Path, options: tuple[str, ...]) -> None:
-        (repository / "apps/d.yaml").write_text(claim("d", STATUS), encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository, "apps/d.yaml", claim("d", STATUS))
         assert found(*options) == []
         change(repository / "apps/d.yaml", "metadata:", "metadata: # changed")
         assert found(*options) == []
@@ -131,12 +133,10 @@ class TestAgainst:
     def test_a_baseline_of_new_objects_is_not_fixed(self, repository: Path) -> None:
         (repository / "apps/c.yaml").write_text(claim("c", STATUS), encoding="utf-8")
         draguard("validate", "--write-baseline", "b.json")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository)
         assert reported("validate", "--baseline", "b.json")["fixed"] == []
-        done = draguard("validate", "-o", "json", "--baseline", "b.json", "--against", "HEAD")
-        assert json.loads(done.out)["fixed"] == []
-        assert rules(done) == []
+        report = reported("validate", "--baseline", "b.json", "--against", "HEAD")
+        assert (report["fixed"], report["findings"]) == ([], [])
 
     def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
         (repository / "apps/a.yaml").unlink()
@@ -148,7 +148,7 @@ class TestAgainst:
         (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
         assert found() == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("rev", "hint"),
         [
             ("gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
@@ -164,10 +164,14 @@ class TestAgainst:
         message = f"draguard validate: error: --against: git has no revision {rev!r}{hint}\n"
         assert done == Done(2, "", message)
 
-    def test_outside_a_repository_it_is_refused(self, repository: Path) -> None:
-        done = draguard("validate", "--against", "HEAD", repository.parent)
-        message = f"draguard validate: error: --against: {repository.parent} is not in a git repository\n"
-        assert done == Done(2, "", message)
+    def test_outside_a_repository_and_without_a_revision_it_is_refused(self, repository: Path) -> None:
+        new_only = "--new-only leaves out what an earlier state has: give its revision with --against"
+        outside = f"--against: {repository.parent} is not in a git repository"
+        for options, said in (
+            (("--against", "HEAD", repository.parent), outside),
+            (("--new-only", repository), new_only),
+        ):
+            assert draguard("validate", *options) == Done(2, "", f"draguard validate: error: {said}\n")
 
     def test_without_git_it_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
@@ -222,7 +226,7 @@ class TestNewOnly:
     def test_only_what_a_change_brings_is_reported(self, repository: Path) -> None:
         change(repository / "apps/a.yaml", "spec:\n", "spec:\n  shape: round\n")
         change(repository / "apps/b.yaml", "spec:\n", "spec:\n  # moved down\n")
-        done = draguard("validate", "-o", "json", "--against", "HEAD", "--new-only")
+        done = new()
         assert [each["field"] for each in json.loads(done.out)["findings"]] == ["spec.shape"]
         assert suppressed(done) == [("unknown-field", "revision", "found at HEAD, too")]
         assert done.code == 1
@@ -234,70 +238,54 @@ class TestNewOnly:
 
     def test_what_could_never_be_deployed_is_judged_as_new(self, repository: Path) -> None:
         text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: 1}\n"
-        (repository / "apps/c.yaml").write_text(text, encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        assert rules(draguard("validate", "-o", "json", "--against", "HEAD", "apps/c.yaml"))[0] == (
-            "error",
-            "wrong-type",
-        )
-        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
+        commit(repository, "apps/c.yaml", text)
+        assert found("apps/c.yaml")[0] == ("error", "wrong-type")
+        assert new().code == 0
 
     def test_what_cannot_be_read_moves_with_its_file(self, repository: Path) -> None:
         broken = repository / "apps/broken.yaml"
         broken.write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
+        commit(repository)
         broken.rename(repository / "moved.yaml")
-        only_new = ("validate", "-o", "json", "--against", "HEAD", "--new-only")
-        assert suppressed(draguard(*only_new, "moved.yaml")) == [("unreadable", "revision", "found at HEAD, too")]
-        assert rules(draguard(*only_new, repository)) == []
+        assert suppressed(new("moved.yaml")) == [("unreadable", "revision", "found at HEAD, too")]
+        assert rules(new(repository)) == []
         (repository / "copy.yaml").write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
-        assert rules(draguard(*only_new, repository)) == [("error", "unreadable")]
+        assert rules(new(repository)) == [("error", "unreadable")]
         (repository / "copy.yaml").write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
-        assert rules(draguard(*only_new, "copy.yaml")) == [("error", "unreadable")]
+        assert rules(new("copy.yaml")) == [("error", "unreadable")]
 
     def test_findings_move_with_their_object(self, repository: Path) -> None:
         (repository / "new").mkdir()
         (repository / "apps/b.yaml").rename(repository / "new/c.yaml")
-        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
-        assert draguard("validate", "--against", "HEAD", "--new-only", "new").code == 0
-        assert draguard("validate", "--against", "HEAD", "--new-only", "new/c.yaml").code == 0
+        assert new().code == 0
+        assert new("new").code == 0
+        assert new("new/c.yaml").code == 0
 
     def test_a_reference_that_a_change_breaks_is_new(self, repository: Path) -> None:
-        pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - {name: c, image: i, "
-        pod += "resources: {claims: [{name: x}]}}\n  resourceClaims:\n  - {name: x, resourceClaimName: a}\n"
+        pod = POD.replace("  nodeName: node\n", "").replace("resourceClaimName: c", "resourceClaimName: a")
         (repository / "apps/pod.yaml").write_text(pod, encoding="utf-8")
-        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        arguments = ("validate", "-o", "json", "--against", "HEAD", "--new-only")
-        assert rules(draguard(*arguments)) == []
+        commit(repository, "apps/c.yaml", claim("c"))
+        assert rules(new()) == []
         (repository / "apps/a.yaml").unlink()
-        assert rules(draguard(*arguments)) == [("warning", "claim-not-found")]
+        assert rules(new()) == [("warning", "claim-not-found")]
 
     def test_a_suppression_that_was_of_no_use_before_is_not_new(self, repository: Path) -> None:
         unused = "# draguard: ignore[enum] none so far\n"
         (repository / "apps/c.yaml").write_text(unused + claim("c"), encoding="utf-8")
         ignores = "ignores:\n- {paths: [apps/**], rules: [enum], reason: none so far}\n"
-        (repository / ".draguard.yaml").write_text(ignores, encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        arguments = ("validate", "-o", "json", "--against", "HEAD", "--new-only", ".")
+        commit(repository, ".draguard.yaml", ignores)
         change(repository / "apps/c.yaml", "spec:\n", "spec:\n  # moved down\n")
-        assert rules(draguard(*arguments)) == []
+        assert rules(new(".")) == []
         change(repository / "apps/c.yaml", unused, f"{unused}# draguard: ignore[maximum] new\n")
-        assert rules(draguard(*arguments)) == [("warning", "unused-suppression")]
+        assert rules(new(".")) == [("warning", "unused-suppression")]
         (repository / ".draguard.yaml").write_text(ignores.replace("enum", "minimum"), encoding="utf-8")
-        assert rules(draguard(*arguments)) == [("warning", "unused-suppression")] * 2
+        assert rules(new(".")) == [("warning", "unused-suppression")] * 2
 
     def test_what_cannot_be_read_any_more_is_new(self, repository: Path) -> None:
-        (repository / "apps/c.yaml").write_text("apiVersion: [\n", encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        assert draguard("validate", "--against", "HEAD", "--new-only").code == 0
+        commit(repository, "apps/c.yaml", "apiVersion: [\n")
+        assert new().code == 0
         (repository / "apps/a.yaml").write_text("apiVersion: ]\n", encoding="utf-8")
-        assert draguard("validate", "--against", "HEAD", "--new-only").code == 1
+        assert new().code == 1
 
     def test_several_releases_are_compared_each(self, repository: Path) -> None:
         arguments = ("validate", "--against", "HEAD", "--new-only", "--kubernetes-version", "1.30,1.35")
@@ -305,17 +293,10 @@ class TestNewOnly:
         change(repository / "apps/a.yaml", "spec:\n", "spec:\n  shape: round\n")
         assert [each["releases"] for each in findings(*arguments)] == [["1.35"]]
 
-    def test_it_needs_a_revision(self, repository: Path) -> None:
-        message = "--new-only leaves out what an earlier state has: give its revision with --against"
-        assert draguard("validate", "--new-only", repository) == Done(2, "", f"draguard validate: error: {message}\n")
-
     def test_broken_policies_are_not_left_out(self, repository: Path) -> None:
         policy = '{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy"}'
-        (repository / "p.json").write_text(policy, encoding="utf-8")
-        git("add", ".", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        done = draguard("validate", "--against", "HEAD", "--new-only", "--policies", "p.json", "apps")
-        assert done.code == 1
+        commit(repository, "p.json", policy)
+        assert new("--policies", "p.json", "apps").code == 1
 
 
 def test_a_process_compares_with_a_revision(repository: Path) -> None:
@@ -364,25 +345,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return top
 
 
-def commit(top: Path) -> None:
-    git("add", ".", at=top)
-    git("commit", "-qm", "next", at=top)
-
-
 @pytest.mark.parametrize(
-    ("path", "file"),
-    [
-        ("chart", "chart/templates/c.yaml"),
-        ("base", "base/c.yaml"),
-        ("overlay", "base/c.yaml"),
-        ("./overlay/", "base/c.yaml"),
-    ],
+    ("paths", "file"),
+    [(["chart"], "chart/templates/c.yaml"), (["base", "overlay", "./overlay/"], "base/c.yaml")],
 )
-@pytest.mark.parametrize("options", [(), ("--new-only",), ("--new-only", "--kubernetes-version", "1.35,1.36")])
-def test_a_changed_object_is_compared(checkout: Path, path: str, file: str, options: tuple[str, ...]) -> None:
-    assert found(path, *options) == []
+def test_a_changed_object_is_compared(checkout: Path, paths: list[str], file: str) -> None:
+    ways = ((), ("--new-only",), ("--new-only", "--kubernetes-version", "1.35,1.36"))
+    given = [(path, *options) for path in paths for options in ways]
+    assert [found(*each) for each in given] == [[]] * len(given)
     change(checkout / file, *OTHER)
-    assert found(path, *options) == IMMUTABLE
+    assert [found(*each) for each in given] == [IMMUTABLE] * len(given)
 
 
 def test_the_directory_of_the_kustomization_may_be_the_current_one(
@@ -415,11 +387,10 @@ def test_only_findings_that_the_revision_does_not_have_are_new(checkout: Path) -
     for file in ("chart/templates/c.yaml", "base/c.yaml"):
         (checkout / file).write_text(bad, encoding="utf-8")
     commit(checkout)
-    new_only = ("validate", "-o", "json", "--against", "HEAD", "--new-only")
     for path, file in (("chart", "chart/templates/c.yaml"), ("overlay", "base/c.yaml")):
-        assert rules(draguard(*new_only, path)) == []
+        assert rules(new(path)) == []
         change(checkout / file, "shape: round", "shape: round\n  colour: red")
-        assert [each["field"] for each in json.loads(draguard(*new_only, path).out)["findings"]] == ["spec.colour"]
+        assert [each["field"] for each in json.loads(new(path).out)["findings"]] == ["spec.colour"]
 
 
 @pytest.mark.parametrize(
@@ -436,11 +407,8 @@ def test_a_revision_that_cannot_be_rendered_is_a_warning(checkout: Path, resourc
     commit(checkout)
     kustomization.write_text("resources: [../base]\n", encoding="utf-8")
     (warning,) = findings("validate", "--against", "HEAD", "overlay")
-    assert (warning["level"], warning["rule"], warning["file"]) == (
-        "warning",
-        "not-compared",
-        "overlay/kustomization.yaml",
-    )
+    where = (warning["level"], warning["rule"], warning["file"])
+    assert where == ("warning", "not-compared", "overlay/kustomization.yaml")
     assert warning["message"].startswith(f"not compared with HEAD: {why}")
     assert str(checkout.parent) not in warning["message"].replace(str(checkout.parent / "bin"), "")
 

@@ -10,7 +10,7 @@ import re
 from argparse import Namespace
 from functools import cache
 from pathlib import Path
-from time import monotonic
+from time import process_time
 from typing import Any
 
 import pytest
@@ -103,10 +103,19 @@ def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
     record = next(each for each in records() if each["id"] in SORTS["claim"].split())
     inventory = Inventory()
     for each in record["objects"]["items"]:
-        inventory.add(each)
+        inventory.take(each)
     counts = pending_by_sort(Scene(inventory), 0)
     assert {sort for sort, count in counts.items() if count} == {"not-explained"}
     assert len({record["cause"] for record in records()}) == 58
+
+
+def test_a_rolling_update_waits_for_itself_although_replica_sets_were_not_collected() -> None:
+    record = next(each for each in records() if each["id"] == "rolling-update-needs-a-device")
+    inventory = Inventory(each for each in record["objects"]["items"] if each["kind"] != "ReplicaSet")
+    deployment = inventory.find("Deployment", record["pod"].rpartition("/")[2], record["namespace"])
+    assert deployment is not None
+    cause = explain(Scene(inventory), deployment, "it")["cause"]
+    assert re.search(record["says"], cause, re.IGNORECASE), cause
 
 
 _NEVER = "(?!)"
@@ -131,15 +140,15 @@ def test_the_cause_is_named(case: JSONObject) -> None:
 
 @pytest.mark.slow
 def test_long_words_of_kubelet_take_time_in_proportion_to_their_length() -> None:
-    begin = monotonic()
     for case in CASES:
         for event in case["cluster"]:
             words = event.get("message", "").split() if event.get("reason") == "FailedPrepareDynamicResources" else ()
             for first in range(len(words) - 3):
-                said = f"{' '.join(words[first : first + 4])} " * 20_000
+                said = f"{' '.join(words[first : first + 4])} " * 10_000
                 cluster = [{**each, "message": said} if each is event else each for each in case["cluster"]]
+                began = process_time()
                 answer_of(case["ask"], cluster)
-                assert monotonic() - begin < 30
+                assert process_time() - began < 1, "it takes some hundredths; quadratic time would be many seconds"
 
 
 def answer_of(asked: str, objects: list[JSONObject], gates: dict[str, bool] | None = None) -> JSONObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final
@@ -136,14 +136,20 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     Raises:
         PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
     """
-    written, left = [], _MAX_PATCH_BYTES // 4 * 3
-    for operation in operations:
-        written.append(json.dumps(operation))
-        left -= len(written[-1]) + len(", ")
-        if left < 0:
-            raise PatchTooLargeError
+    written = list(_fitting(map(json.dumps, operations), _MAX_PATCH_BYTES // 4 * 3, len(", ")))
+    if len(written) < len(operations):
+        raise PatchTooLargeError
     encoded = base64.b64encode(f"[{', '.join(written)}]".encode()).decode()
     return {"patchType": "JSONPatch", "patch": encoded} if written else {}
+
+
+def _fitting(texts: Iterable[str], most: int, between: int = 0) -> Iterator[str]:
+    """Yield texts as long as they, with what is between them, have no more bytes than the most."""
+    for each in texts:
+        most -= len(each.encode(errors="replace")) + between
+        if most < 0:
+            return
+        yield each
 
 
 def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Mapping[str, str]) -> dict[str, Any]:
@@ -156,14 +162,7 @@ def with_remarks(response: dict[str, Any], texts: Sequence[str], annotations: Ma
 
 def warnings(texts: Iterable[str]) -> list[str]:
     """Keep warnings within the API server's limits."""
-    kept, left = [], MAX_WARNINGS_BYTES
-    for each in texts:
-        short = _clipped(each, MAX_WARNING_BYTES)
-        left -= len(short.encode())
-        if left < 0:
-            break
-        kept.append(short)
-    return kept
+    return list(_fitting((_clipped(each, MAX_WARNING_BYTES) for each in texts), MAX_WARNINGS_BYTES))
 
 
 def _clipped(text: str, most: int) -> str:
@@ -176,16 +175,10 @@ def _clipped(text: str, most: int) -> str:
 
 def noted(problems: Iterable[Problem]) -> dict[str, str]:
     """List the findings that fit into an audit annotation."""
-    listed: list[str] = []
-    left = MAX_ANNOTATION_BYTES - 1  # brackets are one more than commas
-    for problem in problems:
-        fields = {"rule": problem.rule, "field": problem.field, "message": problem.message}
-        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        left -= len(text.encode(errors="replace")) + 1
-        if left < 0:
-            break
-        listed.append(text)
-    return {"findings": f"[{','.join(listed)}]"} if listed else {}
+    fields = ({"rule": each.rule, "field": each.field, "message": each.message} for each in problems)
+    texts = (json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in fields)
+    listed = ",".join(_fitting(texts, MAX_ANNOTATION_BYTES - 1, len(",")))  # brackets are one more than commas
+    return {"findings": f"[{listed}]"} if listed else {}
 
 
 def annotations_of(verdict: Verdict) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand
+from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel, Why
 from webhook.allocation.features import RECORDED, Features, implementation
@@ -89,10 +89,6 @@ class Allocator:
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
         self._aside: Sequence[Aside] | None = None
-        self._is_local = self.catalog.is_local
-        if self._is_local:
-            for name in self.catalog.by_node:
-                self._views[name] = self._view(name, None)
 
     def attempt(self, claims: Sequence[JSONObject]) -> Attempt:
         """Prepare an attempt to allocate claims together, on one node after the other.
@@ -138,20 +134,17 @@ class Allocator:
         metadata = node["metadata"]
         name, labels = metadata["name"], metadata.get("labels") or {}
         view = self._views.get(name)
-        if view is None or not (self._is_local or view.labels == labels):
-            view = self._views[name] = self._view(name, labels)
+        if view is None or not (self.catalog.is_local or view.labels == labels):
+            view = self._views[name] = NodeView(
+                name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
+            )
         return view
-
-    def _view(self, name: str, labels: Mapping[str, str] | None) -> NodeView:
-        return NodeView(
-            name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
-        )
 
     def unused(self, view: NodeView) -> Sequence[Unused]:
         """Return the pools that have devices for a node but cannot be used there."""
         if self._aside is None:
             self._aside = set_aside(self.catalog, self.variant)
-        return unused_on(view.node, view.labels or {}, view.pools, self.catalog, self._aside)
+        return unused_on(view.node, view.labels, view.pools, self.catalog, self._aside)
 
 
 class Attempt:
@@ -203,9 +196,8 @@ class Attempt:
         for claim, picks in enumerate(found.picks or ()):
             try:
                 node_selector(picks, view)
-            except UnsupportedSelectorError as error:
-                complaint = Complaint(None, "create NodeSelector for claim ", "claim", claim, f": {error}")
-                return found._replace(complaint=complaint)
+            except Stop as stop:
+                return found._replace(complaint=stop.complaint._replace(item=claim))
         return found
 
     def _left(self, view: NodeView) -> Callable[[int], Available]:
@@ -301,7 +293,7 @@ class Failure(Answer):
             advice = _ADVICE if complaint.missing and view.variant.names_devices else ""
             self.error = Fault(
                 f"{subject}{words}{advice}",
-                complaint.missing,
+                missing=complaint.missing,
                 claim=claim,
                 of_class=complaint.of_class,
                 words=words.lstrip(":, "),
@@ -389,10 +381,6 @@ def mixed_up(demand: Demand, view: NodeView, catalog: Catalog) -> dict[str, Coll
 # -- allocations, as in the API
 
 
-class UnsupportedSelectorError(Exception):
-    """A slice's node selector has more than one term; upstream fails then, for all nodes."""
-
-
 def allocation(
     claim: ClaimDemand, asks: Sequence[Ask], picks: Sequence[Pick], view: NodeView, *, shares: int
 ) -> JSONObject:
@@ -403,7 +391,7 @@ def allocation(
         shares: The number of share IDs assigned before; upstream's are random, here they are numbered.
 
     Raises:
-        UnsupportedSelectorError: A slice's node selector has more than one term.
+        Stop: A slice's node selector has more than one term; upstream fails then, for all nodes.
     """
     results, features = [], view.variant.features
     for pick in picks:
@@ -473,7 +461,7 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
     """Return a selector of the nodes that can use some devices, None for all nodes (``createNodeSelector``).
 
     Raises:
-        UnsupportedSelectorError: A slice's node selector has more than one term.
+        Stop: A slice's node selector has more than one term; upstream fails then, for all nodes.
     """
     terms: dict[str, list[JSONObject]] = {"matchFields": [], "matchExpressions": []}
     for pick in picks:
@@ -487,7 +475,8 @@ def node_selector(picks: Sequence[Pick], view: NodeView) -> JSONObject | None:
         if selector is not None:
             given = selector.get("nodeSelectorTerms") or ()
             if len(given) > 1:
-                raise UnsupportedSelectorError(f"unsupported ResourceSlice.NodeSelector with {len(given)} terms")
+                many = f": unsupported ResourceSlice.NodeSelector with {len(given)} terms"
+                raise Stop(Complaint(None, "create NodeSelector for claim ", "claim", after=many))
             for name, known in terms.items():
                 for each in (one for term in given for one in term.get(name) or ()):
                     same = (other for other in known if all(other.get(k) == each.get(k) for k in ("key", "operator")))

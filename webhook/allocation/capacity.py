@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.allocation.devices import amount, quantity_text
-from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
-from webhook.formats.quantities import BINARY_SI
+from webhook.formats.quantities import BINARY_SI, Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple
 from webhook.spelling import some_of

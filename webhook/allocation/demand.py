@@ -7,12 +7,13 @@ order and words. Constraints follow ``allocator_incubating.go`` (matchAttributeC
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, keep, terms
+from webhook.allocation.devices import Content, Device, Tolerations, by_content, taint_of, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
@@ -33,7 +34,7 @@ UNKNOWN: Final[Value] = frozenset()
 
 
 class Attribute:
-    """An attribute that a constraint reads, with its values so far, by the index of their content.
+    """An attribute that a constraint reads.
 
     Args:
         name: Its name, with the domain.
@@ -42,23 +43,19 @@ class Attribute:
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
         self.name, self.with_lists = name, with_lists
-        self.known: dict[int, Value | None] = {}
+        self.of = by_content(lambda content: value_of(content.attribute(name), with_lists=with_lists))
+        """Returns the value that a device has, None if it has none."""
 
-    def of(self, content: Content) -> Value | None:
-        """Return the value that a device has, None if it has none."""
-        if content.index in self.known:
-            return self.known[content.index]
-        attribute = content.attribute(self.name)
-        found = self.known[content.index] = None if attribute is None else self.read(attribute)
-        return found
 
-    def read(self, attribute: Mapping[str, Any]) -> Value:
-        """Return the value of an attribute, as in the API."""
-        for kind, scalar in _LISTS if self.with_lists else ():
-            if attribute.get(kind):
-                return frozenset((scalar, each) for each in attribute[kind])
-        value = next(((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None), None)
-        return UNKNOWN if value is None else frozenset({value})
+def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value | None:
+    """Return the value of an attribute, as in the API; None if there is no attribute."""
+    if attribute is None:
+        return None
+    for kind, scalar in _LISTS if with_lists else ():
+        if attribute.get(kind):
+            return frozenset((scalar, each) for each in attribute[kind])
+    value = next(((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None), None)
+    return UNKNOWN if value is None else frozenset({value})
 
 
 class Match:
@@ -201,6 +198,7 @@ class Ask:
         raw: The request: ``exactly``, or the subrequest.
         parent: The name of the request that it is an alternative of.
         constraints: The constraints of the claim that apply to it, by place.
+        derived: Functions that return the attributes that it derives of a device, as in the API, or the error.
     """
 
     raw: JSONObject
@@ -211,7 +209,7 @@ class Ask:
     class_: JSONObject
     chooser: Chooser
     constraints: tuple[int, ...]
-    derived: Mapping[str, Derived]
+    derived: Mapping[str, Callable[[Content], JSONObject | str]]
     variant: Implementation
 
     def __post_init__(self) -> None:
@@ -230,7 +228,8 @@ class Ask:
         self.qualifies_capacity = bool(self.requests) and self.variant.qualifies_capacity
         """Whether it wants capacity, and the driver's domain counts for a name without a domain."""
         self._takes: dict[tuple[int, str], Take | None] = {}
-        self._tolerated: dict[int, bool] = {}
+        self._covering = covering = Tolerations(self.tolerations)
+        self._tolerates = by_content(lambda content: all(covering.cover(taint_of(each)) for each in content.taints))
 
     def value(self, attribute: Attribute, content: Content) -> Value | None:
         """Return the value of an attribute that a device has for it, None if it has none.
@@ -241,11 +240,11 @@ class Ask:
         derived = self.derived.get(attribute.name) if self.derived else None
         if derived is None:
             return attribute.of(content)
-        found = derived.of(content)
+        found = derived(content)
         if isinstance(found, str):
             text = f", request {self.full_name}, derived attribute {attribute.name}: {found}"
             raise Stop(Complaint(self.claim, text))
-        return attribute.read(found)
+        return value_of(found, with_lists=attribute.with_lists)
 
     def takes(self, content: Content) -> Take | None:
         """Return the capacity that it takes of a device, None if it wants a capacity that the device does not have.
@@ -274,32 +273,11 @@ class Ask:
 
     def tolerates(self, content: Content) -> bool:
         """Tell whether it tolerates the taints of a device."""
-        if not content.taints:
-            return True
-        found = self._tolerated.get(content.index)
-        if found is None:
-            found = self._tolerated[content.index] = not self.untolerated(content)
-        return found
+        return not content.taints or self._tolerates(content)
 
     def untolerated(self, content: Content) -> list[JSONObject]:
         """Return the taints of a device that it does not tolerate."""
-        return [
-            taint
-            for taint in content.taints
-            if not any(_tolerates(toleration, taint) for toleration in self.tolerations)
-        ]
-
-
-def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
-    """Tell whether a toleration covers a taint (``resourceclaim/devicetoleration.go``)."""
-    if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration["key"] != taint.get("key"):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Equal":
-        return bool(toleration.get("value", "") == taint.get("value", ""))
-    return bool(operator == "Exists")
+        return [each for each in content.taints if not self._covering.cover(taint_of(each))]
 
 
 class Request(NamedTuple):
@@ -357,30 +335,14 @@ class Demand:
         for claim in self.claims:
             self.order += [*claim.requests, None]
         self.asks: Sequence[Ask] = [ask for request in self.order if request is not None for ask in request.asks]
-        self._behaviours: list[int | None] = []
-        self._numbers: dict[Hashable, int] = {}
+        asks, numbers = self.asks, dict[Hashable, int]()
+        attributes = [attribute for claim in self.claims for _, attribute in claim.constraints]
+        self._number = by_content(lambda each: numbers.setdefault(_behaviour(each, asks, attributes), len(numbers)))
 
     def behaviours(self, devices: Sequence[Device]) -> tuple[int, ...]:
         """Return a number for each device, which is the same for devices that no request can tell apart."""
-        known = self._behaviours
-        for content in (device.content for device in devices):
-            if content.index >= len(known) or known[content.index] is None:
-                keep(known, content, self._numbers.setdefault(self._behaviour(content), len(self._numbers)))
-        return tuple([known[device.content.index] or 0 for device in devices])
-
-    def _behaviour(self, content: Content) -> Hashable:
-        return (
-            content.is_shared,
-            content.others.get("bindsToNode"),
-            content.others.get("nodeName") is not None,
-            terms(content.others.get("nodeSelector")),
-            content.capacity_index,
-            tuple(content.consumes.items()),
-            tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in self.asks]),
-            tuple([attribute.of(content) for claim in self.claims for _, attribute in claim.constraints]),
-            content.index if any(ask.derived for ask in self.asks) else None,
-            content.driver if any(ask.qualifies_capacity for ask in self.asks) else None,
-        )
+        number = self._number
+        return tuple([number(device.content) for device in devices])
 
     def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Request:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
@@ -454,7 +416,10 @@ class Demand:
                 for index, each in enumerate(constraints)
                 if not each.get("requests") or not names.isdisjoint(each["requests"])
             ),
-            {each.get("name", ""): Derived(*derivation(each.get("expression", ""))) for each in derived},
+            {
+                each.get("name", ""): by_content(partial(_derived, *derivation(each.get("expression", ""))))
+                for each in derived
+            },
             self._variant,
         )
 
@@ -468,35 +433,40 @@ class Demand:
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 
+def _behaviour(content: Content, asks: Sequence[Ask], attributes: Sequence[Attribute]) -> Hashable:
+    """Return what requests can tell of a device."""
+    return (
+        content.is_shared,
+        content.others.get("bindsToNode"),
+        content.others.get("nodeName") is not None,
+        terms(content.others.get("nodeSelector")),
+        content.capacity_index,
+        tuple(content.consumes.items()),
+        tuple([(ask.chooser.choose(content), ask.tolerates(content)) for ask in asks]),
+        tuple([attribute.of(content) for attribute in attributes]),
+        content.index if any(ask.derived for ask in asks) else None,
+        content.driver if any(ask.qualifies_capacity for ask in asks) else None,
+    )
+
+
 _KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.Semver": "version"}
 """The field of an attribute that a value belongs into, by the value's type."""
 _WORDS: Final = {"kubernetes.Semver": "semver"}
 
 
-class Derived:
-    """An attribute that a request derives.
+def _derived(compiled: Selector | Refusal, values: Values, content: Content) -> JSONObject | str:
+    """Return a derived attribute of a device, as in the API, or the error.
 
     Args:
         compiled: Its expression, or why it cannot be compiled.
     """
-
-    def __init__(self, compiled: Selector | Refusal, values: Values) -> None:
-        self._compiled, self._values = compiled, values
-        self._known: dict[int, JSONObject | str] = {}
-
-    def of(self, content: Content) -> JSONObject | str:
-        """Return the attribute of a device, as in the API, or the error."""
-        if isinstance(self._compiled, Refusal):
-            return f"CEL compile error: {self._compiled.detail}"
-        found = self._known.get(content.index)
-        if found is None:
-            try:
-                result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
-                found = _attribute(result)
-            except CelError as error:
-                found = str(error)
-            found = self._known[content.index] = f"{RUNTIME}{found}" if isinstance(found, str) else found
-        return found
+    if isinstance(compiled, Refusal):
+        return f"CEL compile error: {compiled.detail}"
+    try:
+        found = _attribute(compiled.program.evaluate(values.of(content), meter=Meter(MAX_COST)))
+    except CelError as error:
+        found = str(error)
+    return f"{RUNTIME}{found}" if isinstance(found, str) else found
 
 
 def _attribute(result: Any) -> JSONObject | str:

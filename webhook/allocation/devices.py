@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, repeat
+from itertools import count, product, repeat
 from sys import intern
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from webhook.formats import Quantity, decode_quantity, parse_quantity, whole_quantity
-from webhook.formats.quantities import BINARY_SI, DECIMAL_SI
+from webhook.formats.quantities import BINARY_SI, DECIMAL_SI, Quantity, decode_quantity, parse_quantity, whole_quantity
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.records import NamedTuple, Record, unset
 
 Result = TypeVar("Result")
@@ -126,17 +125,24 @@ def consumption(device: JSONObject) -> Counters:
     return found
 
 
-def keep(results: list[Result | None], content: Content, result: Result) -> Result:
-    """Keep the result for a content; a list by the contents' indexes takes a quarter of a dict's memory.
+def by_content(look: Callable[[Content], Result]) -> Callable[[Content], Result]:
+    """Return a function that looks at each content once: a list by their indexes takes a quarter of a dict's memory."""
+    known: list[Any] = []
 
-    Args:
-        results: The results so far; None where there is none.
-        result: Its result, which is returned.
-    """
-    if len(results) <= content.index:
-        results.extend(repeat(None, content.index + 1 - len(results)))
-    results[content.index] = result
-    return result
+    def find(content: Content) -> Result:
+        index = content.index
+        if index >= len(known):
+            known.extend(repeat(_UNSEEN, index + 1 - len(known)))
+        result: Any = known[index]
+        if result is _UNSEEN:
+            result = known[index] = look(content)
+        found: Result = result
+        return found
+
+    return find
+
+
+_UNSEEN: Final = object()
 
 
 class Device(Record):
@@ -200,6 +206,55 @@ def newest(slices: Sequence[Slice]) -> list[Slice]:
     return [each for each in slices if each.generation == generation]
 
 
+class Taint(NamedTuple):
+    """A taint."""
+
+    key: str
+    value: str
+    effect: str
+
+    def __str__(self) -> str:
+        """Write it as ``key=value:effect``."""
+        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
+
+    @property
+    def toleration(self) -> JSONObject:
+        """The toleration of this taint alone."""
+        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
+
+
+def taint_of(taint: JSONObject) -> Taint:
+    """Read a taint, as in the API."""
+    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+
+
+class Tolerations:
+    """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
+
+    Follows ``k8s.io/api/core/v1/toleration.go`` for nodes, and ``resourceclaim/devicetoleration.go`` for devices.
+
+    Args:
+        stated: The tolerations, as in the API.
+    """
+
+    def __init__(self, stated: Sequence[JSONObject]) -> None:
+        self.stated = stated
+        known = ([text(each, name) for name in ("operator", "value", "key", "effect")] for each in stated)
+        self._covered = {
+            (_ANY if operator == "Exists" else value, key, effect)
+            for operator, value, key, effect in known
+            if operator in {"", "Equal", "Exists"}
+        }
+
+    def cover(self, taint: Taint) -> bool:
+        """Tell whether one of them tolerates a taint."""
+        return not self._covered.isdisjoint(product((_ANY, taint.value), ("", taint.key), ("", taint.effect)))
+
+
+_ANY: Final = None
+"""Stands for all values of taints; an empty key or effect stands for all of these."""
+
+
 class TaintRule(NamedTuple):
     """A DeviceTaintRule: the taint, and which devices get it; None for any.
 
@@ -235,44 +290,36 @@ class Catalog:
     """
 
     def __init__(self, slices: Iterable[JSONObject], taint_rules: Iterable[JSONObject] = ()) -> None:
-        self._rules = [TaintRule.of(each) for each in taint_rules]
-        self.has_rules = bool(self._rules)
+        every_rule = [TaintRule.of(each) for each in taint_rules]
+        self.has_rules = bool(every_rule)
         """Whether devices may have taints that their slices do not state."""
         self._contents: dict[bytes, Content] = {}
         self._numbers = count()
         self._capacities: dict[bytes, tuple[int, JSONObject]] = {}
         self._known_parts: dict[Hashable, int] = {}
         self.slices: list[Slice] = []
-        self.shared: list[Slice] = []
-        """The slices with devices for more than one node."""
         self.with_counters: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         """The slices with counters, by pool; they matter for all nodes."""
-        self.counters_of: defaultdict[str, list[Slice]] = defaultdict(list)
-        """The slices with counters by node; those that serve several nodes are under an empty name."""
         self.by_node: defaultdict[str, list[Slice]] = defaultdict(list)
+        """The slices by node; those that serve several nodes are under an empty name."""
         self.by_pool: defaultdict[PoolId, list[Slice]] = defaultdict(list)
         self._by_name: dict[PoolId, dict[str, Device]] = {}
         """The cache of the devices of a pool, by name."""
         self._drivers_of_pool: defaultdict[str, set[str]] = defaultdict(set)
         for raw in slices:
             slice_ = Slice(raw, len(self.slices))
-            rules = [rule for rule in self._rules if rule.taints(*slice_.id)]
+            rules = [rule for rule in every_rule if rule.taints(*slice_.id)]
             slice_.devices = tuple(self._devices(raw["spec"].get("devices") or (), slice_, rules))
             self.slices.append(slice_)
+            self.by_node[slice_.node_name or ""].append(slice_)
+            self.by_pool[slice_.id].append(slice_)
             if slice_.counter_sets:
                 self.with_counters[slice_.id].append(slice_)
-                self.counters_of[slice_.node_name or ""].append(slice_)
-            else:
-                (self.by_node[slice_.node_name] if slice_.node_name else self.shared).append(slice_)
-            self.by_pool[slice_.id].append(slice_)
             if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
         self._contents.clear()
-
-    @property
-    def is_local(self) -> bool:
+        self.is_local = "" not in self.by_node
         """Whether each slice serves a single node, so that labels of nodes do not matter."""
-        return not self.shared and all(each.node_name for pool in self.with_counters.values() for each in pool)
 
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:

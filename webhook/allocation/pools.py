@@ -17,7 +17,7 @@ from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolI
 from webhook.allocation.features import Implementation
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class GatherError(Exception):
 def gather(
     catalog: Catalog,
     node: str,
-    labels: Mapping[str, str] | None,
+    labels: Mapping[str, str],
     variant: Implementation,
     elsewhere: Sequence[Pool],
 ) -> list[Pool]:
@@ -150,9 +150,7 @@ def _amounts(sets: Mapping[str, Mapping[str, Any]]) -> Counters:
     }
 
 
-def _with_devices(
-    catalog: Catalog, node: str, labels: Mapping[str, str] | None, variant: Implementation
-) -> list[Slice]:
+def _with_devices(catalog: Catalog, node: str, labels: Mapping[str, str], variant: Implementation) -> list[Slice]:
     """Return the slices with devices for a node.
 
     Raises:
@@ -160,15 +158,14 @@ def _with_devices(
     """
     errors: list[GatherError] = []
     seen: list[Slice] = []
-    slices = [*catalog.by_node.get(node, ()), *catalog.shared]
-    if not (variant.sees_all_counters and variant.sees_whole_pools):
-        slices += [each for name in {node, ""} for each in catalog.counters_of.get(name, ())]
-        slices.sort(key=lambda each: each.order)
-    for each in slices:
+    has_counters_apart = variant.sees_all_counters and variant.sees_whole_pools
+    for each in (each for name in dict.fromkeys((node, "")) for each in catalog.by_node.get(name, ())):
+        if each.counter_sets and has_counters_apart:
+            continue
         if not variant.features.PartitionableDevices and ignored(each, variant):
             continue
         try:
-            if is_relevant(each, node, labels or {}):
+            if is_relevant(each, node, labels):
                 seen.append(each)
         except GatherError as error:
             errors.append(error)
@@ -296,22 +293,19 @@ def _read_counters(sets: dict[str, Mapping[str, Any]], slices: Sequence[Slice]) 
 # -- pools and slices that cannot be used: slices are missing, outdated, ignored or contradict each other
 
 
-class Flaw(str):
+class Flaw(Told):
     """Why devices of a pool are not used, such as ``incomplete: 1 of 2 slices of generation 3``.
 
     Args:
         state: The state of their pool in short, such as ``incomplete``.
     """
 
-    __slots__ = ("state",)
-
     state: str
 
-    def __new__(cls, state: str, details: str = "") -> Self:
+    @classmethod
+    def of(cls, state: str, details: str) -> Self:
         """Make the text."""
-        flaw = super().__new__(cls, ": ".join(filter(None, (state, details))))
-        flaw.state = state
-        return flaw
+        return cls(f"{state}: {details}", state=state)
 
 
 class Unused(NamedTuple):
@@ -345,12 +339,12 @@ def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
     found = []
     for slices in catalog.by_pool.values():
         last = max(each.generation for each in slices)
-        outdated = Flaw("outdated", f"its slices for the node are older than generation {last}")
+        outdated = Flaw.of("outdated", f"its slices for the node are older than generation {last}")
         for each in filter(lambda each: each.devices, slices):
             if each.generation < last:
                 found.append(Aside(each, outdated, is_outdated=True))
             elif reason := ignored(each, variant):
-                found.append(Aside(each, Flaw(f"used without slice {each.name}", reason), is_outdated=False))
+                found.append(Aside(each, Flaw.of(f"used without slice {each.name}", reason), is_outdated=False))
     return found
 
 
@@ -397,13 +391,13 @@ def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
 def _fault(pool: Pool, current: Sequence[Slice]) -> Flaw:
     """Return why a pool with some slices of the newest generation cannot be used."""
     if pool.reason:
-        return Flaw("invalid", pool.reason)
+        return Flaw.of("invalid", pool.reason)
     last, count = current[0].generation, current[0].count
     if counts := _contradictory(current):
-        return Flaw("incomplete", f"slices of generation {last} disagree on resourceSliceCount ({counts})")
+        return Flaw.of("incomplete", f"slices of generation {last} disagree on resourceSliceCount ({counts})")
     if len(current) > count:
-        return Flaw("incomplete", f"{len(current)} slices of generation {last}, but resourceSliceCount is {count}")
-    return Flaw("incomplete", f"{len(current)} of {count} slices of generation {last}")
+        return Flaw.of("incomplete", f"{len(current)} slices of generation {last}, but resourceSliceCount is {count}")
+    return Flaw.of("incomplete", f"{len(current)} of {count} slices of generation {last}")
 
 
 def _contradictory(slices: Sequence[Slice]) -> str:
@@ -552,7 +546,7 @@ class NodeView:
     def __init__(
         self,
         node: str,
-        labels: Mapping[str, str] | None,
+        labels: Mapping[str, str],
         *,
         catalog: Catalog,
         usage: Usage,
@@ -622,7 +616,7 @@ class NodeView:
         if not device.slice.is_per_device:
             return True
         try:
-            return node_matches(self.node, self.labels or {}, device.content.others)
+            return node_matches(self.node, self.labels, device.content.others)
         except SelectorError as error:
             return str(error)
 

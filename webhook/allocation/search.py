@@ -712,10 +712,6 @@ _Steps = Generator[SearchPosition, Any, int]
 """A step, which yields those that it takes next, receives how each of them ends, and returns how it ends itself."""
 
 
-class GivenUpError(Exception):
-    """The search would take too long."""
-
-
 class Outcome(NamedTuple):
     """How an attempt ends on a node; it names devices by their places, and so holds for all nodes with the same key.
 
@@ -763,8 +759,6 @@ class Search:
                 picks = tuple(map(tuple, self._state.picks))
         except Stop as stop:
             complaint = stop.complaint
-        except GivenUpError:
-            complaint = GIVEN_UP
         return Outcome(picks, self._chosen, self._steps, self._visits, complaint)
 
     def _check(self) -> None:
@@ -937,11 +931,11 @@ class Search:
         """Count devices that are looked at.
 
         Raises:
-            GivenUpError: They are too many.
+            Stop: They are too many.
         """
         before = self._own_visits
         self._own_visits += visits
         if self._own_visits > MOST_VISITS:
-            raise GivenUpError
+            raise Stop(GIVEN_UP)
         if before // _STRIDE != self._own_visits // _STRIDE:
             check_deadline()

@@ -6,9 +6,9 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
-from webhook.allocation.devices import Content, keep
+from webhook.allocation.devices import Content, by_content
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -26,7 +26,7 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
 from webhook.objects import JSONObject
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release
 
 _NAMED: Final = 3
@@ -51,43 +51,24 @@ RUNTIME: Final = "CEL runtime error: "
 """The prefix of errors from the evaluation of an expression."""
 
 
-class Fault(str):
+class Fault(Told):
     """Why an expression or a pod fails, in upstream's words.
 
     Args:
         missing: The key that the expression did not find in a device; empty for other errors.
         claim: The claim that fails, with its namespace; empty if the error is not about one.
         of_class: The class whose selector fails; empty for other errors.
-        words: The text without the claim and upstream's advice; the whole text if it is not stated.
+        words: The text without the claim and upstream's advice; empty if that is the whole text.
         has_overload: Whether the types of the values were not the fault.
         is_runtime: Whether the expression compiled, but failed for a device.
     """
 
-    __slots__ = ("claim", "has_overload", "is_runtime", "missing", "of_class", "words")
-
-    missing: str
-    claim: str
-    of_class: str
-    words: str
-    has_overload: bool
-    is_runtime: bool
-
-    def __new__(
-        cls,
-        text: str,
-        missing: str = "",
-        *,
-        claim: str = "",
-        of_class: str = "",
-        words: str = "",
-        has_overload: bool = True,
-        is_runtime: bool = False,
-    ) -> Self:
-        """Make the text."""
-        fault = super().__new__(cls, text)
-        fault.missing, fault.claim, fault.of_class, fault.words = missing, claim, of_class, words or text
-        fault.has_overload, fault.is_runtime = has_overload, is_runtime
-        return fault
+    missing: str = ""
+    claim: str = ""
+    of_class: str = ""
+    words: str = ""
+    has_overload: bool = True
+    is_runtime: bool = False
 
 
 NO_FAULT: Final = Fault("")
@@ -179,22 +160,17 @@ class _Selector:
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
         self._values = values
-        self._known: list[bool | Fault | None] = []
         self._alike: dict[Hashable, bool | Fault] = {}
+        self.holds = by_content(self._holds)
+        """Tells whether the selector holds, or returns its error."""
 
-    def holds(self, content: Content) -> bool | Fault:
-        """Tell whether the selector holds, or return its error."""
-        found = self._known[content.index] if content.index < len(self._known) else None
-        if found is None:
-            reads = self.reads if content.is_plain else None
-            key = None if reads is None else reads.key(content)
-            found = None if key is None else self._alike.get(key)
-            if found is None:
-                found = self._evaluate(content, reads)
-                if key is not None:
-                    self._alike[key] = found
-            keep(self._known, content, found)
-        return found
+    def _holds(self, content: Content) -> bool | Fault:
+        if self.reads is None or not content.is_plain:
+            return self._evaluate(content, None)
+        key = self.reads.key(content)
+        if key not in self._alike:
+            self._alike[key] = self._evaluate(content, self.reads)
+        return self._alike[key]
 
     def _evaluate(self, content: Content, reads: Reads | None) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
@@ -205,7 +181,8 @@ class _Selector:
         except CelError as error:
             if not isinstance(error, EvaluationError):
                 return Fault(f"{RUNTIME}{error}", is_runtime=True)
-            return Fault(f"{RUNTIME}{error}", error.missing, has_overload=error.has_overload, is_runtime=True)
+            missing, has_overload = error.missing, error.has_overload
+            return Fault(f"{RUNTIME}{error}", missing=missing, has_overload=has_overload, is_runtime=True)
         return result if result is True or result is False else _converted(result)
 
 
@@ -315,23 +292,17 @@ class Chooser:
 
     def __init__(self, of_class: Sequence[_Selector], of_request: Sequence[_Selector], *, binds: bool) -> None:
         self._of_class, self._binds, self._of_request = of_class, binds, of_request
-        self.known: list[Choice | None] = []
-        """The results so far, by the contents' indexes."""
+        self.choose = by_content(self._choose)
+        """Tells whether the request wants a device."""
 
     @property
     def reads(self) -> list[Reads | None]:
         """The reads of each selector; None for a selector that may read anything."""
         return [each.reads for each in (*self._of_class, *self._of_request)]
 
-    def choose(self, content: Content) -> Choice:
-        """Tell whether the request wants a device."""
-        found = self.known[content.index] if content.index < len(self.known) else None
-        if found is not None:
-            return found
-        choice: Choice = False
-        if self._binds or not content.others.get("bindingConditions"):
-            choice = self._choice(self.first_false(content))
-        return keep(self.known, content, choice)
+    def _choose(self, content: Content) -> Choice:
+        is_bindable = self._binds or not content.others.get("bindingConditions")
+        return is_bindable and self._choice(self.first_false(content))
 
     def is_of_class(self, content: Content) -> Choice:
         """Tell whether a device belongs to the class, whatever the request wants."""

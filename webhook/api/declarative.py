@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webhook.formats import decode_quantity
-from webhook.problem import DUPLICATE, ERROR, Key, Problem, duplicate, value_at
+from webhook.formats.quantities import decode_quantity
+from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import Scalar, as_declared, declaration, is_declarative, member
+from webhook.schema.fields import Scalar, as_declared, declaration, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -21,10 +21,10 @@ def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, An
     handwritten, declarative = [], []
     defaults = Defaults(struct.target)
     for problem in found:
-        if problem.level != ERROR or not is_declarative(problem, struct):
-            handwritten.append(problem)
-        else:
+        if struct.finds_declaratively(problem):
             declarative.append(_worded(problem, struct, obj, defaults))
+        else:
+            handwritten.append(problem)
     declarative.sort(key=lambda problem: as_declared(problem, struct))
     return handwritten + declarative
 
@@ -33,8 +33,7 @@ def unchanged(
     found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]
 ) -> list[Problem]:
     """Return the findings of declarative rules about unchanged values, which upstream's do not check on update."""
-    declarative = (each for each in found if each.level == ERROR and is_declarative(each, struct))
-    return [each for each in declarative if _is_unchanged(each, struct, obj, old)]
+    return [each for each in found if struct.finds_declaratively(each) and _is_unchanged(each, struct, obj, old)]
 
 
 def _is_unchanged(problem: Problem, struct: CompiledStruct | None, obj: Any, old: Any) -> bool:

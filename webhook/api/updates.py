@@ -5,7 +5,7 @@ Follows kube-apiserver (``registry/rest/update.go``, ``registry/generic/registry
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Final, cast
 
 from webhook.api import warnings
@@ -42,11 +42,11 @@ def compared(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -
     return [*refusals, *found]
 
 
-def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> list[Problem]:
+def _validated(struct: CompiledStruct, obj: dict[str, Any], old: dict[str, Any]) -> Sequence[Problem]:
     found = examined(struct, obj)[1]
     changes = struct.change(obj, old) if struct.change else ()
     if not changes:
-        return list(found)
+        return found
     if struct.target.release >= SIZE_ENDS_LIST_SINCE:
         long = {each.path for each in found if each.reason == TOO_MANY}
         changes = [

@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.check.progress import counting, with_progress
-from webhook.documents import Document, Selection, Unreadable, read
+from webhook.documents import Document, Selection, read
 from webhook.documents.document import Origin
 from webhook.documents.files import with_manifests
 from webhook.documents.source import Source
-from webhook.findings import UNREADABLE, Finding, found, unread
+from webhook.findings import UNREADABLE, Finding, found, readable
 from webhook.inventory import KINDS, Inventory, MalformedError
 from webhook.objects import DEFINITION
 from webhook.optional import install
@@ -54,7 +54,7 @@ def read_cluster(
             inventory.definitions.append(document.data)
             continue
         try:
-            inventory.add(document.data, has_nulls=is_whole)
+            inventory.take(document.data, has_nulls=is_whole)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     return inventory
@@ -108,10 +108,8 @@ def cluster_documents(
     wanted = Wanted(kinds, None if is_whole else reader())
     selection = Selection(allow_empty=True, some_files=True, git=False, stored=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
-    for document in documents if quiet else with_progress(documents, sys.stderr):
-        if isinstance(document, Unreadable):
-            report.findings.append(unread(document))
-        elif isinstance(document.data, dict) and document.data.get("kind") in kinds:
+    for document in readable(documents if quiet else with_progress(documents, sys.stderr), report.findings):
+        if isinstance(document.data, dict) and document.data.get("kind") in kinds:
             yield document
     if selection.left_out and tell:
         from webhook.report.text import not_read  # seldom needed

@@ -11,7 +11,7 @@ from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
-from webhook.findings import Finding, Identity, identity, unread
+from webhook.findings import Finding, Identity, identity, readable
 from webhook.later import cached_property
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.report.model import Report
@@ -51,12 +51,12 @@ class Deployed:
         self, paths: Sequence[str], report: Report, options: RenderOptions, tell: Callable[[str], None] | None
     ) -> None:
         self._objects: dict[_Key, dict[str, Any]] = {}
-        self._noted = self._has_noted = False
+        self._has_noted: bool | None = None
+        """Whether it has one of the noted objects; None if none was noted."""
         selection = Selection(allow_empty=True, some_files=True, git=False)  # as for --cluster
-        for document in with_manifests(read_sources(paths, selection=selection, options=options), paths):
-            if isinstance(document, Unreadable):
-                report.findings.append(unread(document))
-            elif (about := identity(document.data)).name and about.api_version:
+        documents = with_manifests(read_sources(paths, selection=selection, options=options), paths)
+        for document in readable(documents, report.findings):
+            if (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
         if selection.left_out and tell:
             tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
@@ -72,11 +72,11 @@ class Deployed:
         if not self._has_noted:
             about = identity(document.data)
             states = self._objects.get(_key(about), {})
-            self._noted, self._has_noted = True, next(_matching(states, about.namespace), None) is not None
+            self._has_noted = next(_matching(states, about.namespace), None) is not None
 
     def remarks(self) -> list[str]:
         """Return the remarks on a state that has none of the noted objects."""
-        if not self._noted or self._has_noted:
+        if self._has_noted is not False:
             return []
         return ["note: --old has none of these objects by kind, namespace and name: all are judged as new"]
 

@@ -162,8 +162,8 @@ class _Neighbours:
     def __init__(self) -> None:
         self._directories: defaultdict[str, set[str]] = defaultdict(set)
         self._files: defaultdict[str, set[str]] = defaultdict(set)
-        self._objects: list[tuple[str, JSONObject]] = []
-        self._names: list[tuple[str, str, str, str, str]] = []
+        self._added: list[tuple[str, str, Callable[[Inventory], object]]] = []
+        """What was added, in its order: the directory, the kind, and what adds it to an inventory."""
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:
@@ -171,14 +171,14 @@ class _Neighbours:
         directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
         self._directories[kind].add(directory)
         self._files[kind].add(file)
-        self._objects.append((directory, obj))
+        self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == _SLICE:
             self._directories[kind].add(directory)
-        self._names.append((directory, kind, name, namespace, driver))
+        self._added.append((directory, kind, lambda inventory: inventory.note(kind, name, namespace, driver)))
 
     def beside(self, file: str, kind: str) -> bool:
         """Tell whether a file's manifests come with all objects of a kind that they need.
@@ -197,12 +197,9 @@ class _Neighbours:
             return whole
         if slices not in self._inventories:
             found = self._inventories[slices] = Inventory()
-            for directory, obj in self._objects:
-                if obj.get("kind") != _SLICE or directory in slices:
-                    found.hold(obj)
-            for directory, kind, *name in self._names:
+            for directory, kind, add in self._added:
                 if kind != _SLICE or directory in slices:
-                    found.note(kind, *name)
+                    add(found)
         return self._inventories[slices]
 
     def _above(self, file: str, kind: str) -> frozenset[str]:
@@ -262,7 +259,6 @@ class References:
         self._gates = gates
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Context] = {}
-        self._around: dict[tuple[str, str], Context] = {}
         self._extended: dict[str, ExtendedResources] = {}
         """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
@@ -423,37 +419,38 @@ class References:
 
     def _found(self, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest; return problems with their places in it."""
-        first, *others = (self._found_in(each, given, context) for each in self._namespaces(given.obj))
+        is_own = find(given.obj.get("apiVersion"), given.obj.get("kind")) is not None
+        namespaces = ("",) if is_own else self._namespaces(given.obj)
+        first, *others = (self._found_in(each, given, context) for each in namespaces)
         problems, skipped = [*first.problems], first.skipped
         for other in others:
             problems += (each for each in other.problems if each not in problems)
-        if find(given.obj.get("apiVersion"), given.obj.get("kind")) is None:
+        if not is_own:
             problems += self._templates.lost(given.obj)
         if given.errors:
             return ReferenceFindings([each for each in problems if _holds(each.path, given.errors)], Counter())
         return ReferenceFindings(problems, skipped)
 
     def _namespaces(self, obj: JSONObject) -> Sequence[str]:
-        """Return the namespaces of an object's pods, empty for its own.
+        """Return the namespaces of the pods of another project's object, empty for its own.
 
         A template without a namespace is used in others. If no user is known, it is the one that has most of what the
         template names.
         """
-        if find(obj.get("apiVersion"), obj.get("kind")) is None:
-            from webhook.workloads import is_cluster_scoped, pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import is_cluster_scoped, pods_in  # most objects are of Kubernetes itself
 
-            if is_cluster_scoped(obj):
-                if users := self._templates.namespaces(obj):
-                    return users
-                pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
-                claims = [each for pod in pods for each in items(pod, "spec", "resourceClaims")]
-                named = {(kind, source(each, NAMED_BY[kind])) for each in claims for kind in CLAIMS}
-                best = Counter[str]()
-                for kind in CLAIMS:
-                    for space, name in self._inventory.names(kind):
-                        best[space] += (kind, name) in named
-                return [space for space, _ in best.most_common(1)] or ("",)
-        return ("",)
+        if not is_cluster_scoped(obj):
+            return ("",)
+        if users := self._templates.namespaces(obj):
+            return users
+        pods = [each.manifest["template"] for each in pods_in(obj, self._locations)]
+        claims = [each for pod in pods for each in items(pod, "spec", "resourceClaims")]
+        named = {(kind, source(each, NAMED_BY[kind])) for each in claims for kind in CLAIMS}
+        best = Counter[str]()
+        for kind in CLAIMS:
+            for space, name in self._inventory.names(kind):
+                best[space] += (kind, name) in named
+        return [space for space, _ in best.most_common(1)] or ("",)
 
     def _found_in(self, namespace: str, given: _Noted, context: Context) -> ReferenceFindings:
         """Look up the references of a manifest in a namespace, empty for its own."""
@@ -474,19 +471,16 @@ class References:
         self, obj: JSONObject, kind: str, context: Context, skipped: Counter[Lookup], *, only_of_fields: bool
     ) -> list[Problem]:
         """Look up the references of an object; without devices once matching selectors has taken too much work."""
-        seen: Counter[Lookup] = Counter()
-        try:
-            with limited(self._work):
-                found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
-        except BudgetExceededError:
-            context.passes_over_devices = True
-            seen.clear()
+        for budget in (self._work, None):
+            seen: Counter[Lookup] = Counter()
             try:
-                with limited(Budget(REVIEW, is_offline=True)):
+                with limited(budget or Budget(REVIEW, is_offline=True)):
                     found = list(apply_rules(obj, kind, context, seen, only_of_fields=only_of_fields))
-            except BudgetExceededError:  # its selectors alone take too much
-                seen.clear()
-                found = []
+                break
+            except BudgetExceededError:
+                context.passes_over_devices = True
+        else:  # its selectors alone take too much
+            seen, found = Counter(), []
         if context.passes_over_devices and kind in _MATCHED:
             seen[_UNMATCHED, Path()] += 1
         skipped += seen
@@ -494,20 +488,17 @@ class References:
 
     def _context(self, given: _Noted) -> Context:
         """Return the context of a manifest for rules."""
-        around = given.release, given.document.source
-        if around not in self._around:
-            inventory = self._inventory
-            if self._neighbours:
-                inventory = self._neighbours.inventory(given.document.source, inventory)
-            key = given.release, id(inventory)
-            if key not in self._contexts:
-                context = Context(inventory, *_settings(given.release, self._gates), self._profiles)
-                context.uses_allocator, context.checking = True, self._checking
-                context.is_cluster = self._neighbours is None
-                context.lists_classes, context.stored = self._lists_classes, self._stored
-                self._contexts[key] = context
-            self._around[around] = self._contexts[key]
-        context = self._around[around]
+        inventory = self._inventory
+        if self._neighbours:
+            inventory = self._neighbours.inventory(given.document.source, inventory)
+        key = given.release, id(inventory)
+        if key not in self._contexts:
+            context = Context(inventory, *_settings(given.release, self._gates), self._profiles)
+            context.uses_allocator, context.checking = True, self._checking
+            context.is_cluster = self._neighbours is None
+            context.lists_classes, context.stored = self._lists_classes, self._stored
+            self._contexts[key] = context
+        context = self._contexts[key]
         context.users_of = partial(self._users_of, given.document.source)
         return context
 

@@ -17,11 +17,10 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
 from webhook.check.judge import refusing
 from webhook.check.progress import counting
-from webhook.check.target import feature_gates, kubernetes
 from webhook.documents import Document, Unreadable
 from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
-from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
+from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
@@ -32,7 +31,7 @@ from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
 from webhook.report.model import Report
 from webhook.report.simulated import Page
-from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.scheduler import Fit, Placement, fit, shared
 from webhook.simulation.workloads import (
@@ -148,10 +147,8 @@ class _Given:
         Those that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
         the cluster's objects are as it has stored them.
         """
-        for document in documents:
-            if isinstance(document, Unreadable):
-                report.findings.append(unread(document))
-            elif isinstance(document.data, dict):
+        for document in readable(documents, report.findings):
+            if isinstance(document.data, dict):
                 with guarded(document, report.findings):
                     if findings := refused(document):
                         report.findings += findings
@@ -240,19 +237,6 @@ class Limit(NamedTuple):
     def enforced(self) -> AbstractContextManager[Budget]:
         """End the work within the block at the deadline."""
         return limited(Budget(deadline=self.deadline, is_offline=True))
-
-
-def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
-    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
-
-    Raises:
-        UsageError: The release is not simulated.
-    """
-    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
-    try:
-        return Settings.of(stated, feature_gates(arguments, stated))
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 class Words(NamedTuple):
@@ -350,7 +334,7 @@ def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
         for consumer in items(claim, "status", "reservedFor"):
             if is_pod(consumer):
                 inventory.discard("Pod", text(consumer, "name"), namespace_of(claim))
-        inventory.add({**claim, "status": {}})
+        inventory.take({**claim, "status": {}})
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:

@@ -8,20 +8,20 @@ from typing import Final
 
 from webhook.budget import DOCUMENT, Budget
 from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
-from webhook.check.target import feature_gates, kubernetes
+from webhook.check.target import settings_of
 from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.optional import install
 from webhook.report.model import Report
-from webhook.scan.stored import KINDS_READ, Cluster
-from webhook.simulation import Settings, release_in
+from webhook.scan.stored import KINDS_READ, Stored
+from webhook.simulation import Settings
 from webhook.usage import UsageError
 
 _WORK: Final = 8 * DOCUMENT
 
 
-def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], None]) -> tuple[Cluster, Settings]:
-    """Read a cluster, and its release and gates; `Cluster.judge` adds the objects that drivers and controllers write.
+def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], None]) -> tuple[Stored, Settings]:
+    """Read a cluster, and its release and gates; `Stored.judge` adds the objects that drivers and controllers write.
 
     Args:
         arguments: The command's arguments.
@@ -34,8 +34,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
     install("objects")
-    stated = kubernetes(arguments)
-    cluster = Cluster(option_profiles(getattr(arguments, "driver_profile", ())))
+    cluster = Stored(option_profiles(getattr(arguments, "driver_profile", ())))
     cluster.inventory.context = context_of(arguments.cluster)
     for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
         report.files.setdefault(document.source)
@@ -44,11 +43,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
             cluster.add(document)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
-    release = stated or release_in(cluster.all("Node"))
-    try:
-        return cluster, Settings.of(release, feature_gates(arguments, release))
-    except ValueError as error:
-        raise UsageError(str(error), "--kubernetes-version") from error
+    return cluster, settings_of(arguments, cluster.inventory)
 
 
 def work_of_selectors() -> Budget:

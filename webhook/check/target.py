@@ -16,6 +16,8 @@ from webhook.schema import OLDEST
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
+    from webhook.inventory import Inventory
+    from webhook.simulation import Settings
     from webhook.workloads import Locations
 
 
@@ -164,6 +166,21 @@ def _source_of(gate: str, arguments: Namespace) -> str:
     if configuration is not None and gate in configuration.values.get("featureGates", ()):
         return f"{configuration.file}:{configuration.line('featureGates', gate)}: featureGates"
     return "--feature-gates"
+
+
+def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
+    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
+
+    Raises:
+        UsageError: The release is not simulated.
+    """
+    from webhook.simulation import Settings, release_in  # most documents are judged without a cluster
+
+    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
+    try:
+        return Settings.of(stated, feature_gates(arguments, stated))
+    except ValueError as error:
+        raise UsageError(str(error), "--kubernetes-version") from error
 
 
 def runtime_config(arguments: Namespace) -> dict[str, bool] | None:

@@ -10,9 +10,9 @@ from webhook.api.versions import release_of
 from webhook.check.suppressing import exclusions
 from webhook.check.target import kubernetes_versions, pod_locations
 from webhook.cli.console import check_changeable, code_of, note_left_out, print_findings, put_out, some_paths
-from webhook.documents import Document, Selection, Unreadable, parse, read
+from webhook.documents import Document, Selection, parse, read
 from webhook.documents.files import only_manifests
-from webhook.findings import Finding, found, unread
+from webhook.findings import Finding, found, readable
 from webhook.migration import Migrated, Wanted, migrate
 from webhook.report.diff import outcome
 from webhook.report.text import counted
@@ -27,8 +27,8 @@ def run(arguments: Namespace) -> int:
     wanted = Wanted(arguments.to or "", stated, pod_locations(arguments))
     selection = Selection(allow_empty=arguments.allow_empty, excluded=exclusions(arguments))
     every = only_manifests(read(paths, selection=selection), paths, selection)
-    faults = [unread(each) for each in every if isinstance(each, Unreadable)]
-    files = list(migrate((each for each in every if isinstance(each, Document)), wanted))
+    faults = list[Finding]()
+    files = list(migrate(readable(every, faults), wanted))
     for each in files:
         faults += _as_written(each) if arguments.write and each.after != each.before else each.lost
     if arguments.diff or not arguments.check:

@@ -18,7 +18,7 @@ from webhook.documents import STDIN
 from webhook.objects import name_of
 from webhook.report.model import Report
 from webhook.report.text import colored, columns_of, printable
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
@@ -117,7 +117,7 @@ def _lines(rows: Sequence[Row], arguments: Namespace) -> Iterator[str]:
     return _table(header, lines, color=False)
 
 
-def _check(rows: Sequence[Row], cluster: Cluster, arguments: Namespace) -> None:
+def _check(rows: Sequence[Row], cluster: Stored, arguments: Namespace) -> None:
     """Check that what devices are chosen by is there."""
     known: dict[str, tuple[str | None, set[str]]] = {
         "--class": (arguments.device_class, set(map(name_of, cluster.all("DeviceClass")))),
@@ -145,7 +145,7 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[str]], *, color: bool
         yield "   ".join(padded).rstrip()
 
 
-def tell_missing(cluster: Cluster, kinds: Iterable[str], result: str, arguments: Namespace) -> None:
+def tell_missing(cluster: Stored, kinds: Iterable[str], result: str, arguments: Namespace) -> None:
     """Warn, unless quiet, of kinds that files have no object of: they were probably not collected.
 
     Args:

@@ -13,14 +13,13 @@ from webhook.allocation.devices import Catalog
 from webhook.allocation.features import implementation
 from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
-from webhook.api.versions import release_of
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
 from webhook.cel.kubernetes.devices import Refusal, compile_selector
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
-from webhook.check.target import feature_gates, kubernetes
+from webhook.check.target import settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
@@ -33,7 +32,7 @@ from webhook.cli.console import (
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
 from webhook.documents import Document, Unreadable
-from webhook.findings import GRAVE, Finding, guarded, own_failure, unread
+from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError
@@ -44,7 +43,6 @@ from webhook.references.slices import published_twice
 from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report
 from webhook.report.text import as_text
-from webhook.simulation import Settings, release_in
 from webhook.usage import UsageError
 
 _WORK: Final = 2 * DOCUMENT
@@ -64,9 +62,8 @@ def run(arguments: Namespace) -> int:
         raise UsageError(complaint)
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
-    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
-    gates = feature_gates(arguments, stated)
-    settings = Settings.of(stated, gates)
+    settings = settings_of(arguments, inventory)
+    stated, gates = str(settings), dict(settings.stated) or None
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)
     given = _objects(documents, refusing(documents, inventory, stated, gates), inventory, report)
@@ -77,7 +74,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(not_found("ResourceSlices", arguments.cluster))
     try:
         catalog = Catalog(slices)
-        fleet = Fleet(catalog, release_of(stated), settings.gates)
+        fleet = Fleet(catalog, settings.release, settings.gates)
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     if wrong := [each for expression in arguments.expression for each in refused(expression, fleet)]:
@@ -168,24 +165,20 @@ def _objects(
     documents: Iterable[Document | Unreadable], refused: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
-    for document in documents:
-        if isinstance(document, Unreadable):
-            report.findings.append(unread(document))
-            continue
+    for document in readable(documents, report.findings):
         if pod_template(document.data) is not None:
             continue  # their errors do not keep claims from being matched
-        before = len(report.findings)
         with guarded(document, report.findings):
-            report.findings += refused(document)
-        if len(report.findings) > before:
-            continue
-        try:
-            known = inventory.take(document.data) if isinstance(document.data, dict) else None
-        except MalformedError as error:
-            report.findings.append(malformed(error, document, DETAILS))
-            continue
-        if known is not None:
-            found.append((document.source, known))
+            if findings := refused(document):
+                report.findings += findings
+                continue
+            try:
+                known = inventory.take(document.data) if isinstance(document.data, dict) else None
+            except MalformedError as error:
+                report.findings.append(malformed(error, document, DETAILS))
+                continue
+            if known is not None:
+                found.append((document.source, known))
     return found
 
 

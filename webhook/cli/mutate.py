@@ -22,10 +22,10 @@ from webhook.cli.console import (
     read_sources,
     some_paths,
 )
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.engine import prescheduled
-from webhook.findings import Finding, found, guarded, identity, unread
+from webhook.findings import Finding, found, guarded, identity, readable
 from webhook.problem import BAD_REQUEST, ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.report.diff import outcome
@@ -49,9 +49,8 @@ def run(arguments: Namespace) -> int:
         from webhook.check import policies  # few have policies
 
         sender = policies.sender(policies.sound_policies(arguments, stated, print_error), arguments)
-    read = read_sources(arguments, paths, stated, arguments.namespace)
-    faults = [unread(each) for each in read if isinstance(each, Unreadable)]
-    documents = [each for each in read if isinstance(each, Document)]
+    faults = list[Finding]()
+    documents = [*readable(read_sources(arguments, paths, stated, arguments.namespace), faults)]
     if sender:
         for document in documents:
             sender.note(document.data)

@@ -25,7 +25,7 @@ from webhook.report.html import MAX_FINDINGS
 from webhook.report.model import Report
 from webhook.report.picture import Picture
 from webhook.scan.rules import findings
-from webhook.scan.stored import JUDGED, Cluster
+from webhook.scan.stored import JUDGED, Stored
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
     return show(report, arguments)
 
 
-def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Cluster]:
+def _scan(arguments: Namespace, tell: Callable[[str], None]) -> tuple[Report, Stored]:
     suppressed = suppressions(arguments, [each for each in arguments.cluster if isinstance(each, str)])
     report = Report()
     report.has_fixes = False

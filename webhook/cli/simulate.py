@@ -10,7 +10,8 @@ from time import monotonic
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import not_found, read_cluster
 from webhook.check.files import piped_twice
-from webhook.check.simulated import Limit, Pods, answer_all, fitted, prepare, settings_of, take_names
+from webhook.check.simulated import Limit, Pods, answer_all, fitted, prepare, take_names
+from webhook.check.target import settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
     read_sources,

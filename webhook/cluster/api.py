@@ -18,14 +18,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Final, cast
 
 from webhook.cluster.errors import ClusterError, Conflict, Expired, Forbidden, NotFound, TooLong
 from webhook.cluster.options import ManagerOptions
+from webhook.objects import DEFAULT_NAMESPACE, JSONObject
 from webhook.records import NamedTuple
-
-if TYPE_CHECKING:
-    from webhook.objects import JSONObject
 
 TIMEOUT = 5.0
 """The seconds of a request, by default."""
@@ -135,6 +133,9 @@ class Api:
         server: Host and port; by default from the pod's environment.
         seconds: Within which a connection is made, the request sent and the whole response read; 0 for the default.
     """
+
+    namespace: Final = DEFAULT_NAMESPACE
+    """The namespace that is meant where none is stated."""
 
     def __init__(self, account: Path, server: str = "", seconds: float = 0) -> None:
         self._account, self._server, self._seconds = account, server, seconds

@@ -31,6 +31,7 @@ from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
 
 if TYPE_CHECKING:
+    from webhook.cluster.api import Api
     from webhook.configuration.options import Live
     from webhook.documents.stored import Reader
 
@@ -88,12 +89,12 @@ class Kubectl:
             found = b""
         return found.decode(errors="replace").strip() or DEFAULT_NAMESPACE
 
-    def get(self, path: str, most: int = 0) -> bytes:
+    def read(self, path: str, most: int) -> bytes:
         """Return what is at a path.
 
         Args:
             path: The path, with its query.
-            most: The bytes that it may have; 0 for those of a response.
+            most: The bytes that it may have.
 
         Raises:
             Forbidden: The user may not read it.
@@ -102,7 +103,7 @@ class Kubectl:
             TooLong: It has more.
             ClusterError: It cannot be read.
         """
-        return self._output(["get", "--raw", path], most or MAX_RESPONSE)
+        return self._output(["get", "--raw", path], most)
 
     def _output(self, arguments: Sequence[str], most: int) -> bytes:
         # Of a group of its own, it could not ask at the terminal how to log in.
@@ -150,24 +151,6 @@ class Kubectl:
             if line not in self._heard and not _FAULT.match(line):
                 self._heard.add(line)
                 self._tell(f"kubectl: {line}")
-
-
-class InPod:
-    """Sends requests to the API server as :class:`Kubectl` does, with the token of a pod's service account."""
-
-    namespace = DEFAULT_NAMESPACE
-
-    def __init__(self) -> None:
-        from webhook.cluster.api import Api  # few commands run in pods
-        from webhook.cluster.options import SERVICE_ACCOUNT
-
-        self._api = Api(SERVICE_ACCOUNT, seconds=20.0)  # where no user has to log in
-        self.ended = self._api.ended
-        """Ends all requests."""
-
-    def get(self, path: str, most: int = 0) -> bytes:
-        """Return what is at a path, as :meth:`Kubectl.get` does."""
-        return self._api.read(path, most or MAX_RESPONSE)
 
 
 class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
@@ -237,17 +220,17 @@ class Server:
 
     Args:
         name: What messages call the cluster.
-        transport: Sends the requests.
+        transport: Sends the requests: kubectl, or in a pod a client with the token of its service account.
         context: The stated context of kubectl's configuration; empty for none.
 
     Raises:
         ClusterError: It does not answer.
     """
 
-    def __init__(self, name: str, transport: Kubectl | InPod, context: str = "") -> None:
+    def __init__(self, name: str, transport: Kubectl | Api, context: str = "") -> None:
         self.name, self._transport, self.context = name, transport, context
         self._ended = transport.ended
-        match = _VERSION.match(decoded(transport.get("/version"), _Info).gitVersion)
+        match = _VERSION.match(decoded(self._read("/version"), _Info).gitVersion)
         self.version = match[1] if match else ""
         """Its release, such as ``1.36.3``; empty if it is none."""
         self._kept = 0
@@ -270,7 +253,7 @@ class Server:
     def gates(self) -> dict[str, bool]:
         """Its feature gates, by its metrics; empty if they may not be read."""
         try:
-            found = _GATE.findall(self._transport.get("/metrics", MAX_METRICS))
+            found = _GATE.findall(self._transport.read("/metrics", MAX_METRICS))
             return {name.decode(): on == b"1" for name, on in found}
         except ClusterError:
             return {}
@@ -279,7 +262,7 @@ class Server:
     def groups(self) -> dict[str, list[str]]:
         """Which versions of which groups it serves; empty if that may not be read."""
         try:
-            listed = decoded(self._transport.get("/apis"), _Groups).groups
+            listed = decoded(self._read("/apis"), _Groups).groups
         except ClusterError:
             return {}
         if sum(len(each.versions) for each in listed) > MAX_VERSIONS:
@@ -383,9 +366,12 @@ class Server:
         except Expired:
             return self._read_all(path, typed)
 
+    def _read(self, path: str) -> bytes:
+        return self._transport.read(path, MAX_RESPONSE)
+
     def _read_all(self, path: str, typed: JSONObject) -> list[Any]:
         found: list[Any] = []
-        for chunk in chunks(self._transport.get, path, _Chunk):
+        for chunk in chunks(self._read, path, _Chunk):
             for item in chunk.items or ():
                 content = _stored(bytes(item), typed)
                 self._kept += len(content)
@@ -477,4 +463,7 @@ def connect(live: Live, tell: Callable[[str], None]) -> Server:
         return Server(str(live), Kubectl(program, live.context, tell), live.context)
     if live.context or not os.environ.get("KUBERNETES_SERVICE_HOST"):
         raise ClusterError("kubectl is not installed here: install it, or give a file with --cluster")
-    return Server("this pod's cluster", InPod())
+    from webhook.cluster.api import Api  # few commands run in pods
+    from webhook.cluster.options import SERVICE_ACCOUNT
+
+    return Server("this pod's cluster", Api(SERVICE_ACCOUNT, seconds=20.0))  # where no user has to log in

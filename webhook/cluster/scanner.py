@@ -23,7 +23,7 @@ from webhook.problem import ERROR, WARNING
 from webhook.records import NamedTuple
 from webhook.report.openreports import reports
 from webhook.report.text import counted
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.server.app import Pages, probes
 from webhook.server.messages import Page, Request
 from webhook.server.metrics import Exported
@@ -52,7 +52,7 @@ class Numbers(NamedTuple):
     incomplete: Mapping[str, int]
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Numbers:
+    def of(cls, cluster: Stored) -> Numbers:
         """Count what a cluster has; the simulation of pending pods changes it."""
         stranded = Counter[tuple[str, str, str]]()
         for row in Table(cluster).rows():

@@ -11,7 +11,7 @@ from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.objects import JSONObject, full_name_of, items, name_of, namespace_of, text
 from webhook.records import NamedTuple
-from webhook.scan.stored import Cluster, published_health
+from webhook.scan.stored import Stored, published_health
 
 HELD, FREE, STRANDED = "held", "free", "stranded"
 """The states of devices: in use, as a whole or in part; free; free, but no claim can get it."""
@@ -177,7 +177,7 @@ def summary(rows: Iterable[Row]) -> str:
 class Table:
     """The devices of a cluster."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Stored) -> None:
         self._cluster = cluster
         self._unused = unused(cluster.catalog, cluster.variant)
         self._classes: defaultdict[int, list[str]] = defaultdict(list)

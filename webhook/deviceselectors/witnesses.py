@@ -17,7 +17,7 @@ from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads
 from webhook.cel.types.values import DefaultingMap
 from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, read_of
-from webhook.formats import parse_quantity
+from webhook.formats.quantities import parse_quantity
 from webhook.records import NamedTuple
 
 Path = tuple[str, ...]

@@ -460,7 +460,6 @@ class _Nodes:
         while type(event := self._next()) is not MappingEndEvent:
             key = self._node(event)
             name = key_of(self._anchors[event.anchor][0] if key.alias else event)
-            node.merges = node.merges or not name
             node.entries.append(Entry(name or "", key, self._node(self._next()), name is None))
         return event
 

@@ -34,7 +34,6 @@ class Node(Record):
         value: The content of a scalar.
         is_anchored: Whether it has an anchor, or is an alias.
         is_tagged: Whether it has a tag.
-        merges: Whether it is a map that merges another one.
         entries: The entries of a map in the order of the text; None if it is not a map.
         items: The items of a list; None if it is not a list.
         alias: The node that an alias stands for.
@@ -46,7 +45,6 @@ class Node(Record):
     value: str = ""
     is_anchored: bool = False
     is_tagged: bool = False
-    merges: bool = False
     entries: list[Entry] | None = None
     items: list[Node] | None = None
     alias: Node | None = None
@@ -56,11 +54,6 @@ class Node(Record):
     def in_flow(self) -> bool:
         """Whether it is a map or list in braces or brackets."""
         return self.style in {"{", "["}
-
-    @property
-    def shared(self) -> bool:
-        """Whether its text depends on other parts of the document, or they on it."""
-        return self.is_anchored or self.merges
 
     @property
     def is_whole(self) -> bool:

@@ -205,9 +205,10 @@ def mentions_objects(data: bytes) -> bool:
 
 def _patches(file: str) -> Iterator[str]:
     """Return the real paths of the patches that a kustomization names."""
+    from webhook.regular import read_up_to  # few directories have kustomizations
+
     try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as opened:
-            data = opened.read(MAX_BYTES)
+        data = read_up_to(file, MAX_BYTES)
     except OSError:  # reported when it is read as a manifest
         return
     if b"patches" not in data:

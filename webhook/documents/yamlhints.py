@@ -11,7 +11,7 @@ from webhook.problem import InYaml, cut
 
 _COLON: Final = "mapping values are not allowed in this context"
 _HINTS: Final = {
-    _COLON: InYaml('quote a string that holds ": ", and check the indentation', 'quote a string that holds ": "'),
+    _COLON: InYaml('quote a string that holds ": ", and check the indentation', json='quote a string that holds ": "'),
     "found character that cannot start any token": "quote a string that starts with %, @ or `",
     "did not find expected <document start>": "give one document between two --- lines, and no % directive",
     "did not find expected key": "check the indentation, and that quotes and brackets are closed",

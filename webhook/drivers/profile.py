@@ -40,9 +40,11 @@ class Devices(NamedTuple):
         """Return the type of an attribute, None if no device of the kind has it."""
         return self.attributes.get(name) or self.optional.get(name)
 
-    def has_capacity(self, name: str) -> bool:
-        """Tell whether some device of the kind has a capacity."""
-        return name in self.capacity or _is_among(name, self.optional_capacity)
+    def has(self, holder: str, name: str) -> bool:
+        """Tell whether some device of the kind has an attribute or a capacity."""
+        if holder == "capacity":
+            return name in self.capacity or _is_among(name, self.optional_capacity)
+        return self.type_of(name) is not None
 
     def names(self, holder: str) -> Iterable[str]:
         """Return the names of all attributes or capacities."""
@@ -93,6 +95,11 @@ class Profile(NamedTuple):
     def name_in(self, domain: str, name: str) -> str:
         """Return the profile's name of an attribute or capacity in a domain."""
         return name if domain == self.driver else f"{domain}/{name}"
+
+    def devices_of(self, class_name: str) -> Sequence[Devices]:
+        """Return the kinds of devices that a class may have: its own one, if it comes with the driver, else all."""
+        own = self.devices.get(self.classes.get(class_name, ""))
+        return [own] if own else [*self.devices.values()]
 
     def has_plugin_resource(self, name: str) -> bool:
         """Tell whether a device plugin provides the devices by an extended resource."""

@@ -8,8 +8,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.versions import NEWEST
+from webhook.inventory.claims import is_about
 from webhook.later import cached_property
-from webhook.objects import JSONObject, text, texts
+from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Fix, Path
 from webhook.records import NamedTuple
@@ -101,6 +102,11 @@ class Part(NamedTuple):
     path: Steps
     misfits: Collection[Steps] = ()
 
+    @property
+    def name(self) -> str:
+        """Its name, if it is a request."""
+        return text(self.value, "name")
+
 
 class Subject(NamedTuple):
     """What rules are evaluated for: a claim, also together with the pods that use it, or a class.
@@ -189,7 +195,7 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
     for config in subject.configs if of_config else (None,):
         if config and not rule.parameters.isdisjoint(each[:1] for each in config.misfits if len(each) <= 1):
             continue
-        of_it = [each for each in subject.requests if config is None or _applies(config.value, each)]
+        of_it = [each for each in subject.requests if not config or is_about(config.value, each.name)]
         for request in of_it if of_request else (None,):
             bindings: dict[str, Any] = {**plain}
             places: dict[str, Steps] = {}
@@ -205,15 +211,9 @@ def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, A
                     "request": request.value,
                     "class": subject.classes.get(name) or {"metadata": {"name": name}},
                 }
-                bindings["configs"] = [each for each in all_ if _applies(each, request)]
+                bindings["configs"] = [each for each in all_ if is_about(each, request.name)]
                 places["request"] = request.path
             yield bindings, places, not (config and config.misfits)
-
-
-def _applies(config: JSONObject, request: Part) -> bool:
-    """Tell whether configuration is for a request (``ConfigForResult`` of dynamic-resource-allocation)."""
-    name, wanted = text(request.value, "name"), texts(config, "requests")
-    return not wanted or name in wanted or name.partition("/")[0] in wanted
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
-from webhook import formats
 from webhook.api.versions import NEWEST
 from webhook.budget import work
 from webhook.cel.errors import CelError
@@ -27,6 +27,7 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
 from webhook.drivers.rules import Fault
+from webhook.formats.quantities import quantity
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, shown
@@ -284,7 +285,8 @@ class _Walk:
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
-                hint, fix = _near(schema, value) if key == "enum" else Advice()
+                near = _meant(value, [*map(str, schema[key])]) if key == "enum" and isinstance(value, str) else ""
+                hint, fix = renamed(near) if near else Advice()
                 yield Fault(path, fault, hint, fix=fix)
         yield from _excluded(schema, value, path)
         yield from self._combined(schema, value, path)
@@ -350,7 +352,7 @@ def _wrong_type(schema: Schema, value: Any) -> str:
     if schema.get("x-kubernetes-int-or-string"):
         expected, wanted = (int, str), "a whole number or a string"
     elif schema.get("type") == QUANTITY:
-        if isinstance(value, int | float | str) and not isinstance(value, bool) and not formats.quantity(str(value), 0):
+        if isinstance(value, int | float | str) and not isinstance(value, bool) and not quantity(str(value), 0):
             return ""
         return f"{shown(value)} is not a quantity"
     else:
@@ -389,16 +391,17 @@ def _meant(name: str, known: Collection[str]) -> str:
     return nearest(name, known)
 
 
-def _near(schema: Schema, value: Any) -> Advice:
-    near = _meant(value, list(map(str, schema["enum"]))) if isinstance(value, str) else ""
-    return renamed(near) if near else Advice()
+def _size_beyond(limit: Any, value: Any, *, is_most: bool) -> str:
+    """Tell whether a value has more parts than it may, or fewer; what has no parts has as many as it may."""
+    parts = next((noun for type_, noun in _PARTS_OF.items() if isinstance(value, type_)), "")
+    if not parts or (len(value) <= limit if is_most else len(value) >= limit):
+        return ""
+    if is_most and not limit:
+        return "the driver takes no parameters"
+    return f"has {'more' if is_most else 'fewer'} than {limit} {parts}"
 
 
-def _size(value: Any) -> tuple[int, str]:
-    """Return the number of parts of a value, and what they are; none if it has no parts."""
-    parts = "characters" if isinstance(value, str) else "items" if isinstance(value, list) else ""
-    parts = parts or ("fields" if isinstance(value, dict) else "")
-    return (len(value), parts) if parts else (0, "")
+_PARTS_OF: Final[Mapping[type, str]] = {str: "characters", list: "items", dict: "fields"}
 
 
 def _multiple_of(step: Any, value: Any) -> str:
@@ -420,18 +423,6 @@ def _distinct(wanted: Any, value: Any) -> str:
             return f"{text} is listed twice"
         seen.add(text)
     return ""
-
-
-def _has_at_least(limit: Any, value: Any) -> str:
-    length, parts = _size(value)
-    return f"has fewer than {limit} {parts}" if parts and length < limit else ""
-
-
-def _has_at_most(limit: Any, value: Any) -> str:
-    length, parts = _size(value)
-    if length <= limit:
-        return ""
-    return f"has more than {limit} {parts}" if limit else "the driver takes no parameters"
 
 
 def _matching(pattern: Any, value: Any) -> str:
@@ -471,12 +462,11 @@ _TESTS: Final[Mapping[str, Callable[[Any, Any], str]]] = {
     ),
     "multipleOf": _multiple_of,
     "uniqueItems": _distinct,
-    "minLength": _has_at_least,
-    "maxLength": _has_at_most,
-    "minItems": _has_at_least,
-    "maxItems": _has_at_most,
-    "minProperties": _has_at_least,
-    "maxProperties": _has_at_most,
+    **{
+        f"{limit}{what}": partial(_size_beyond, is_most=limit == "max")
+        for what in ("Length", "Items", "Properties")
+        for limit in ("min", "max")
+    },
     "pattern": _matching,
     "format": lambda name, value: (
         f"{shown(value)} is not a valid {name}"

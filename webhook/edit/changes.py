@@ -47,7 +47,10 @@ def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
     if not fix.value and found.node.entries and not found.node.style:
         if not found.node.is_whole or not tree.is_first(found.node.start):
             return None
-        return [Edit(found.node.start, found.node.start, "- "), *_indented(tree, found.node.start, found.node.end)]
+        return [
+            Edit(found.node.start, found.node.start, "- "),
+            *_moved(tree, found.node.start, found.node.end, len(_STEP)),
+        ]
     return _if_any(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
 
 
@@ -96,7 +99,7 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
         return [Edit(start, first, ""), *lines, Edit(ends[-1], inner.end, "")]
     by = tree.column(first) - tree.column(start)
     kept = text.index("#", entry.key.end) if has_comment else first
-    return [Edit(start, kept, ""), *_dedented(tree, kept, inner.end, by)] if by > 0 else None
+    return [Edit(start, kept, ""), *_moved(tree, kept, inner.end, -by)] if by > 0 else None
 
 
 def _replaced_by_only_value(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
@@ -152,15 +155,10 @@ def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit
         return [Edit(key.start, value.start + 1, f"{'' if in_braces else '- '}{{{name}{comma}")]
     if in_braces:
         return None
-    edits = [Edit(key.start, colon + 1, f"- {name}")]
-    if not value.entries:
-        return edits if value.start >= value.end else None
-    by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start)
-    if by > 0:
-        edits += _indented(tree, colon, value.end, by)
-    elif by < 0:
-        edits += _dedented(tree, colon, value.end, -by)
-    return edits
+    if not value.entries and value.start < value.end:
+        return None
+    by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start) if value.entries else 0
+    return [Edit(key.start, colon + 1, f"- {name}"), *_moved(tree, colon, value.end, by)]
 
 
 def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
@@ -208,20 +206,13 @@ def _has_early_alias(entries: Sequence[Entry]) -> bool:
     return False
 
 
-def _indented(tree: Tree, start: int, end: int, by: int = len(_STEP)) -> Iterator[Edit]:
-    """Indent the lines of a part, but for its first one and empty ones."""
-    for each in _LINE.finditer(tree.text, start, end):
-        if each.end() < end:
-            yield Edit(each.end(), each.end(), " " * by)
-
-
-def _dedented(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
-    """Outdent the lines of a part, but for its first one."""
+def _moved(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
+    """Move the lines of a part to the right, or to the left, but for its first one and empty ones."""
     for each in _LINE.finditer(tree.text, start, end):
         at = each.end()
-        spaces = len(tree.text[at : at + by]) - len(tree.text[at : at + by].lstrip(" "))
-        if at < end and spaces:
-            yield Edit(at, at + spaces, "")
+        left = len(tree.text[at : at - by]) - len(tree.text[at : at - by].lstrip(" ")) if by < 0 else 0
+        if at < end and (by > 0 or left):
+            yield Edit(at, at + left, " " * by)
 
 
 _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {

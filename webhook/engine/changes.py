@@ -10,6 +10,7 @@ from typing import Any, Final
 from webhook.api.versions import find, release_of, target
 from webhook.problem import Path, Problem, value_at
 from webhook.schema import UPDATE, compile_struct
+from webhook.spelling import some_of
 
 _MOST: Final = 5
 _LONGEST: Final = 80
@@ -34,10 +35,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
         place = Path((*problem.path, *path))
         one, other = _cut(_shown(value_at(old, place, _ABSENT), was), _shown(value_at(new, place, _ABSENT), now))
         texts.append(f"{place}: {one} → {other}")
-    if not texts:
-        return ""
-    more = [f"and {len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return f"changed: {', '.join([*texts[:_MOST], *more])}"
+    return f"changed: {', '.join(some_of(texts, _MOST, 'and {} more'))}" if texts else ""
 
 
 def _differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:

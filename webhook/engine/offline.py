@@ -20,7 +20,7 @@ from webhook.policy.evaluation.request import Request, as_stated, in_namespace, 
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
@@ -139,7 +139,7 @@ class Sender:
         """Note a manifest if it defines a kind, or admission plugins read it; the last one of a name counts."""
         if not isinstance(obj, dict):
             return
-        kind = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+        kind = kind_in(obj)
         if is_definition(obj) or kind in READ:
             metadata = metadata_of(obj)
             self._noted[kind, text(metadata, "namespace") or self._namespace, text(metadata, "name")] = obj
@@ -258,7 +258,7 @@ def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
         return
 
     def refusals(obj: Any) -> list[Problem]:
-        if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+        if custom := kinds.custom(kind_in(obj)):
             completed = custom.completed(obj, kinds.release)
             problems = custom.refusals(completed, old, kinds.release, subresource)
         else:

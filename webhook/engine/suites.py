@@ -44,7 +44,7 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match,
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_of, meant
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_in, meant
 from webhook.policy.manifest.model import EVERYTHING, Given, Policy, Validation
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
@@ -52,7 +52,7 @@ from webhook.problem import ERROR, Path, shown, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
-from webhook.spelling import nearest
+from webhook.spelling import nearest, some_of
 
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
@@ -178,7 +178,7 @@ class Sent(NamedTuple):
         with errors.collected():
             resource, subresource = _sent_to(fields, obj if obj is not None else old, where, policies)
         errors.expect_none()
-        if not operation and obj is not None and policies.kinds.sent_to(_kind(obj)):
+        if not operation and obj is not None and policies.kinds.sent_to(kind_in(obj)):
             operation = CONNECT if subresource in CONNECTED else UPDATE if subresource == "scale" else CREATE
         request = request_of(
             obj, old, kinds=policies.kinds, operation=operation, subresource=subresource, user=user, resource=resource
@@ -205,7 +205,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
     for name in ("apiVersion", "kind"):
         if not text(obj, name):
             raise SuiteError(where, f"{name} is missing: an object needs apiVersion and kind")
-    if message := _unserved(kind_of(obj["apiVersion"], obj["kind"]), policies.kinds):
+    if message := _unserved(kind_in(obj), policies.kinds):
         raise SuiteError(where, message)
     for kinds, is_unknown, complaint in (
         (policies.kinds, False, "the API server cannot decode it"),
@@ -232,10 +232,6 @@ def _unserved(kind: Kind, kinds: Kinds) -> str:
     return f'{what} by any release; did you mean "{near}"?' if near else ""
 
 
-def _kind(obj: JSONObject) -> Kind:
-    return kind_of(text(obj, "apiVersion"), text(obj, "kind"))
-
-
 def _sent_to(
     fields: Mapping[str, Any], obj: JSONObject | None, where: Path, policies: PolicySet
 ) -> tuple[Resource | None, str]:
@@ -245,7 +241,7 @@ def _sent_to(
         SuiteError: The resource does not exist, is not stated, or is not one of the object's kind.
     """
     holder, _, below = str(fields.get("subresource") or "").rpartition("/")
-    stated, kinds, kind = str(fields.get("resource") or ""), policies.kinds, _kind(obj or {})
+    stated, kinds, kind = str(fields.get("resource") or ""), policies.kinds, kind_in(obj or {})
     where, name = where / ("resource" if stated else "subresource"), stated or holder
     resource = kinds.named(name) if name else None
     if name and resource is None:
@@ -373,8 +369,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
     if message is not None and not expected:
         expected = [each for each in every if each[1].message_expression]
     reasons = [_reason(policy, validation, verdict, policies) for policy, validation in expected or every]
-    more = f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-    return f"{'; '.join(dict.fromkeys(reasons[:_SHOWN]))}{more}"
+    return "; ".join(dict.fromkeys(some_of(reasons, _SHOWN, "and {} more")))
 
 
 def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:
@@ -392,8 +387,7 @@ def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: 
 
 def _unbound(policy: Policy, policies: PolicySet) -> str:
     """Explain that no binding names a policy, and which one was probably meant to; empty if one does."""
-    found = {(id(each.given), each.problem.rule) for each in policies.findings}
-    if (id(policy.given), "policy-without-binding") not in found:
+    if any(hook.policy is policy for hook in (*policies.validating, *policies.mutating)):
         return ""
     for each in policies.findings:
         named = value_at(each.given.object, each.problem.path)

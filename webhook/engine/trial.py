@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -18,7 +19,7 @@ from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import Decision, Fault
-from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_in
 from webhook.policy.manifest.model import DENY, EVERYTHING, MUTATING, VALIDATING, Binding, Policy
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -103,6 +104,9 @@ _WORK_OF_ALL: Final = DOCUMENT
 _LONGEST: Final = 256
 """The longest text that is made for a field of a custom resource."""
 _OF_METADATA: Final = ("labels", "annotations")
+_ANSWERED: Final = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""The groups whose objects are questions, of which none is stored."""
+_NOT_STORED: Final = frozenset({"Binding", "ComponentStatus", "StorageVersion"})
 
 
 class _Subject(NamedTuple):
@@ -114,7 +118,7 @@ class _Subject(NamedTuple):
     """
 
     object: JSONObject
-    distinction: str
+    distinction: str = ""
     is_derived: bool = False
 
     def __str__(self) -> str:
@@ -304,50 +308,43 @@ def _guard(fault: Fault, subject: _Subject, doing: str) -> str:
 
 def _objects(policies: PolicySet) -> Iterator[_Subject]:
     """Yield the objects in each version that the release serves."""
-    plain = (_Subject(obj, each) for each, obj in _plain())
-    derived = (_Subject(obj, "", is_derived=True) for obj in _derived(policies.kinds))
-    yield from (_Subject(obj, "") for obj in _custom(policies.kinds))
-    for obj, distinction, is_derived in chain(plain, derived):
-        kind = kind_of(obj["apiVersion"], obj["kind"])
+    yield from (_Subject(obj) for obj in _custom(policies.kinds))
+    derived = (_Subject(obj, is_derived=True) for obj in _derived(policies.kinds))
+    for subject in chain(_plain(), derived):
+        kind = kind_in(subject.object)
         for version in policies.kinds.versions(kind):
-            try:
-                converted = convert(obj, f"{kind.group}/{version}" if kind.group else version)
-            except ConversionError:
-                continue
-            yield _Subject(converted, distinction, is_derived)
+            with suppress(ConversionError):
+                obj = convert(subject.object, kind._replace(version=version).api_version)
+                yield subject._replace(object=obj)
 
 
-def _plain() -> Iterator[tuple[str, JSONObject]]:
-    """Yield what distinguishes the objects, and the objects in their newest version, the plainest first."""
+def _plain() -> Iterator[_Subject]:
+    """Yield objects in their newest version, the plainest first."""
     spec: dict[str, Any]
     for distinction, requests in _REQUESTS.items():
         spec = {"devices": {"requests": requests}} if requests else {}
-        yield distinction, _object("ResourceClaim", spec=spec)
-        yield distinction, _object("ResourceClaimTemplate", spec={"spec": spec})
-    yield "", _object("DeviceClass", spec={})
+        yield _Subject(_object("ResourceClaim", spec=spec), distinction)
+        yield _Subject(_object("ResourceClaimTemplate", spec={"spec": spec}), distinction)
+    yield _Subject(_object("DeviceClass", spec={}))
     for distinction, devices in _DEVICES.items():
         pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
         spec = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool, "devices": devices}
-        yield distinction, _object("ResourceSlice", spec=spec)
+        yield _Subject(_object("ResourceSlice", spec=spec), distinction)
     for distinction, pod in _PODS.items():
-        yield distinction, _object("Pod", "v1", spec=pod)
+        yield _Subject(_object("Pod", "v1", spec=pod), distinction)
         for (version, kind), around in _WORKLOADS.items():
-            yield distinction, _object(kind, version, spec=around({"metadata": {"labels": _LABELS}, "spec": pod}))
+            spec = around({"metadata": {"labels": _LABELS}, "spec": pod})
+            yield _Subject(_object(kind, version, spec=spec), distinction)
     for (version, kind), fields in _OTHERS.items():
-        yield "", _object(kind, version, **fields)
+        yield _Subject(_object(kind, version, **fields))
 
 
 def _derived(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least of each other kind: the fields of its types that Go writes even if they are empty."""
-    known = {(obj["apiVersion"].rpartition("/")[0], obj["kind"]) for _, obj in _plain()}
+    known = {(kind.group, kind.kind) for kind in (kind_in(each.object) for each in _plain())}
     for each in built_in():
         versions = kinds.versions(Kind(each.group, "", each.kind))
-        if (
-            not versions
-            or (each.group, each.kind) in known
-            or each.group in {"authentication.k8s.io", "authorization.k8s.io"}
-            or each.kind in {"Binding", "ComponentStatus", "StorageVersion"}
-        ):
+        if not versions or each.group in _ANSWERED or each.kind in _NOT_STORED or (each.group, each.kind) in known:
             continue
         version = Kind(each.group, versions[0], each.kind).api_version
         if type_ := catalogue.kind(version, each.kind):
@@ -359,16 +356,17 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
 
 def _custom(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least that the schema of each custom kind accepts: the fields that it requires."""
-    for known in (known for group in filter(kinds.defines, kinds.groups) for known in kinds.of_group(group)):
-        for version in kinds.versions(Kind(known.group, "", known.kind)):
-            kind = Kind(known.group, version, known.kind)
-            if custom := kinds.custom(kind):
-                fields = _least_by(custom.schema)
-                if "spec" in custom.schema.properties:
-                    fields["spec"] = _least_by(custom.schema.properties["spec"])
-                obj = _object(known.kind, kind.api_version, **fields)
-                if not custom.refusals(custom.completed(obj, kinds.release), None, kinds.release):
-                    yield obj
+    every = (
+        Kind(group, "", each.kind) for group in filter(kinds.defines, kinds.groups) for each in kinds.of_group(group)
+    )
+    for kind in (each._replace(version=version) for each in every for version in kinds.versions(each)):
+        if custom := kinds.custom(kind):
+            fields = _least_by(custom.schema)
+            if "spec" in custom.schema.properties:
+                fields["spec"] = _least_by(custom.schema.properties["spec"])
+            obj = _object(kind.kind, kind.api_version, **fields)
+            if not custom.refusals(custom.completed(obj, kinds.release), None, kinds.release):
+                yield obj
 
 
 def _least_by(schema: Structural) -> Any:
@@ -399,7 +397,7 @@ def _least(field: Field, release: Release) -> Any:
         return [_least(field.item, release)]
     if isinstance(field, Text):
         return "a"
-    return {Int: 1, Bool: False}.get(type(field), {})
+    return 1 if isinstance(field, Int) else False if isinstance(field, Bool) else {}
 
 
 def _ending(template: JSONObject) -> JSONObject:

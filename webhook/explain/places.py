@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from webhook.api.versions import SERVED, VERSIONS, Served
@@ -141,6 +142,14 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
             yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
+def within(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
+    """Yield a place and all below it, those that a release has, each before its own fields."""
+    left = [place]
+    while left:
+        yield (place := left.pop())
+        left += reversed(list(children(place, release)))
+
+
 def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     """Collect the rules of kinds by name."""
     from webhook.scan import every_rule as rules_of_clusters  # needed only to explain rules
@@ -148,16 +157,12 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
     others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
     found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
-    for kind in among:
-        left = [kind.place]
-        while left:
-            place = left.pop()
-            for stated in rules_at(place, release):
-                found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
-            for opaque in place.type.opaque.values() if place.type else ():
-                own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
-                found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
-            left += reversed(list(children(place, release)))
+    for place in chain.from_iterable(within(kind.place, release) for kind in among):
+        for stated in rules_at(place, release):
+            found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+        for opaque in place.type.opaque.values() if place.type else ():
+            own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
+            found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
     return dict(sorted(found.items()))
 
 

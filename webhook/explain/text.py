@@ -9,13 +9,26 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache
 from importlib import resources
+from itertools import chain
 from types import CodeType, FunctionType
 from typing import Final, TypeVar
 
 from webhook.api.gates import GATES
 from webhook.api.versions import Served, target
 from webhook.explain.names import page
-from webhook.explain.places import FieldPlace, Kind, Rule, Stated, children, declared_at, doc_of, kinds, parts, rules_at
+from webhook.explain.places import (
+    FieldPlace,
+    Kind,
+    Rule,
+    Stated,
+    children,
+    declared_at,
+    doc_of,
+    kinds,
+    parts,
+    rules_at,
+    within,
+)
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
 from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target
@@ -68,11 +81,8 @@ def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]
 
 def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[FieldPlace, str]]:
     """Find the kinds and fields that need a feature gate themselves, with their releases, if not all."""
-    left = [kind.place for kind in among]
-    while left:
-        place = left.pop(0)
+    for place in chain.from_iterable(within(kind.place, release) for kind in among):
         yield from ((place, when) for name, when in gates_of(place, release) if name == gate)
-        left[:0] = children(place, release)
 
 
 def _over_releases(
@@ -262,7 +272,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         lines.append(f"FIELD:       {'.'.join(place.path)}  <{type_name(field)}>")
     lines += [f"KUBERNETES:  {span(*place.releases)}"]
     if recursive:
-        return "\n".join([*lines, "", "FIELDS:", *_tree(place, release, "  ")])
+        return "\n".join([*lines, "", "FIELDS:", *_tree(place, release)])
     sections = {
         "DESCRIPTION": [
             line for doc in dict.fromkeys((field.doc, doc_of(struct) if struct else "")) for line in _wrapped(doc, 4)
@@ -335,12 +345,13 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
     return found
 
 
-def _tree(place: FieldPlace, release: Release | None, indent: str) -> Iterator[str]:
+def _tree(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """List the fields of a place at all depths."""
-    for part in children(place, release):
+    _, *below = within(place, release)
+    for part in below:
+        indent = "  " * (len(part.path) - len(place.path))
         required = "  -required-" if "required" in limits(part, release) else ""
         yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"
-        yield from _tree(part, release, f"{indent}  ")
 
 
 def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:

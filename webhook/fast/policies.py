@@ -184,7 +184,7 @@ class QuickPolicies:
     """
 
     def __init__(self, policies: PolicySet, kind: str) -> None:
-        self._policies, self._plans = policies, policies.plans[kind]
+        self._policies, self._kind = policies, kind
         self._changes = kind == MUTATING
         self._quick: dict[Hook, Quick | None] = {}
         self._places: dict[Any, Place] = {}
@@ -317,7 +317,7 @@ class QuickPolicies:
             review: The request of an AdmissionReview; its object may be any other one.
         """
         extents = Extent(), Extent()
-        for part in self._plans.find(request_of_review(review)):
+        for part in self._policies.plan(self._kind, request_of_review(review)):
             quick = self._quick_of(part.hook)
             for extent, variable in zip(extents, ("object", "request"), strict=True):
                 if quick is None:  # the policy is evaluated in another way
@@ -332,7 +332,7 @@ class QuickPolicies:
         A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
         """
         request = request_of_review(review)
-        quick = [self._quick_of(part.hook) for part in self._plans.find(request)]
+        quick = [self._quick_of(part.hook) for part in self._policies.plan(self._kind, request)]
         if len(quick) != 1 or not quick[0] or not quick[0].merged or self._policies.release < DUPLICATES_SINCE:
             return None
         return schema_of(request.kind.api_version, request.kind.kind)
@@ -340,7 +340,7 @@ class QuickPolicies:
     def place_of(self, review: Mapping[str, Any]) -> Place:
         """Return the place of the request of an AdmissionReview."""
         request = request_of_review(review)
-        plan = self._plans.find(request)
+        plan = self._policies.plan(self._kind, request)
         quick = [self._quick_of(part.hook) for part in plan]
         invoked = [isinstance(part, Invocation) for part in plan]
         by_place = all(invoked) and not any(each and _NAMESPACE in each.needs for each in quick)

@@ -7,8 +7,9 @@ stored as digits and a power of ten, so that ``1e1000000000`` costs no more than
 from __future__ import annotations
 
 from functools import total_ordering
+from typing import Final
 
-from webhook.formats.names import FINE, Messages
+from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
 from webhook.records import Record
 
@@ -28,7 +29,7 @@ _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 # Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
 _parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
-_plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
+USUAL: Final = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Matches the common quantities, which need no further checks."""
 
 _written_pattern = Pattern(r"([-+]?[0-9]{1,30}(?:\.[0-9]{1,30})?) {0,9}([A-Za-z]{0,9})")
@@ -200,7 +201,7 @@ def quantity(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
     """
-    if _plain_pattern.fullmatch(value):
+    if USUAL.fullmatch(value):
         return FINE
     try:
         decode_quantity(value)

@@ -3,53 +3,29 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
+from typing import Final
 
-from webhook.formats.names import FINE, Messages
+from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
-
-
-class _Element(NamedTuple):
-    """One number of the layout.
-
-    Args:
-        prefix: The text before it.
-        sample: Its spelling in the layout.
-        digits: The expression that reads it: two digits, but the hour may have one.
-        name: Its name in range errors.
-        least: The smallest value in range.
-        most: The largest value in range.
-    """
-
-    prefix: str
-    sample: str
-    digits: Pattern
-    name: str
-    least: int
-    most: int
-
-
 _TWO = Pattern("[0-9]{2}")
-# A day beyond the end of its month is found last.
-_ELEMENTS = (
-    _Element("", "2006", Pattern("[0-9]{4}"), "year", 0, 9999),
-    _Element("-", "01", _TWO, "month", 1, 12),
-    _Element("-", "02", _TWO, "day", 0, 99),
-    _Element("T", "15", Pattern("[0-9]{1,2}"), "hour", 0, 23),
-    _Element(":", "04", _TWO, "minute", 0, 59),
-    _Element(":", "05", _TWO, "second", 0, 59),
+_ELEMENTS: Final = (
+    ("", "2006", Pattern("[0-9]{4}"), "year", range(10_000)),
+    ("-", "01", _TWO, "month", range(1, 13)),
+    ("-", "02", _TWO, "day", range(100)),  # a day beyond the end of its month is found last
+    ("T", "15", Pattern("[0-9]{1,2}"), "hour", range(24)),
+    (":", "04", _TWO, "minute", range(60)),
+    (":", "05", _TWO, "second", range(60)),
 )
+"""The numbers of the layout: the text before one, its spelling there, what reads it, its name in errors, its values."""
 _FRACTION = Pattern("[.,]([0-9]+)")
 _ZONE_SAMPLE = "Z07:00"
 _ZONE = Pattern(r"([\x00-\x7f])([0-9]{2}):(..)", re.DOTALL)
 _LONGEST_ZONE_HOUR, _LONGEST_ZONE_MINUTE = 24, 60
 
-_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DAYS_BEFORE = (0, *accumulate(_MONTHS))
-_FEBRUARY = 2
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
+"""After so many years, and days, the calendar repeats itself."""
 _NANOSECONDS = 10**9
 _ESCAPES = {
     **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},
@@ -78,11 +54,19 @@ def parse_timestamp(value: str) -> int:
 
     Source: Go's ``time/format.go``, ``parse``.
     """
-    numbers = []
-    rest = value
-    for element in _ELEMENTS:
-        number, rest = _number(value, rest, element)
-        numbers.append(number)
+    from datetime import date  # few objects have timestamps
+
+    numbers, rest = [], value
+    for prefix, sample, digits, name, allowed in _ELEMENTS:
+        if not rest.startswith(prefix):
+            raise _mismatch(value, rest, prefix)
+        rest = rest.removeprefix(prefix)
+        if (match := digits.match(rest)) is None:
+            raise _mismatch(value, rest, sample)
+        numbers.append(int(match[0]))
+        if numbers[-1] not in allowed:
+            raise _out_of_line(value, f"{name} out of range")
+        rest = rest[match.end() :]
     fraction = _FRACTION.match(rest)
     # Go reads nine digits and skips the rest.
     nanosecond = int(fraction[1][:9].ljust(9, "0")) if fraction else 0
@@ -90,12 +74,11 @@ def parse_timestamp(value: str) -> int:
     if rest:
         raise _out_of_line(value, f"extra text: {_quoted(rest)}")
     year, month, day, hour, minute, second = numbers
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= day <= _MONTHS[month - 1] + (leap and month == _FEBRUARY):
-        raise _out_of_line(value, "day out of range")
-    past = year - 1
-    days = past * 365 + past // 4 - past // 100 + past // 400
-    days += _DAYS_BEFORE[month - 1] + (leap and month > _FEBRUARY) + day - 1
+    try:
+        days = date(year or _CYCLE_YEARS, month, day).toordinal() - 1  # Python has no year 0
+    except ValueError:
+        raise _out_of_line(value, "day out of range") from None
+    days -= 0 if year else _CYCLE_DAYS
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * _NANOSECONDS + nanosecond
 
 
@@ -132,20 +115,6 @@ def go_timestamp(value: str) -> str:
         return value
     fraction = f".{moment % _NANOSECONDS:09}".rstrip("0").rstrip(".")
     return f"{seconds[:-1].replace('T', ' ')}{fraction} +0000 UTC"
-
-
-def _number(value: str, rest: str, element: _Element) -> tuple[int, str]:
-    """Read the next number of the layout, and return the rest."""
-    if not rest.startswith(element.prefix):
-        raise _mismatch(value, rest, element.prefix)
-    rest = rest[len(element.prefix) :]
-    match = element.digits.match(rest)
-    if match is None:
-        raise _mismatch(value, rest, element.sample)
-    number = int(match[0])
-    if not element.least <= number <= element.most:
-        raise _out_of_line(value, f"{element.name} out of range")
-    return number, rest[match.end() :]
 
 
 def _zone(value: str, rest: str) -> tuple[int, str]:

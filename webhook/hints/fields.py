@@ -14,7 +14,7 @@ from webhook.api.dra.devicerequest import ALL
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.documents.dump import dump
 from webhook.documents.placeholders import has_placeholder
-from webhook.formats.names import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN, near_semver
+from webhook.formats import NO_CASELESS_SUBDOMAIN, NO_LABEL, NO_SUBDOMAIN, near_semver
 from webhook.formats.quantities import near_quantity
 from webhook.hints import selectors
 from webhook.hints.names import in_place, listed, renamed, well_formed
@@ -83,7 +83,8 @@ _LONGEST: Final = 253
 
 
 _WITHOUT_QUOTES: Final = InYaml(
-    "write a map: without quotes around it, and without | after the key", "write an object: without quotes around it"
+    "write a map: without quotes around it, and without | after the key",
+    json="write an object: without quotes around it",
 )
 
 

@@ -26,7 +26,7 @@ from webhook.cel.errors import (
 )
 from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, NOT_A_RESULT
 from webhook.cel.syntax.lexer import END
-from webhook.formats.names import near_semver
+from webhook.formats import near_semver
 from webhook.formats.quantities import readable_quantity
 from webhook.issues import Issue
 from webhook.objects import text

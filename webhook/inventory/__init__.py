@@ -155,7 +155,7 @@ class Inventory:
     """Objects by kind, namespace and name.
 
     Args:
-        objects: Objects of any kind and version, as plain dicts; see :meth:`add`.
+        objects: Objects of any kind and version, as plain dicts; see :meth:`take`.
 
     Raises:
         MalformedError: An object cannot be decoded.
@@ -170,7 +170,7 @@ class Inventory:
         self.context = ""
         """The context of kubectl that the objects were read from; empty for the current one, and for files."""
         for obj in objects:
-            self.add(obj)
+            self.take(obj)
 
     def copy(self) -> Inventory:
         """Return an independent inventory of the same objects."""
@@ -183,17 +183,6 @@ class Inventory:
     def kubectl(self, arguments: str) -> str:
         """Write a command of kubectl for the cluster of these objects."""
         return f"kubectl {f'--context {quote(self.context)} ' if self.context else ''}{arguments}"
-
-    def add(self, obj: JSONObject, *, has_nulls: bool = True) -> bool:
-        """Add an object, if it is of a kind that inventories hold; the arguments are those of :meth:`take`.
-
-        Returns:
-            Whether it was added.
-
-        Raises:
-            MalformedError: It cannot be decoded.
-        """
-        return self.take(obj, has_nulls=has_nulls) is not None
 
     def take(self, obj: JSONObject, *, has_nulls: bool = True) -> JSONObject | None:
         """Add an object, replacing one of the same kind, namespace and name.
@@ -208,8 +197,7 @@ class Inventory:
         Raises:
             MalformedError: It cannot be decoded.
         """
-        kind = obj.get("kind")
-        version = obj.get("apiVersion")
+        kind, version = obj.get("kind"), obj.get("apiVersion")
         if not isinstance(kind, str) or not (version is None or isinstance(version, str)):
             return None
         if AROUND.get(kind) == (version or "").rpartition("/")[0]:
@@ -218,9 +206,8 @@ class Inventory:
         namespaced = _namespaced(version, kind)
         if namespaced is None:
             return None
-        known = _as_v1(free_of_nulls(obj) if has_nulls else obj, version, kind)
-        if "apiVersion" not in known:
-            known = {**known, "apiVersion": _version_of(kind)}
+        known = free_of_nulls(obj) if has_nulls else obj
+        known = _as_v1(known if version else {**known, "apiVersion": _version_of(kind)}, kind)
         namespace, name = namespace_of(known) if namespaced else "", name_of(known)
         if namespace and known["metadata"].get("namespace") != namespace:
             known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
@@ -423,17 +410,16 @@ def newest(obj: JSONObject) -> JSONObject:
         return obj
 
 
-def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
+def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
     """Decode an object, and convert it if it is of Dynamic Resource Allocation."""
     metadata = obj.get("metadata")
     if not isinstance(metadata, dict):
         raise MalformedError(f"{kind} without metadata")
-    served = find(version or _version_of(kind), kind)
-    if served is None:
+    version = obj["apiVersion"]
+    if find(version, kind) is None:
         if kind == "Node" and (problem := refused(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         return obj
-    obj = {**obj, "apiVersion": version or _version_of(kind)}
     token = enter(Budget(REVIEW, current().deadline, is_offline=True))
     try:
         parts, spec = [obj], obj.get("spec")
@@ -446,7 +432,7 @@ def _as_v1(obj: JSONObject, version: str | None, kind: str) -> JSONObject:
     finally:
         leave(token)
     try:
-        known = obj if obj["apiVersion"] in _NEWEST else conversion.to_v1(obj)
+        known = obj if version in _NEWEST else conversion.to_v1(obj)
     except conversion.ConversionError as error:
         raise MalformedError(
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"

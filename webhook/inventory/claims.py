@@ -299,6 +299,15 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
             yield Request(full_name, steps, content, class_)
 
 
+def is_about(part: JSONObject, request: str) -> bool:
+    """Tell whether a constraint or configuration is about a request or an alternative: about all if it names none.
+
+    Source: dynamic-resource-allocation ``resourceclaim/claim.go``, ConfigForResult.
+    """
+    named = texts(part, "requests")
+    return not named or request in named or request.partition("/")[0] in named
+
+
 def devices_of(claim: JSONObject) -> list[str]:
     """Return the devices that a claim is allocated, as driver/pool/device."""
     return ["/".join(device_of(each)) for each in results_of(claim)]

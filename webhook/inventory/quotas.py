@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
-from webhook.formats import decode_quantity, whole_quantity
-from webhook.formats.quantities import BINARY_SI
+from webhook.formats.quantities import BINARY_SI, decode_quantity, whole_quantity
 from webhook.inventory import Inventory
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts

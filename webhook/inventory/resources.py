@@ -7,13 +7,14 @@ the scheduler makes for extended resources, ``plugins/dynamicresources/extendedd
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import DEFAULT
-from webhook.formats import decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
@@ -78,38 +79,28 @@ def _total(pod: JSONObject, of: Callable[[JSONObject], JSONObject]) -> dict[str,
         of: Returns what a container states; a pod's spec is one, too.
     """
     spec = mapping(pod, "spec")
-    total = _sum(amounts(of(each)) for each in items(spec, "containers"))
-    sidecars: dict[str, int] = {}
-    peak: dict[str, int] = {}
+    total, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
+    for each in items(spec, "containers"):
+        total.update(amounts(of(each)))
     for each in items(spec, "initContainers"):
         own = amounts(of(each))
         if text(each, "restartPolicy") == "Always":
-            sidecars = _sum((sidecars, own))
-            peak = _most(peak, sidecars)
+            sidecars.update(own)
+            peak |= sidecars
         else:
-            peak = _most(peak, _sum((sidecars, own)))
-    total = _most(_sum((total, sidecars)), peak)
-    whole = amounts(of(spec))
-    total |= {name: value for name, value in whole.items() if name in (CPU, "memory") or name.startswith("hugepages-")}
-    total = _sum((total, amounts(mapping(spec, "overhead"))))
+            peak |= sidecars + Counter(own)
+    if peak:
+        total = (total + sidecars) | peak
+    for name, value in amounts(of(spec)).items():
+        if name in (CPU, "memory") or name.startswith("hugepages-"):
+            total[name] = value
+    total.update(amounts(mapping(spec, "overhead")))
     scalars = ("hugepages-", "attachable-volumes-")
     return {
         name: value
         for name, value in total.items()
         if value and (name in NATIVE or is_extended(name) or name.startswith(scalars) or "kubernetes.io/" in name)
     }
-
-
-def _sum(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for one in each:
-        for name, value in one.items():
-            total[name] = total.get(name, 0) + value
-    return total
-
-
-def _most(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in {**one, **other}}
 
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"

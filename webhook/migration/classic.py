@@ -155,13 +155,8 @@ _PARAMETERS: Final = {
 def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
     driver = obj.get("driverName")
     if not isinstance(driver, str):
-        return obj, [
-            lost(
-                Path(("kind",)),
-                "a ResourceClass without driverName cannot be converted",
-                "write a DeviceClass with spec.selectors",
-            )
-        ]
+        message = "a ResourceClass without driverName cannot be converted"
+        return obj, [lost(Path(("kind",)), message, "write a DeviceClass with spec.selectors")]
     expression = f"device.driver == {json.dumps(driver, ensure_ascii=False)}"
     gone = {"driverName", "structuredParameters"}
     changed = {name: value for name, value in obj.items() if name not in gone}
@@ -197,13 +192,8 @@ def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any,
     """Convert the spec of a claim; its parameters, if known, say which devices it wants."""
     name = spec.get("resourceClassName") if isinstance(spec, dict) else None
     if not isinstance(name, str):
-        return spec, [
-            lost(
-                path,
-                "a claim without resourceClassName cannot be converted",
-                "write spec.devices.requests, each with a deviceClassName",
-            )
-        ]
+        message = "a claim without resourceClassName cannot be converted"
+        return spec, [lost(path, message, "write spec.devices.requests, each with a deviceClassName")]
     gone = {"resourceClassName"} | ({"parametersRef"} if devices else set())
     if spec.get("allocationMode", _ON_DEMAND) == _ON_DEMAND:
         gone.add("allocationMode")
@@ -225,15 +215,9 @@ def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
         yield lost(path / "allocationMode", "v1alpha3 has removed immediate allocation", hint)
     if spec.get("parametersRef") is not None:
         opaque = json.dumps({"requests": [REQUEST], "opaque": {"driver": "DRIVER", "parameters": {}}})
-        hint = (
-            "convert it together with its ResourceClaimParameters; or write the conditions for devices into the "
-            "request's selectors, and the driver's parameters into "
-        )
-        yield lost(
-            path / "parametersRef",
-            "v1alpha3 has removed parametersRef from claims",
-            f"{hint}devices.config: [{opaque}]",
-        )
+        hint = "convert it together with its ResourceClaimParameters; or write the conditions for devices into the "
+        hint += f"request's selectors, and the driver's parameters into devices.config: [{opaque}]"
+        yield lost(path / "parametersRef", "v1alpha3 has removed parametersRef from claims", hint)
 
 
 _CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, list[Problem]]]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, stored_in, undecodable
-from webhook.policy.manifest.kinds import Kind, Kinds, kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
 from webhook.policy.manifest.model import (
     DENY,
     MUTATING,
@@ -23,7 +23,7 @@ from webhook.policy.manifest.model import (
 from webhook.policy.manifest.policies import is_policy, serving, validate_policy
 from webhook.problem import ERROR, WARNING, Path, Problem, quoted
 from webhook.release import Release
-from webhook.spelling import did_you_mean
+from webhook.spelling import nearest
 
 
 def load(
@@ -71,7 +71,7 @@ class _Read:
         obj = each.object
         if not is_policy(obj):
             if isinstance(obj, dict):
-                self._objects.setdefault(kind_of(text(obj, "apiVersion"), text(obj, "kind")), []).append(each)
+                self._objects.setdefault(kind_in(obj), []).append(each)
             return
         release = self._release if self._by_cluster else serving(obj, self._release)
         problems = validate_policy(obj, release, beyond_decoding=self._by_cluster)
@@ -130,33 +130,34 @@ class _Read:
 def _unbound(
     policies: Mapping[Name, Policy], bindings: Mapping[Name, Binding], refused: set[Name]
 ) -> Iterator[PolicyFinding]:
-    """Find bindings without a policy, policies without a binding, and parameters that only one of the two has."""
-    bound = {(each.kind, each.policy) for each in bindings.values()}
+    """Find bindings without a policy, policies without a binding, and parameters that only one of the two has.
+
+    A policy whose name a binding misspells is not reported apart.
+    """
+    known, found = sorted({*policies, *refused}), list[PolicyFinding]()
+    named = {(each.kind, each.policy) for each in bindings.values()} | refused
+    for binding in bindings.values():
+        policy, given = policies.get((binding.kind, binding.policy)), binding.given
+        what = f"{binding.kind} {quoted(binding.policy)}"
+        if (binding.kind, binding.policy) not in known:
+            others = [kind for kind, name in known if name == binding.policy]
+            meant = "" if others else nearest(binding.policy, [name for kind, name in known if kind == binding.kind])
+            named.add((binding.kind, meant))
+            hint = f"it is a {others[0]}: bind it by a {others[0]}Binding" if others else ""
+            hint = f'did you mean "{meant}"?' if meant else hint
+            message = f"{what} does not exist: the binding has no effect"
+            found.append(_finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint))
+        elif policy and policy.param_kind is None and binding.param_ref is not None:
+            message = f"{what} has no paramKind: the parameters are not used"
+            found.append(_finding(given, "param-without-kind", Path(("spec", "paramRef")), message))
+        elif policy and policy.param_kind is not None and binding.param_ref is None:
+            message = f"{what} has a paramKind, the binding no paramRef: params is null"
+            found.append(_finding(given, "binding-without-params", Path(("spec",)), message))
     for key, policy in policies.items():
-        if key not in bound and key not in refused:
+        if key not in named:
             message = "no binding names this policy: it applies to nothing"
             yield _finding(policy.given, "policy-without-binding", Path(("metadata", "name")), message)
-    for binding in bindings.values():
-        bound_policy = policies.get((binding.kind, binding.policy))
-        given = binding.given
-        if bound_policy is None and (binding.kind, binding.policy) in refused:
-            continue
-        if bound_policy is None:
-            message = f"{binding.kind} {quoted(binding.policy)} does not exist: the binding has no effect"
-            known = {*policies, *refused}
-            others = [kind for kind, name in known if name == binding.policy]
-            of_kind = (name for kind, name in known if kind == binding.kind)
-            meant = others and f"it is a {others[0]}: bind it by a {others[0]}Binding"
-            hint = meant or did_you_mean(binding.policy, of_kind, quotes='"')
-            yield _finding(given, "binding-without-policy", Path(("spec", "policyName")), message, hint)
-        elif bound_policy.param_kind is None and binding.param_ref is not None:
-            message = f"{binding.kind} {quoted(binding.policy)} has no paramKind: the parameters are not used"
-            yield _finding(given, "param-without-kind", Path(("spec", "paramRef")), message)
-        elif bound_policy.param_kind is not None and binding.param_ref is None:
-            message = (
-                f"{binding.kind} {quoted(binding.policy)} has a paramKind, the binding no paramRef: params is null"
-            )
-            yield _finding(given, "binding-without-params", Path(("spec",)), message)
+    yield from found
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> PolicyFinding:

@@ -28,15 +28,14 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
         return  # the published devices tell more
     for request in (each for each in context.requests(claim) if each.capacity):
         drivers = drivers_of(request.of_class, context) or {context.driver_of_class(request.class_name)}
-        profile = context.profile(min(drivers)) if len(drivers) == 1 else None
-        if profile is None or profile.is_example or profile.is_open:
+        profile = context.profile_of_one(drivers)
+        if profile is None or profile.is_open:
             continue
-        kind = profile.classes.get(request.class_name, "")
-        devices = [profile.devices[kind]] if kind in profile.devices else [*profile.devices.values()]
+        devices = profile.devices_of(request.class_name)
         names = sorted({name for each in devices for name in each.names("capacity")})
-        for name in request.capacity:
+        for name in request.capacity if devices else ():
             own = name.removeprefix(f"{profile.driver}/")
-            if devices and not any(each.has_capacity(own) for each in devices):
+            if not any(each.has("capacity", own) for each in devices):
                 message = f'devices of driver "{profile.driver}" have no capacity "{name}"'
                 hint = instead(own, names, "capacities")
                 yield finding((*request.path, "capacity", "requests", name), message, hint)

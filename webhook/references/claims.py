@@ -8,8 +8,8 @@ from typing import Final
 from webhook.drivers import Profile, built_in
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import Request
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.inventory.claims import Request, is_about
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import NOTE, Advice, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, Steps, drivers_of, drivers_of_request, finding, rule
@@ -25,25 +25,24 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
     where the same file has other classes, unless it comes with a known driver. With --cluster, such a class counts
     as missing, too, if DeviceClasses or ResourceSlices of the cluster are given.
     """
-    for request in context.requests(claim):
-        name = request.class_name
-        if name and request.device_class is None and not _is_installed(name, context):
+    for path, name, consequence in _classes_named(claim, context):
+        if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
+            message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
-            message = context.missing(f'DeviceClass "{name}"', consequence="pods with this claim stay pending")
-            if "/" in request.name:
-                message += ", whatever the other alternatives are"
-            hint = context.or_in_cluster(in_place(name, known, "device classes"))
-            yield finding((*request.path, "deviceClassName"), message, hint)
-    if claim["kind"] not in CLAIMS:
+            advice = context.or_in_cluster(in_place(name, known, "device classes"))
+            yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
+
+
+def _classes_named(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str, str]]:
+    """Yield the classes that a claim or a quota names, each with its path, and what follows if there is none."""
+    for request in context.requests(obj):
+        more = ", whatever the other alternatives are" if "/" in request.name else ""
+        yield (*request.path, "deviceClassName"), request.class_name, f"pods with this claim stay pending{more}"
+    if obj["kind"] not in CLAIMS:
         from webhook.inventory.quotas import class_in  # few inventories have quotas
 
-        for key in mapping(claim, "spec", "hard"):
-            name = class_in(key)
-            if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
-                message = context.missing(f'DeviceClass "{name}"', consequence="this limits nothing")
-                known = [each for _, each in context.inventory.names("DeviceClass")]
-                hint = context.or_in_cluster(in_place(name, known, "device classes"))
-                yield finding(("spec", "hard", key), message, hint.hint)
+        for key in mapping(obj, "spec", "hard"):
+            yield ("spec", "hard", key), class_in(key), "this limits nothing"
 
 
 def _is_installed(name: str, context: Context) -> bool:
@@ -69,12 +68,7 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     for request in context.requests(claim) if configs else ():
         by_name[request.name] = drivers_of_request(request, context)
     for index, each in enumerate(configs):
-        wanted = texts(each, "requests")
-        sets = [
-            selected
-            for name, selected in by_name.items()
-            if not wanted or name in wanted or name.partition("/")[0] in wanted
-        ]
+        sets = [selected for name, selected in by_name.items() if is_about(each, name)]
         if sets and all(sets):
             yield from _wrong_driver(each, set().union(*sets), (*path, "config", index), "the requests select")
 
@@ -155,9 +149,8 @@ def _selected_by(request: Request, context: Context) -> set[str]:
     """Return the drivers that the class of a request insists on; the one that installs it if the class is unknown."""
     if request.device_class is not None:
         return drivers_of(request.of_class, context)
-    driver = context.driver_of_class(request.class_name)
-    profile = context.profile(driver)
-    return set() if profile is None or profile.is_example else {driver}
+    profile = context.profile_of_one({context.driver_of_class(request.class_name)})
+    return {profile.driver} if profile else set()
 
 
 @rule("count-of-zero", *CLAIMS, of_field=True)
@@ -184,24 +177,24 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """
     if not context.inventory.knows("ResourceQuota"):
         return
-    if obj.get("kind") not in CLAIMS:
-        is_new = obj["owner"]["kind"] == "Pod" and ("Pod", namespace_of(obj), name_of(obj)) not in context.stored
-        if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
-            yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-        for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
-            name, namespace = text(entry, "resourceClaimTemplateName"), namespace_of(obj)
-            template = context.inventory.find(CLAIMS[1], name, namespace)
-            if (
-                template
-                and (CLAIMS[1], namespace, name) in context.stored
-                and (why := _quota_refusal(template, context))
-            ):
-                path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-                yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
-    elif obj.get("kind") == CLAIMS[1] and (why := _quota_refusal(obj, context)):
-        yield finding(devices_path(obj), _CLAIMS_REFUSED + why, reason="Forbidden")
-    elif (obj["kind"], namespace_of(obj), name_of(obj)) not in context.stored and (why := _quota_refusal(obj, context)):
-        yield finding(devices_path(obj), f"the API server refuses the claim: {why}", reason="Forbidden")
+    kind, namespace = obj["kind"], namespace_of(obj)
+    is_stored = (kind, namespace, name_of(obj)) in context.stored
+    if kind in CLAIMS:
+        is_template = kind == CLAIMS[1]
+        if (is_template or not is_stored) and (why := _quota_refusal(obj, context)):
+            refused = _CLAIMS_REFUSED if is_template else "the API server refuses the claim: "
+            yield finding(devices_path(obj), refused + why, reason="Forbidden")
+        return
+    is_new = obj["owner"]["kind"] == "Pod" and not is_stored
+    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
+        yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
+    for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+        name = text(entry, "resourceClaimTemplateName")
+        template = context.inventory.find(CLAIMS[1], name, namespace)
+        why = _quota_refusal(template, context) if template and (CLAIMS[1], namespace, name) in context.stored else ""
+        if why:
+            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
+            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
@@ -370,15 +363,10 @@ def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[
     """
     path = devices_path(claim)
     for index, constraint in enumerate(items(claim, *path, "constraints")):
-        wanted = texts(constraint, "requests")
         field = next((each for each in fields if text(constraint, each)), "")
         domain, _, name = text(constraint, field).partition("/")
         if name:
-            meant = [
-                each
-                for each in context.requests(claim)
-                if not wanted or each.name in wanted or each.name.partition("/")[0] in wanted
-            ]
+            meant = [each for each in context.requests(claim) if is_about(constraint, each.name)]
             yield _Constraint((*path, "constraints", index, field), domain, name, meant)
 
 
@@ -450,14 +438,11 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
 
 def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
     """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
-    drivers = drivers_of_request(request, context)
-    profile = context.profile(min(drivers)) if len(drivers) == 1 else None
-    if profile is None or profile.is_example:
+    profile = context.profile_of_one(drivers_of_request(request, context))
+    if profile is None:
         return None, []
-    kind = "" if request.device_class else profile.classes.get(request.class_name, "")
-    devices = [profile.devices[kind]] if kind in profile.devices else profile.devices.values()
-    names = {name for each in devices for name in each.names("attributes")}
-    places = (name.rpartition("/") for name in sorted(names))
+    devices = profile.devices_of("" if request.device_class else request.class_name)
+    places = (name.rpartition("/") for name in sorted({name for each in devices for name in each.names("attributes")}))
     return profile, [(domain or profile.driver, name) for domain, _, name in places]
 
 

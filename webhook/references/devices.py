@@ -18,11 +18,20 @@ from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, st
 from webhook.formats.quantities import parse_quantity
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
-from webhook.inventory.claims import Request, allocation_of, source
+from webhook.inventory.claims import Request, allocation_of
 from webhook.inventory.resources import amounts, container_requests, path_of
-from webhook.objects import JSONObject, at, items, mapping, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, value_at
-from webhook.references.rules import Context, Steps, contents_of_class, field_of, finding, rule, sorted_out
+from webhook.references.rules import (
+    Context,
+    Steps,
+    claim_or_template,
+    contents_of_class,
+    field_of,
+    finding,
+    rule,
+    sorted_out,
+)
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
@@ -461,13 +470,8 @@ def _never_provided(pod: JSONObject, extended: JSONObject, context: Context) -> 
 
 def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
     """Return the requests of a pod's claim, none if it is already allocated; None if unknown."""
-    namespace, inventory = namespace_of(pod), context.inventory
-    if name := source(entry, "resourceClaimName"):
-        claim = inventory.find("ResourceClaim", name, namespace)
-        return None if claim is None else {} if allocation_of(claim) else mapping(claim, "spec", "devices")
-    name = source(entry, "resourceClaimTemplateName")
-    template = inventory.find("ResourceClaimTemplate", name, namespace)
-    return None if template is None else mapping(template, "spec", "spec", "devices")
+    found = claim_or_template(pod, entry, context)
+    return None if found is None else {} if allocation_of(found) else mapping(found, *devices_path(found))
 
 
 def _extended(pod: JSONObject, context: Context) -> JSONObject:

@@ -116,6 +116,7 @@ def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
         _declare("selectors")
 
 
+@cache
 def every_rule() -> dict[str, Rule]:
     """Return all rules, in order, whichever was imported first."""
     _declare(*_ORDER)

@@ -201,7 +201,7 @@ def _user(pod: JSONObject, entry: JSONObject, requests: Sequence[Part]) -> JSONO
         for each in items(pod, "spec", "resourceClaims")
         if (source(each, "resourceClaimName") == claim if claim else each == entry)
     }
-    wanted = {"", *(text(each.value, "name").partition("/")[0] for each in requests)}
+    wanted = {"", *(each.name.partition("/")[0] for each in requests)}
     containers = [
         {"name": text(container, "name"), "request": text(use, "request")}
         for _, container, use in uses_of(pod)

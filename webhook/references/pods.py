@@ -87,11 +87,8 @@ def request_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
     for path, _, use in uses_of(pod):
         request, entry = text(use, "request"), entries.get(text(use, "name"))
         devices = entry and _devices_of(pod, entry, context)
-        if (
-            request
-            and devices
-            and request not in (known := [text(each, "name") for each in items(devices, "requests")])
-        ):
+        known = [text(each, "name") for each in items(devices, "requests")]
+        if request and devices and request not in known:
             message = f'claim "{text(use, "name")}" has no request "{request}"{WITHOUT_DEVICES}'
             yield finding((*path, "request"), message, in_place(request, known, "requests"))
 
@@ -176,12 +173,9 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
     consumers at most.
     """
     for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        name = source(entry, "resourceClaimName")
+        name, path = source(entry, "resourceClaimName"), ("spec", "resourceClaims", index, "resourceClaimName")
         claim = context.inventory.find("ResourceClaim", name, namespace_of(pod)) if name else None
-        if claim is None:
-            continue
-        path = ("spec", "resourceClaims", index, "resourceClaimName")
-        owner = controller_of(claim)
+        owner = controller_of(claim or {})
         if text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
             message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
             yield finding(path, message, "make a claim of your own, or use a template", "NotOwner")
@@ -234,19 +228,19 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     from Kubernetes 1.36 always ``deviceclass.resource.kubernetes.io/NAME``; a device plugin's are in the status of
     nodes. Where no nodes are known, only names that resemble those of classes are reported.
     """
-    for path, container in containers_of(pod):
-        for name in container_requests(container):
-            if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
-                continue
-            classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
-            known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
-            known += [*(f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes), *context.of_nodes]
-            hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
-            if nodes or hint:
-                where = "limits" if name in mapping(container, "resources", "limits") else "requests"
-                message = f'no device class provides the extended resource "{name}"'
-                message += ", and no node has it" if nodes else ""
-                yield finding((*path, "resources", where, name), message, hint)
+    named = ((*each, name) for each in containers_of(pod) for name in container_requests(each[1]))
+    for path, container, name in named:
+        if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
+            continue
+        classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
+        known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]
+        known += [*(f"{IMPLICIT_PREFIX}{name_of(each)}" for each in classes), *context.of_nodes]
+        hint = did_you_mean(name, known, did_you_mean(as_in_pods(name), known, quotes='"'), quotes='"')
+        if nodes or hint:
+            where = "limits" if name in mapping(container, "resources", "limits") else "requests"
+            beside = ", and no node has it" if nodes else ""
+            message = f'no device class provides the extended resource "{name}"{beside}'
+            yield finding((*path, "resources", where, name), message, hint)
 
 
 @rule("plugin-beside-claim", "Pod")

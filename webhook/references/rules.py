@@ -272,6 +272,11 @@ class Context:
         """Return the profile of a driver; None if there is none."""
         return self._profiles.get(driver) or profile_of(driver)
 
+    def profile_of_one(self, drivers: Collection[str]) -> Profile | None:
+        """Return the profile of the only one of some drivers; None if there is none, or it is for examples."""
+        profile = self.profile(min(drivers)) if len(drivers) == 1 else None
+        return None if profile is None or profile.is_example else profile
+
     def driver_of_class(self, name: str) -> str:
         """Return the driver that installs a device class; empty if unknown."""
         own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")

@@ -36,12 +36,12 @@ from webhook.deviceselectors.parts import (
 )
 from webhook.deviceselectors.witnesses import Condition, always_holds, conflict_of
 from webhook.drivers import Devices, Profile
-from webhook.formats.names import near_semver
-from webhook.formats.quantities import near_quantity
+from webhook.formats import near_semver
+from webhook.formats.quantities import near_quantity, quantity
 from webhook.hints.names import ask_first, in_expression, listed
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Advice, Fix, Meant, Problem
+from webhook.problem import NOTE, Advice, Fix, Meant, Path, Problem
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, finding, rule
 from webhook.references.selecting import (
@@ -63,16 +63,22 @@ class _Known(NamedTuple):
     """Facts about the devices that a selector is evaluated for.
 
     Args:
+        name: What the profile calls the attribute or capacity that is read.
         devices: The kinds of devices that the class and the other conditions allow.
         is_certain: Whether the selector is only evaluated for devices of that driver.
     """
 
     profile: Profile
-    devices: list[Devices]
+    name: str
+    devices: Sequence[Devices]
     is_certain: bool
 
+    def has(self, holder: str) -> bool:
+        """Tell whether some of the devices have what is read as an attribute, or as a capacity."""
+        return any(each.has(holder, self.name) for each in self.devices)
 
-class Around:
+
+class _Around:
     """The context of a selector, computed once for all its reads.
 
     Args:
@@ -86,24 +92,22 @@ class Around:
         self._drivers = drivers_of(self._selectors, context)
         if not self._drivers and (driver := context.driver_of_class(self._class_name)):
             self._drivers = {driver}
-        self._left: dict[str, list[Devices]] = {}
+        self._left: dict[str, Sequence[Devices]] = {}
         self.kind = ""
         """The kind of devices of the class, if the class comes with the driver of the last known read."""
 
     def known(self, read: Read) -> _Known | None:
         """Find the profile that decides what can be read; None if there is none, or others may publish it, too."""
-        if len(self._drivers) > 1:
-            return None
-        profile = self._context.profile(min(self._drivers, default=read.domain))
-        if profile is None or profile.is_example:
+        profile = self._context.profile_of_one(self._drivers or {read.domain})
+        if profile is None:
             return None
         is_own = read.domain == profile.driver or profile.has_domain(read.domain)
         if not is_own and nearest(read.domain, [profile.driver]):
             return None  # another rule finds the misspelt domain
         name = profile.name_in(read.domain, read.name)
-        published = list(profile.devices.values())
-        is_its_own = is_published(published, name, read) or any(
-            name.lower() == known.lower() for each in published for known in each.names("attributes")
+        is_its_own = any(
+            each.has(read.holder, name) or name.lower() in map(str.lower, each.names("attributes"))
+            for each in profile.devices.values()
         )
         is_foreign = name not in profile.removed and not is_its_own
         is_of_other = read.domain != profile.driver and self._context.profile(read.domain) is not None
@@ -111,24 +115,22 @@ class Around:
             return None
         self.kind = profile.classes.get(self._class_name, "")
         if profile.driver not in self._left:
-            self._left[profile.driver] = self._devices(profile, self.kind)
-        return _Known(profile, self._left[profile.driver], is_certain=bool(self._drivers or self.kind))
+            self._left[profile.driver] = self._devices(profile)
+        return _Known(profile, name, self._left[profile.driver], is_certain=bool(self._drivers or self.kind))
 
     def types_of(self, read: Read) -> set[str]:
         """Return the types that an attribute may have; none if they are not known."""
         known = self.known(read)
-        name = known.profile.name_in(read.domain, read.name) if known else ""
-        return {type_ for each in known.devices if (type_ := each.type_of(name))} if known else set()
+        return {type_ for each in known.devices if (type_ := each.type_of(known.name))} if known else set()
 
-    def _devices(self, profile: Profile, kind: str) -> list[Devices]:
+    def _devices(self, profile: Profile) -> Sequence[Devices]:
         """Return the kinds of devices that conditions on the kind allow."""
-        if kind in profile.devices:
-            return [profile.devices[kind]]
-        conditions = " && ".join(text(each, "cel", "expression") for each in self._selectors)
-        wanted = [name for name in profile.devices if f'"{name}"' in conditions or f"'{name}'" in conditions]
-        if profile.kind_attribute and profile.kind_attribute in conditions and wanted:
-            return [profile.devices[name] for name in wanted]
-        return list(profile.devices.values())
+        if self.kind not in profile.devices:
+            conditions = " && ".join(text(each, "cel", "expression") for each in self._selectors)
+            wanted = [name for name in profile.devices if f'"{name}"' in conditions or f"'{name}'" in conditions]
+            if profile.kind_attribute and profile.kind_attribute in conditions and wanted:
+                return [profile.devices[name] for name in wanted]
+        return profile.devices_of(self._class_name)
 
 
 @rule("attribute-not-of-driver", *SELECTING, of_reads=True, of_field=True)
@@ -139,11 +141,11 @@ def attribute_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Probl
     attributes from release to release; `draguard driver show NAME` prints the known attributes of a driver, and their
     source. If your version of the driver publishes others, pass its profile with --driver-profile.
     """
-    for selector in unmatched_selectors(obj, context):
-        around = Around(selector, context)
+    for selector in _unmatched(obj, context):
+        around = _Around(selector, context)
         for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
             known = around.known(read)
-            if known and not is_published(known.devices, known.profile.name_in(read.domain, read.name), read):
+            if known and not known.has(read.holder):
                 message, hint = _unpublished(known, read, selector)
                 yield finding(selector.path, message, hint, character=read.offset)
 
@@ -155,8 +157,8 @@ def attribute_type(obj: JSONObject, context: Context) -> Iterator[Problem]:
     A comparison is a run-time error, or never true; a method of another type is an error. Versions are compared with
     semver("1.2.3").
     """
-    for selector in unmatched_selectors(obj, context):
-        around = Around(selector, context)
+    for selector in _unmatched(obj, context):
+        around = _Around(selector, context)
         of_versions = {each.read.offset: each.of_versions for each in text_comparisons(selector.parts)}
         for read, value in _compared(selector.parts.nodes):
             types = around.types_of(read)
@@ -182,12 +184,12 @@ def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Values are compared with regard to case. `draguard driver show NAME` prints the kinds of a driver's devices; if your
     version of the driver has others, pass its profile with --driver-profile.
     """
-    for selector in unmatched_selectors(obj, context):
-        around = Around(selector, context)
+    for selector in _unmatched(obj, context):
+        around = _Around(selector, context)
         for each in text_comparisons(selector.parts):
             read = each.read
             known = around.known(read) if each.operator == "==" and read.holder == "attributes" else None
-            if known is None or known.profile.name_in(read.domain, read.name) != known.profile.kind_attribute:
+            if known is None or known.name != known.profile.kind_attribute:
                 continue
             kinds = known.profile.devices
             if each.text not in kinds:
@@ -203,27 +205,20 @@ def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 yield finding(selector.path, message, advice, "NeverHolds", read.offset)
 
 
-def unmatched_selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
+def _unmatched(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Return the selectors, unless slices are known, which tell more."""
     if context.fleet is None:
         yield from selectors_of(obj, context)
 
 
-def is_published(devices: list[Devices], name: str, read: Read) -> bool:
-    """Tell whether some of the devices have an attribute or capacity."""
-    if read.holder == "capacity":
-        return any(each.has_capacity(name) for each in devices)
-    return any(each.type_of(name) for each in devices)
-
-
 def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, str | Advice]:
-    profile, name = known.profile, known.profile.name_in(read.domain, read.name)
+    profile, name = known.profile, known.name
     what = read.holder.removesuffix("s")
     message = f'devices of driver "{profile.driver}" have no {what} "{name}"'
     if name in profile.removed:
         return message, profile.removed[name]
-    kinds = [kind for kind, each in profile.devices.items() if is_published([each], name, read)]
-    if any(is_published([each], name, read._replace(holder=OTHER_HOLDER[read.holder])) for each in known.devices):
+    kinds = [kind for kind, each in profile.devices.items() if each.has(read.holder, name)]
+    if known.has(OTHER_HOLDER[read.holder]):
         return message, wrong_holder_hint(read, selector.parts)
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
@@ -329,20 +324,14 @@ def _misused(nodes: Iterable[Expression]) -> Iterator[tuple[Read, AbstractSet[st
                 yield read, _TAKEN[each.function], f"which {each.function}() does not take"
 
 
-class _ExpressionFinding(NamedTuple):
-    """The errors of an expression, independent of its place."""
-
-    message: str
-    hint: str | Advice
-    reason: str
-    character: int | None = None
-
-
-Check = Callable[[Parts, Context], Iterator[_ExpressionFinding]]
+Check = Callable[[Parts, Context], Iterator[Problem]]
 
 
 def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
-    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often."""
+    """Declare a rule about expressions by themselves; each is checked once, even if it occurs often.
+
+    Its findings are without the path of the expression.
+    """
 
     def declare(check: Check) -> Check:
         @rule(name, *SELECTING, of_field=True)
@@ -350,7 +339,7 @@ def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
         def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
             for each in selectors_of(obj, context):
                 for found in each.parts.once(name, lambda parts: list(check(parts, context))):
-                    yield finding(each.path, *found)
+                    yield found._replace(path=Path(each.path))
 
         return check
 
@@ -358,7 +347,7 @@ def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
 
 
 @_rule_of_expressions("selector-constant")
-def selector_constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
     A selector that is never true keeps pods pending, on every node; one that is always true can be left out.
@@ -372,21 +361,21 @@ def selector_constant(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
             is_known = current().left >= 0  # else there was no work left to find out
             if is_known and not list(constants(within(part))):  # a separate rule reports those
                 message = f"the selector fails for every device: {error}"
-                yield _ExpressionFinding(message, "", "NeverHolds", start_of(part))
+                yield finding((), message, "", "NeverHolds", start_of(part))
             return
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
             message = f"{subject} is false for every device: it selects nothing"
             hint = "compare what a device has, such as device.driver"
-            yield _ExpressionFinding(message, hint, "NeverHolds", start_of(part))
+            yield finding((), message, hint, "NeverHolds", start_of(part))
             return
         if whole and value is True:
             break
     else:
         if not always_holds(parts):
             return
-    yield _ExpressionFinding("the selector is true for every device", "leave it out", "AlwaysHolds")
+    yield finding((), "the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
 @rule("selector-contradiction", *SELECTING)
@@ -434,7 +423,7 @@ _TEXT_OR_COMMENT: Final = Pattern(
 
 
 @_rule_of_expressions("selector-comment")
-def selector_comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
 
     YAML joins the lines of a text after ``>``, so a comment at the end of one line includes all following lines.
@@ -445,11 +434,11 @@ def selector_comment(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         if each[1] and ("&&" in each[1] or "||" in each[1]):
             hint = "in YAML > joins lines: write | in its place, or leave the comment out"
             message = "the conditions behind // are a comment and do not count"
-            yield _ExpressionFinding(message, hint, "Comment", each.start())
+            yield finding((), message, hint, "Comment", each.start())
 
 
 @_rule_of_expressions("impossible-name")
-def impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
+def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
     A domain is a DNS subdomain of 63 characters at most, such as gpu.example.com; the name in it is a C identifier of
@@ -458,10 +447,10 @@ def impossible_name(parts: Parts, context: Context) -> Iterator[_ExpressionFindi
     for read in reads_of(parts):
         if faults := formats.dns_subdomain(read.domain, context.release):
             message = f'no driver can publish the domain "{read.domain}": {faults[0]}'
-            yield _ExpressionFinding(message, _domain(read, parts.text), "Impossible", read.domain_offset)
+            yield finding((), message, _domain(read, parts.text), "Impossible", read.domain_offset)
         elif faults := formats.c_identifier(read.name, context.release):
             message = f'no driver can publish the name "{read.name}": {faults[0]}'
-            yield _ExpressionFinding(message, "", "Impossible", read.offset)
+            yield finding((), message, "", "Impossible", read.offset)
 
 
 def _domain(read: Read, expression: str) -> Advice:
@@ -477,7 +466,7 @@ def _domain(read: Read, expression: str) -> Advice:
 
 
 @_rule_of_expressions("impossible-constant")
-def impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
+def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
@@ -488,13 +477,13 @@ def impossible_constant(parts: Parts, context: Context) -> Iterator[_ExpressionF
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue
         value = literal.value
-        if call.function == "quantity" and (faults := formats.quantity(value, context.release)):
+        if call.function == "quantity" and (faults := quantity(value, context.release)):
             near, is_certain = near_quantity(value)
             advice, message = with_constant(parts.text, call, near, safe=is_certain), f'quantity("{value}") is an error'
-            yield _ExpressionFinding(f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
+            yield finding((), f"{message}: {faults[0]}", advice, "Impossible", literal.offset)
         elif call.function == "semver" and (fault := _not_a_version(value)):
             advice = with_constant(parts.text, call, "" if _not_a_version(near := near_semver(value)) else near)
-            yield _ExpressionFinding(f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
+            yield finding((), f'semver("{value}") is an error: {fault}', advice, "Impossible", literal.offset)
 
 
 def _not_a_version(value: str) -> str:
@@ -509,7 +498,7 @@ _CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these 
 
 
 @_rule_of_expressions("impossible-case")
-def impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
+def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
 
     lowerAscii() and upperAscii() change all letters of an attribute, so the other side must be written likewise.
@@ -526,11 +515,11 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[_ExpressionFinding]:
         if (meant := _CASES[recased.function](value.encode()).decode()) != value:
             message = f'"{value}" is never found in the result of {recased.function}()'
             advice = Advice(f'write "{meant}"', in_expression(parts.text, value, [meant], "").fix)
-            yield _ExpressionFinding(message, advice, "NeverHolds", literal.offset)
+            yield finding((), message, advice, "NeverHolds", literal.offset)
 
 
 @_rule_of_expressions("impossible-read")
-def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFinding]:
+def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
     In CEL an attribute is its plain value, without the type key of manifests: a string, number, boolean or version; a
@@ -553,21 +542,21 @@ def impossible_read(parts: Parts, context: Context) -> Iterator[_ExpressionFindi
             message = f'the attribute "{read.domain}/{read.name}" is a value and has no field {node.field}'
             if node.field in _OF_VERSIONS and read.holder == "attributes":
                 hint = f"the parts of a version are methods: .{node.field}()"
-                yield _ExpressionFinding(message, hint, "Impossible", node.offset)
+                yield finding((), message, hint, "Impossible", node.offset)
             elif node.field in WRITTEN_TYPES and not own:
                 corrected = f"{parts.text[: node.offset]}{parts.text[node.offset + 1 + len(node.field) :]}"
                 is_plain = parts.text[node.offset :].startswith(f".{node.field}")
                 hint = f"an attribute is read without its type: leave out .{node.field}"
                 advice = Advice(hint, Fix("replace", corrected) if is_plain else None)
-                yield _ExpressionFinding(message, advice, "Impossible", node.offset)
+                yield finding((), message, advice, "Impossible", node.offset)
         read = _as_quantity(node)
         if read and read.holder == "attributes":
             message = f'the attribute "{read.domain}/{read.name}" is compared with a quantity, and no attribute is one'
             hint = f'quantities are capacities: device.capacity["{read.domain}"].{read.name}'
-            yield _ExpressionFinding(message, hint, "Impossible", read.offset)
+            yield finding((), message, hint, "Impossible", read.offset)
 
 
-def _in_value(node: Expression) -> _ExpressionFinding | None:
+def _in_value(node: Expression) -> Problem | None:
     """Report an attribute in the place of the list of ``in``; None for other calls."""
     if not isinstance(node, Call) or node.function != "@in":
         return None
@@ -578,22 +567,22 @@ def _in_value(node: Expression) -> _ExpressionFinding | None:
     item, written = source_of(value), source_of(of)
     message = f'the attribute "{read.domain}/{read.name}" is one value, and `in` takes a list'
     hint = f"compare the whole value, as in {written} == {item}, or a part of a string: {written}.contains({item})"
-    return _ExpressionFinding(message, hint, "Impossible", read.offset)
+    return finding((), message, hint, "Impossible", read.offset)
 
 
 _OF_VERSIONS: Final = frozenset({"major", "minor", "patch"})
 
 
-def _without_domain(read: Read) -> _ExpressionFinding:
+def _without_domain(read: Read) -> Problem:
     """Report the name of an attribute in place of its domain, and the key of its type in place of its name."""
     from webhook.hints.selectors import DRIVER, NAME_DOMAIN  # few selectors leave out the domain
 
     message = f'device.{read.holder}["{read.domain}"] takes the domain of attributes, not the name of one'
     hint = f'{NAME_DOMAIN}: device.{read.holder}["{DRIVER}"].{read.domain}'
-    return _ExpressionFinding(message, hint, "Impossible", read.offset)
+    return finding((), message, hint, "Impossible", read.offset)
 
 
-def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | None:
+def _dotted(node: Expression, text: str) -> tuple[Read, Problem] | None:
     """Report a domain with dots that is read field by field; None for other reads."""
     names, inner, read = list[str](), node, None
     while isinstance(inner, Select) and (read := read_of(inner)) is None:
@@ -610,7 +599,7 @@ def _dotted(node: Expression, text: str) -> tuple[Read, _ExpressionFinding] | No
     message = f'device.{read.holder} is read by the parts of "{domain}" one by one, but a domain is one name'
     fix = Fix("replace", f"{text[:start]}{meant}{text[stop:]}", safe=False)
     hint = f"put the domain in brackets and quotes: device.{read.holder}{meant}"
-    return read, _ExpressionFinding(message, Advice(hint, fix), "Impossible", start)
+    return read, finding((), message, Advice(hint, fix), "Impossible", start)
 
 
 def _as_quantity(node: Expression) -> Read | None:
@@ -672,15 +661,15 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
     On a device that lacks it the read is a run-time error, which ends the scheduling of the pod for all nodes.
     """
-    for selector in unmatched_selectors(obj, context):
-        around = Around(selector, context)
+    for selector in _unmatched(obj, context):
+        around = _Around(selector, context)
         optional: dict[tuple[str, str, str], tuple[Read, str]] = {}
         for read in reads_of(selector.parts):
             known = None if read.is_guarded or read.is_of_tested_domain else around.known(read)
             if not known or not known.is_certain:
                 continue
-            name = known.profile.name_in(read.domain, read.name)
-            if is_published(known.devices, name, read) and not _is_always_there(known.devices, name, read):
+            always = (each.capacity if read.holder == "capacity" else each.attributes for each in known.devices)
+            if known.has(read.holder) and not all(known.name in each for each in always):
                 optional.setdefault(read[:3], (read, known.profile.driver))
         if not optional:
             continue
@@ -692,10 +681,6 @@ def attribute_optional(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(selector.path, message, advice, "Fails", read.offset)
 
 
-def _is_always_there(devices: list[Devices], name: str, read: Read) -> bool:
-    return all(name in (each.capacity if read.holder == "capacity" else each.attributes) for each in devices)
-
-
 @rule("driver-not-tested", "DeviceClass", level=NOTE)
 def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
@@ -704,7 +689,7 @@ def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     which ends the scheduling of the pod for all nodes. That works as long as a cluster has one driver.
     """
     tested: set[str] = set()
-    for selector in unmatched_selectors(obj, context):
+    for selector in _unmatched(obj, context):
         for read in reads_of(selector.parts):
             is_tested = read.is_of_tested_driver or read.is_of_tested_domain or tested & {"", read.domain}
             if not read.is_guarded and not is_tested:

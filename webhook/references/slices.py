@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.formats import readable_quantity
+from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.problem import NOTE, Problem

@@ -18,17 +18,19 @@ from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.model import Report, Tested
 from webhook.report.text import (
+    LEVELS,
     as_markup,
-    caret,
+    by_level,
     cells,
     closing,
     counted,
-    described,
+    escaped,
+    excerpt,
     help_of,
     label_of,
     object_of,
     place_of,
-    printable,
+    policy_of,
     rendered_as,
     stated,
 )
@@ -36,7 +38,6 @@ from webhook.report.text import (
 if TYPE_CHECKING:
     from webhook.report.picture import Picture
 
-_LEVELS: Final = ("error", "warning", "note")
 _FILES_MAX: Final = 20
 """The list of more files is folded."""
 MAX_FINDINGS: Final = 5_000
@@ -60,7 +61,7 @@ def framed(title: str, body: Iterable[str], more: str = "", script: str = "") ->
     yield '<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>draguard: {_text(title)}</title>"
+    yield f"<title>draguard: {escaped(title)}</title>"
     yield f"<style>{style}</style>"
     if script:
         yield f'<script src="{script}" defer></script>'
@@ -91,12 +92,12 @@ def pictured(
         script: The address of a script beside the page.
     """
     body = [
-        f'<header class="{level}"><h1><span>draguard</span> {_text(title)}</h1>',
-        *(f"<p>{_text(each)}</p>" for each in told),
+        f'<header class="{level}"><h1><span>draguard</span> {escaped(title)}</h1>',
+        *(f"<p>{escaped(each)}</p>" for each in told),
         "</header>",
         *picture.lines(form),
         *(
-            f"<section><h2>{heading}</h2><ul>{''.join(f'<li>{_text(each)}' for each in texts)}</ul></section>"
+            f"<section><h2>{heading}</h2><ul>{''.join(f'<li>{escaped(each)}' for each in texts)}</ul></section>"
             for heading, texts in (lists or {}).items()
         ),
     ]
@@ -108,17 +109,14 @@ class Html(Format):
 
     def lines(self, report: Report) -> Iterator[str]:
         """Return the lines of the page."""
-        found = [counted(sum(each.problem.level == level for each in report.findings), level) for level in _LEVELS]
-        title = ", ".join(each for each in found if not each.startswith("0 ")) or "no problems"
-        body = [*self._body(report, title)]
-        yield from framed(title, body, report.picture.style if report.picture else "")
+        body = [*self._body(report)]  # the style of a picture depends on what it has drawn
+        yield from framed(by_level(report.findings), body, report.picture.style if report.picture else "")
 
-    def _body(self, report: Report, title: str) -> Iterator[str]:
-        levels = {finding.problem.level for finding in report.findings}
-        worst = next((level for level in _LEVELS if level in levels), "fine")
-        yield f'<header class="{worst}"><h1><span>draguard</span> {title}</h1>'
+    def _body(self, report: Report) -> Iterator[str]:
+        worst = min((finding.problem.level for finding in report.findings), key=LEVELS.index, default="fine")
+        yield f'<header class="{worst}"><h1><span>draguard</span> {by_level(report.findings)}</h1>'
         if not self.style.quiet:
-            yield from (f"<p>{_text(line)}</p>" for line in closing(report, ()))
+            yield from (f"<p>{escaped(line)}</p>" for line in closing(report, ()))
         yield "</header>"
         shown = report.findings[:MAX_FINDINGS]
         numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
@@ -149,7 +147,7 @@ class Html(Format):
 def _files(report: Report, shown: Sequence[Finding], numbers: Mapping[int, int]) -> Iterator[str]:
     """Show findings by file."""
     for number, (file, findings) in enumerate(_by_file(shown).items(), 1):
-        yield f'<section id="file-{number}"><h2>{_text(file)}</h2>'
+        yield f'<section id="file-{number}"><h2>{escaped(file)}</h2>'
         for finding in findings:
             at = report.picture.links(numbers[id(finding)]) if report.picture else ()
             yield from _finding(finding, f"finding-{numbers[id(finding)]}", at)
@@ -161,7 +159,7 @@ def _filters(report: Report) -> Iterator[str]:
     counts = Counter(finding.problem.level for finding in report.findings)
     if len(counts) > 1:
         yield '<fieldset class="filters"><legend>Show</legend>'
-        for level in _LEVELS:
+        for level in LEVELS:
             if counts[level]:
                 yield (
                     f'<label><input type="checkbox" id="show-{level}" checked> {counted(counts[level], level)}</label>'
@@ -176,7 +174,7 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     yield f"<nav><details{is_open}><summary>{counted(len(files), 'file')} with findings</summary>"
     yield "<table><tr><th>File<th>Errors<th>Warnings<th>Notes"
     for number, (file, findings) in enumerate(files.items(), 1):
-        name = f'<a href="#file-{number}">{_text(file)}</a>' if id(findings[0]) in numbers else _text(file)
+        name = f'<a href="#file-{number}">{escaped(file)}</a>' if id(findings[0]) in numbers else escaped(file)
         yield f"<tr><td>{name}{_counts(findings)}"
     clean = len(set(report.files) - {finding.file for finding in report.findings})
     if clean:
@@ -190,11 +188,11 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     yield "<table><tr><th>Rule<th>What it is about"
     for rule, findings in sorted(by_rule.items(), key=lambda item: (-len(item[1]), item[0])):
         first = " ".join(meanings[rule].partition("\n\n")[0].replace("`", "").split())
-        yield f"<tr><td>{_rule(rule)}<td>{_text(first)}"
+        yield f"<tr><td>{_rule(rule)}<td>{escaped(first)}"
         yield f"<details><summary>{counted(len(findings), 'finding')}</summary><ul>"
         for each in findings:
             if id(each) in numbers:
-                yield f'<li><a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
+                yield f'<li><a href="#finding-{numbers[id(each)]}">{escaped(place_of(each).removesuffix(":"))}</a>'
         yield "</ul></details>"
     yield "</table></details></nav>"
 
@@ -202,9 +200,9 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
 def _matrix(shown: Iterable[Finding], releases: Sequence[str], numbers: Mapping[int, int]) -> Iterator[str]:
     """List findings by release."""
     yield f'<nav class="releases"><details><summary>{counted(len(releases), "release")}</summary>'
-    yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{_text(each)}' for each in releases)}"
+    yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{escaped(each)}' for each in releases)}"
     for each in shown:
-        place = f'<a href="#finding-{numbers[id(each)]}">{_text(place_of(each).removesuffix(":"))}</a>'
+        place = f'<a href="#finding-{numbers[id(each)]}">{escaped(place_of(each).removesuffix(":"))}</a>'
         levels = "".join(f'<td class="{level}">{level}' for level in cells(each, releases))
         yield f"<tr><td>{place}<td>{_rule(each.problem.rule)}{levels}"
     yield "</table></details></nav>"
@@ -219,7 +217,7 @@ def _more(findings: Sequence[Finding]) -> Iterator[str]:
 
 def _counts(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.problem.level for finding in findings)
-    return "".join(f'<td class="{level if counts[level] else "quiet"}">{counts[level]}' for level in _LEVELS)
+    return "".join(f'<td class="{level if counts[level] else "quiet"}">{counts[level]}' for level in LEVELS)
 
 
 def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -230,55 +228,49 @@ def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> Iterator[str]:
-    problem, origin = finding.problem, finding.origin
+    problem = finding.problem
     place = f"{finding.line}:{finding.column}" if finding.line else ""
     link = f'<a class="place" href="#{anchor}">{place}</a>' if anchor else f'<span class="place">{place}</span>'
     yield f'<article class="{problem.level}"{f" id={chr(34)}{anchor}{chr(34)}" if anchor else ""}>'
     yield (
         f"<h3>{link} <strong>{problem.level}</strong> {_rule(problem.rule)} "
-        f'<span class="object">{_text(rendered_as(finding) or object_of(finding))}</span></h3>'
+        f'<span class="object">{escaped(rendered_as(finding) or object_of(finding))}</span></h3>'
     )
-    yield f"<p>{_text(stated(finding))}</p>"
-    if origin:
-        yield f"<p>policy: {_text(place_of(origin))} {_text(described(origin))}</p>"
-    shown = origin or finding
-    if shown.text.strip():
-        *texts, carets = caret(shown)
-        before, marked, after = map(as_markup, texts)
-        gutter = f"{shown.line} |"
+    yield f"<p>{escaped(stated(finding))}</p>"
+    if policy := policy_of(finding):
+        yield f"<p>policy: {escaped(policy)}</p>"
+    if shown := excerpt(finding):
+        gutter, before, marked, after, below, carets = map(as_markup, shown)
         yield (
             f'<pre><span class="gutter">{gutter}</span> {before}<mark>{marked}</mark>{after}\n'
-            f'<span class="gutter">{"|".rjust(len(gutter))}</span> <span class="caret">{carets}</span></pre>'
+            f'<span class="gutter">{below}</span> <span class="caret">{carets}</span></pre>'
         )
     if finding.releases:
-        yield f'<p class="quiet">releases: {_text(", ".join(finding.releases))}</p>'
+        yield f'<p class="quiet">releases: {escaped(", ".join(finding.releases))}</p>'
     if help_ := help_of(finding):
-        yield f'<p class="help"><strong>{label_of(finding)}:</strong> {_text(help_)}</p>'
+        yield f'<p class="help"><strong>{label_of(finding)}:</strong> {escaped(help_)}</p>'
     if finding.suppression:
         kind, reason = finding.suppression
-        yield f'<p class="quiet">suppressed ({_text(kind)}): {_text(reason)}</p>'
+        yield f'<p class="quiet">suppressed ({escaped(kind)}): {escaped(reason)}</p>'
     yield from more
     yield "</article>"
 
 
 def _tests(tested: Tested) -> Iterator[str]:
     for ran in tested.runs:
-        yield f"<section><h2>{_text(ran.suite.source)}</h2><table><tr><th>Case<th>Result"
+        yield f"<section><h2>{escaped(ran.suite.source)}</h2><table><tr><th>Case<th>Result"
         for case in ran.result.cases:
             result, level = ("passed", "fine") if case.passed else ("failed", "error")
-            yield f'<tr><td>{_text(case.name)}<td class="{level}">{result}'
+            yield f'<tr><td>{escaped(case.name)}<td class="{level}">{result}'
         yield "</table></section>"
     if tested.coverage:
         yield "<section><h2>Coverage</h2><table><tr><th>Policy<th>Expression<th>Never seen"
         for each, _ in tested.coverage:
             missing = f'<td class="warning">{" or ".join(each.missing)}' if each.missing else '<td class="fine">nothing'
-            yield f"<tr><td>{_text(each.policy.kind)} {_text(each.policy.name)}<td>{_text(str(each.path))}{missing}"
+            name = f"{each.policy.kind} {each.policy.name}"
+            yield f"<tr><td>{escaped(name)}<td>{escaped(str(each.path))}{missing}"
         yield "</table></section>"
 
 
 def _rule(name: str) -> str:
-    return f'<a href="{as_markup(page(name))}"><code>{_text(name)}</code></a>'
-
-
-def _text(text: str) -> str:
-    return as_markup(printable(text))
+    return f'<a href="{as_markup(page(name))}"><code>{escaped(name)}</code></a>'

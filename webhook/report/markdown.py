@@ -15,14 +15,13 @@ from webhook.findings import Finding
 from webhook.report import Format
 from webhook.report.model import Report
 from webhook.report.text import (
-    caret,
     closing,
-    described,
+    excerpt,
     folded,
     help_of,
     label_of,
     object_of,
-    place_of,
+    policy_of,
     printable,
     rendered_as,
     stated,
@@ -54,19 +53,16 @@ class Markdown(Format):
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    problem, origin, about = finding.problem, finding.origin, rendered_as(finding) or object_of(finding)
+    problem, about = finding.problem, rendered_as(finding) or object_of(finding)
     head = f"**{problem.level}** [{problem.rule}]({page(problem.rule)})"
     head += f" in line {finding.line}" if finding.line else ""
     yield f"{head}, {_code(about)}" if about else head
     yield ""
     lines = [folded(printable(stated(finding)), _WIDTH)]
-    if origin:
-        lines.append(f"policy: {place_of(origin)} {printable(described(origin))}")
-    shown = origin or finding
-    if shown.text.strip():
-        before, marked, after, carets = caret(shown)
-        gutter = f"{shown.line} |"
-        lines += [f"{gutter} {before}{marked}{after}", f"{'|'.rjust(len(gutter))} {carets}"]
+    if policy := policy_of(finding):
+        lines.append(f"policy: {printable(policy)}")
+    if shown := excerpt(finding):
+        lines += [f"{shown.gutter} {shown.before}{shown.text}{shown.after}", f"{shown.below} {shown.carets}"]
     if help_ := help_of(finding):
         lines.append(folded(printable(f"{label_of(finding)}: {help_}"), _WIDTH))
     yield from _fenced(lines)

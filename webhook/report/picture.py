@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,12 +20,12 @@ from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
 from webhook.records import NamedTuple
-from webhook.report.text import as_markup, counted, printable
+from webhook.report.text import counted, escaped
 from webhook.scan.drivers import plugins, silent
 from webhook.simulation.rejections import stages_of
 
 if TYPE_CHECKING:
-    from webhook.scan.stored import Cluster
+    from webhook.scan.stored import Stored
     from webhook.simulation.answers import Overlay
 
 DETAILED_MAX: Final = 5_000
@@ -140,7 +139,7 @@ class Picture:
     def __init__(
         self,
         rows: Sequence[Row],
-        cluster: Cluster,
+        cluster: Stored,
         *,
         stories: Sequence[Story] = (),
         given: Mapping[DeviceID, str] | None = None,
@@ -266,7 +265,7 @@ class Picture:
             yield f'<p class="quiet">in the picture: {links}{" …" * (len(found) > _MANY)}</p>'
 
     def _linked(self, box: _Box) -> str:
-        name = _text(box[-1])
+        name = escaped(box[-1])
         return f'<a href="#{self._anchors[box]}">{name}</a>' if box in self._anchors and self._is_detailed else name
 
     # -- the page
@@ -289,8 +288,8 @@ class Picture:
             yield f'<article class="fine"><details{" open" * (len(placed) <= _MANY)}><summary>'
             yield f"{counted(len(placed), 'pod')} scheduled</summary><ul>"
             for story in placed[:_STORIES_MAX]:
-                notes = "".join(f'<br><span class="quiet">{_text(note)}</span>' for note in story.notes)
-                yield f"<li>{_text(story.title)} → {self._linked((story.node,))}{notes}"
+                notes = "".join(f'<br><span class="quiet">{escaped(note)}</span>' for note in story.notes)
+                yield f"<li>{escaped(story.title)} → {self._linked((story.node,))}{notes}"
             yield f"<li>… and {len(placed) - _STORIES_MAX} more" * (len(placed) > _STORIES_MAX)
             yield "</ul></details></article>"
         yield from form
@@ -360,14 +359,14 @@ class Picture:
                 by_letter[letter].append(name)
             for letter, names in by_letter.items():
                 held = sum(self._spaces[name].held for name in names)
-                said = _text(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
+                said = escaped(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
                 sample = f'<b class="{letter}">{letter}</b>'
                 yield self._look(f"{held:,} {said}", f".{letter}", sample=sample)
             yield "</fieldset>"
         yield from self._others()
         yield "<details><summary>By class</summary><table><tr><th>Class<th>total<th>held<th>free<th>stranded"
         for name, each in grouped(self.rows, "class").items():
-            yield f"<tr><td>{_text(name or '<none>')}{''.join(f'<td>{number:,}' for number in each)}"
+            yield f"<tr><td>{escaped(name or '<none>')}{''.join(f'<td>{number:,}' for number in each)}"
         yield "</table></details>"
 
     def _others(self) -> Iterator[str]:
@@ -375,7 +374,7 @@ class Picture:
         if self._elsewhere:
             yield "<fieldset><legend>Findings about other objects</legend>"
             for place, (title, numbers, devices) in enumerate(self._elsewhere[:_LISTED_MAX]):
-                said = f"{_text(title)} {self._linked_to(numbers)}"
+                said = f"{escaped(title)} {self._linked_to(numbers)}"
                 lit = f"{said}, {counted(len(devices), 'device')}"
                 yield self._look(lit, f".c{place}") if devices else f"<p>{said}</p>"
             if (more := len(self._elsewhere) - _LISTED_MAX) > 0:
@@ -385,8 +384,8 @@ class Picture:
     # -- pods
 
     def _story(self, story: Story, *, has_form: bool) -> Iterator[str]:
-        yield f'<article class="error"><h3>{_text(story.title)}</h3>'
-        yield f"<p>{_text(story.said)}</p>"
+        yield f'<article class="error"><h3>{escaped(story.title)}</h3>'
+        yield f"<p>{escaped(story.said)}</p>"
         for begin, (request, _) in self._drawn.items():
             if any(request is each for each in story.requests):
                 yield from self._funnel(begin, request)
@@ -395,23 +394,23 @@ class Picture:
             for help_ in story.helps:
                 place = next((at for at, each in enumerate(self._opening) if each is help_), None)
                 if place is None:
-                    yield f"<p>{_text(help_.label)}</p>"
+                    yield f"<p>{escaped(help_.label)}</p>"
                     continue
-                yield self._look(_text(help_.label), f".o{place}", f".z{place}", f".j{place}", change=place)
-                names = f": {_text(listed([name for _, _, name in help_.devices]))}" * bool(help_.devices)
+                yield self._look(escaped(help_.label), f".o{place}", f".z{place}", f".j{place}", change=place)
+                names = f": {escaped(listed([name for _, _, name in help_.devices]))}" * bool(help_.devices)
                 button = ""
                 if has_form and help_.sent:
-                    button = ' <button name="{}" value="{}">make this change</button>'.format(*map(_text, help_.sent))
+                    button = ' <button name="{}" value="{}">make this change</button>'.format(*map(escaped, help_.sent))
                 yield f'<p class="then">then → {self._linked((help_.node,))}{names}{button}</p>'
             yield "</fieldset>"
-        yield from (f'<p class="quiet">{_text(note)}</p>' for note in story.notes)
+        yield from (f'<p class="quiet">{escaped(note)}</p>' for note in story.notes)
         yield "</article>"
 
     def _funnel(self, begin: str, request: JSONObject) -> Iterator[str]:
         """Draw how many devices are left after each stage."""
         depths = self._drawn[begin][1]
         wanted = "all" if request["wanted"] is None else request["wanted"]
-        yield f'<fieldset class="funnel"><legend>{_text(request["for"])}: {wanted} wanted on a node</legend>'
+        yield f'<fieldset class="funnel"><legend>{escaped(request["for"])}: {wanted} wanted on a node</legend>'
         stages = [*stages_of(request)]
         reached = [depths.get(_id(row), 0) for row in self.rows]
         before = whole = 0
@@ -421,12 +420,12 @@ class Picture:
             if stage <= _OF_REQUEST or number != before:  # others rule out nothing
                 passing = [f".{begin}{each}" for each in range(stage, len(stages) + 1)]
                 bar = f'<u class="l{round(_BARS * number / whole) if whole else 0}"></u>'
-                said = _text(label or "on nodes that fit the pod, devices aside")
+                said = escaped(label or "on nodes that fit the pod, devices aside")
                 yield self._look(f"{number:,} {said}", *passing, sample=bar)
             before = number
         for key, what in (("constrained", request["constraint"]), ("together", "the counters that they share")):
             if request[key] is not None:
-                yield f"<p>{request[key]} of them together on a node, with {_text(what)}</p>"
+                yield f"<p>{request[key]} of them together on a node, with {escaped(what)}</p>"
         yield "</fieldset>"
 
     # -- nodes and devices
@@ -440,14 +439,14 @@ class Picture:
             for box in self._boxes:
                 groups[self._zones.get(box[0], ""), "" if box[0] else " "].append(box)
         if any(self._alike):
-            yield f'<p class="quiet">all nodes are named {_text("-*".join(self._alike))}</p>'
+            yield f'<p class="quiet">all nodes are named {escaped("-*".join(self._alike))}</p>'
         for (zone, kind), boxes in sorted(groups.items(), key=lambda each: (each[0][0], -len(each[1]), each[0][1])):
             what = counted(len(boxes), "node") if boxes[0][0] else f"{counted(len(boxes), 'pool')} for several nodes"
             sums = summed(row for box in boxes for row in self._boxes[box])
             if kind.strip():
                 what += f" × {f'({kind})' if ', ' in kind else kind}"  # noqa: RUF001 - it multiplies
             stranded = f", {sums.stranded:,} of them stranded" * bool(sums.stranded)
-            yield f'<details open class="group"><summary><h2>{_text(" · ".join(filter(None, (zone, what))))}'
+            yield f'<details open class="group"><summary><h2>{escaped(" · ".join(filter(None, (zone, what))))}'
             yield f"</h2> {sums.total:,} devices: {sums.held:,} held, {sums.free:,} free{stranded}</summary>"
             cells = max(len(self._boxes[box]) for box in boxes)
             for start in range(0, len(boxes), _TOGETHER):
@@ -462,8 +461,8 @@ class Picture:
 
     def _node(self, box: _Box) -> str:
         start, end = self._alike  # what the names of all nodes have in common is left out
-        rows, name = self._boxes[box], _text(box[-1])
-        brief = _text(box[-1].removeprefix(f"{start}-").removesuffix(end) or box[-1])
+        rows, name = self._boxes[box], escaped(box[-1])
+        brief = escaped(box[-1].removeprefix(f"{start}-").removesuffix(end) or box[-1])
         tags = ["n", *(f"o{place}" for place, each in enumerate(self._opening) if box[0] in each.nodes)]
         tags += ["marked"] * (box[0] in self._marks or box[0] in self._meant)
         # What its cells have: `:has()` would look through all cells of all nodes.
@@ -491,7 +490,7 @@ class Picture:
                 yield "</span>" * bool(frame)
                 if whole:
                     left = ", ".join(f"{name} {amount}" for name, amount in row.counters[whole[2]].items())
-                    yield f'<span title="{_text(f"{whole[2]}: {left} left")}">'
+                    yield f'<span title="{escaped(f"{whole[2]}: {left} left")}">'
                 frame = whole
             yield self._cell(row)
         yield "</span>" * bool(frame)
@@ -500,7 +499,7 @@ class Picture:
         letters, key, tag = self._letters_of(row), _id(row), _element(row)
         sign = f"{'+' if len(letters) > 1 else ''.join(letters)}{'!' * _is_ill(row)}"
         number = f" data-i={self.numbers[key]}" if key in self.numbers else ""
-        return f'<{tag}{_classes(self._tags(row))}{number} title="{_text(self._said(row))}">{sign}</{tag}>'
+        return f'<{tag}{_classes(self._tags(row))}{number} title="{escaped(self._said(row))}">{sign}</{tag}>'
 
     def _letters_of(self, row: Row) -> Sequence[str]:
         return list(dict.fromkeys(self._letters[each.partition("/")[0]] for each in row.claims))
@@ -541,15 +540,17 @@ class Picture:
         if not rows:
             return ""
         titles, lines = columns(rows, is_wide=False)
-        cells = [{title: _text(cell) for title, cell in zip(titles[1:], line[1:], strict=True)} for line in lines]
+        cells = [{title: escaped(cell) for title, cell in zip(titles[1:], line[1:], strict=True)} for line in lines]
         for row, known in zip(rows, cells, strict=True):
             key = _id(row)
-            known["capacity"] = _text(", ".join(f"{_bare(name)} {total}" for name, (_, total) in row.capacity.items()))
-            known["attributes"] = _text(", ".join(f"{_bare(name)} {each}" for name, each in row.attributes.items()))
+            known["capacity"] = escaped(
+                ", ".join(f"{_bare(name)} {total}" for name, (_, total) in row.capacity.items())
+            )
+            known["attributes"] = escaped(", ".join(f"{_bare(name)} {each}" for name, each in row.attributes.items()))
             for request, depths in self._drawn.values():
                 labels = [*(label for _, label in stages_of(request)), ""]
                 lacking = labels[depth] if (depth := depths.get(key, 0)) else "on a node that takes the pod"
-                known[_text(request["for"])] = f"not {_text(lacking)}" if lacking else "fits"
+                known[escaped(request["for"])] = f"not {escaped(lacking)}" if lacking else "fits"
             known["findings"] = self._found(key)
         used = [title for title in cells[0] if any(known[title] for known in cells)]
         body = "".join(f"<tr><td>{'<td>'.join(known[title] for title in used)}" for known in cells)
@@ -600,8 +601,3 @@ def _classes(tags: Sequence[str]) -> str:
     if len(tags) > 1:
         return f' class="{" ".join(tags)}"'
     return f" class={tags[0]}" if tags else ""
-
-
-@lru_cache(4096)
-def _text(given: str) -> str:
-    return as_markup(printable(given))

@@ -273,7 +273,7 @@ class Page:
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         from webhook.devices import Table  # few results are pages
         from webhook.report.picture import DRAWN
-        from webhook.scan.stored import Cluster as Stored
+        from webhook.scan.stored import Stored
 
         self._cluster = Stored(inventory=inventory, settings=settings)
         self._rows = list(Table(self._cluster).rows())

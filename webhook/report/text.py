@@ -29,9 +29,12 @@ from webhook.documents.source import MARKDOWN, STDIN_NAME
 from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
+from webhook.records import NamedTuple
 from webhook.report import Format
 from webhook.report.model import Report, Tested
 
+LEVELS: Final = (ERROR, WARNING, NOTE)
+"""The levels of findings, the worst first."""
 MARK: Final = os.urandom(8).hex()
 """What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
 COLORS: Final = Pattern(rf"\x1b{MARK}(\[[0-9;]+m)")
@@ -83,22 +86,40 @@ def full_text(finding: Finding) -> str:
 
     The releases are named if several were judged by.
     """
-    origin = finding.origin
     more = {
         "object": rendered_as(finding),
-        "policy": f"{place_of(origin)} {described(origin)}" if origin else "",
+        "policy": policy_of(finding),
         "releases": ", ".join(finding.releases),
         label_of(finding): help_of(finding),
     }
     return "\n".join([stated(finding), *(f"{name}: {text}" for name, text in more.items() if text)])
 
 
-def caret(where: Finding | Origin, most: int = MAX_LINE) -> tuple[str, str, str, str]:
-    """Split the line of a finding into the text before, at and after it, and return carets for the line below.
+class Excerpt(NamedTuple):
+    """The line of a finding, with carets below its text; what is printed before both lines has the same width."""
 
-    The line is cut to fit into some columns.
+    gutter: str
+    before: str
+    text: str
+    after: str
+    below: str
+    carets: str
+
+
+def excerpt(finding: Finding, width: int = 0) -> Excerpt | None:
+    """Return the line of a finding; that of the expression if a policy found it, which is about the whole object.
+
+    Args:
+        width: The columns that there are, into which the line is cut to fit; 0 for no limit.
     """
-    return _caret(where.text, where.column - 1, most)
+    where = finding.origin or finding
+    if not where.text.strip():
+        return None
+    gutter = f"{where.line} |"
+    # A line that is cut has an ellipsis at either end.
+    most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
+    before, text, after, carets = _caret(where.text, where.column - 1, most)
+    return Excerpt(gutter, before, text, after, "|".rjust(len(gutter)), carets)
 
 
 @lru_cache(_REMEMBERED)
@@ -115,8 +136,13 @@ def _caret(line: str, at: int, most: int) -> tuple[str, str, str, str]:
     return before, marked, after, " " * columns_of(before) + "^" * (columns_of(marked) or 1)
 
 
-def described(origin: Origin) -> str:
-    """Name the expression of a policy that a finding comes from."""
+def policy_of(finding: Finding) -> str:
+    """Name the expression of a policy that a finding comes from, with its place; empty if it comes from none."""
+    origin = finding.origin
+    return f"{place_of(origin)} {_described(origin)}" if origin else ""
+
+
+def _described(origin: Origin) -> str:
     text = f"{origin.field} of {origin.kind} {origin.name}" if origin.field else f"{origin.kind} {origin.name}"
     return f"{text}, with {origin.params}" if origin.params else text
 
@@ -204,6 +230,12 @@ def as_markup(text: str) -> str:
     return escape(text).replace("##", "#&#35;")
 
 
+@lru_cache(4096)
+def escaped(text: str) -> str:
+    """Escape a text on one line for HTML, as :func:`as_markup` does, and its unprintable characters."""
+    return as_markup(printable(text))
+
+
 def harmless(text: str) -> str:
     """Escape characters of a multi-line text that could rewrite the terminal, or command GitHub's runner."""
     return uncommanded(printable_lines(text))
@@ -272,27 +304,18 @@ def _lines(findings: Iterable[tuple[Finding, int]], paint: Callable[[str, str], 
 def _of_finding(finding: Finding, hint: str, paint: Callable[[str, str], str], width: int) -> Iterator[str]:
     problem, origin = finding.problem, finding.origin
     place, level = place_of(finding), problem.level
-    plain, painted = (
-        f"{place} {level} {problem.rule}:",
-        f"{paint('place', place)} {paint(level, level)} {problem.rule}:",
-    )
-    yield painted + folded(printable(stated(finding)), width, plain)
+    painted = f"{paint('place', place)} {paint(level, level)} {problem.rule}:"
+    yield painted + folded(printable(stated(finding)), width, f"{place} {level} {problem.rule}:")
     if about := rendered_as(finding):
         yield paint("help", "object:") + folded(printable(about), width, "object:")
     if origin:
         where = f"policy: {place_of(origin)}"
         painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
-        yield painted + folded(printable(described(origin)), width, where)
-    # A policy's finding is about the whole object, so its expression is shown.
-    shown = origin or finding
-    if shown.text.strip():
-        gutter = f"{shown.line} |"
-        # A line that is cut has an ellipsis at either end.
-        most = min(MAX_LINE, max(width - len(gutter) - 3, _NARROWEST)) if width else MAX_LINE
-        before, marked, after, carets = caret(shown, most)
-        yield f"{paint('gutter', gutter)} {before}{marked}{after}"
-        below = carets[: carets.index("^")] + paint(problem.level, carets.lstrip())
-        yield f"{paint('gutter', '|'.rjust(len(gutter)))} {below}"
+        yield painted + folded(printable(_described(origin)), width, where)
+    if shown := excerpt(finding, width):
+        yield f"{paint('gutter', shown.gutter)} {shown.before}{shown.text}{shown.after}"
+        indent, carets = shown.carets[: shown.carets.index("^")], shown.carets.lstrip()
+        yield f"{paint('gutter', shown.below)} {indent}{paint(level, carets)}"
     if hint:
         label = f"{label_of(finding)}:"
         yield paint("help", label) + folded(printable(hint), width, label)
@@ -375,9 +398,6 @@ class Concise(Format):
             yield uncommanded(text)
 
 
-_FIRST = (ERROR, WARNING)
-
-
 class Statistics(Format):
     """A line for each rule: its number of findings, their level, the rule; errors and frequent rules first."""
 
@@ -385,11 +405,8 @@ class Statistics(Format):
         """Return the rules with their numbers of findings, and the summary."""
         counts = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings)
         fixable = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings if fix_of(each))
-        ordered = sorted(
-            counts, key=lambda each: (_FIRST.index(each[0]) if each[0] in _FIRST else len(_FIRST), -counts[each], each)
-        )
         width = max((len(str(count)) for count in counts.values()), default=0)
-        for level, rule in ordered:
+        for level, rule in sorted(counts, key=lambda each: (LEVELS.index(each[0]), -counts[each], each)):
             fixes = f" ({fixable[level, rule]} fixable)" if fixable[level, rule] else ""
             yield uncommanded(f"{counts[level, rule]:>{width}} {level:<7} {printable(rule)}{fixes}")
         if not self.style.quiet:
@@ -427,6 +444,12 @@ def _files(report: Report) -> Iterable[str]:
     return map(printable, (*(f"read: {file}" for file in report.files), *unread))
 
 
+def by_level(findings: Iterable[Finding]) -> str:
+    """Write how many findings there are of each level; ``no problems`` without any."""
+    counts = Counter([each.problem.level for each in findings])
+    return ", ".join(counted(counts[each], each) for each in LEVELS if counts[each]) or "no problems"
+
+
 def noted(report: Report) -> list[str]:
     """Return the remarks on a run besides its findings, such as objects judged by an earlier release."""
     return [line.removeprefix(_NOTE) for line in (*report.remarks, *report.asides) if line.startswith(_NOTE)]
@@ -440,13 +463,12 @@ def summary(report: Report) -> str:
     left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
-    levels = Counter([each.problem.level for each in report.findings])
-    found = [counted(levels[each], each) for each in (ERROR, WARNING, NOTE) if levels[each]]
+    found = by_level(report.findings)
     if report.files:
         text = f"{counted(report.documents, 'document')} in {counted(len(report.files), 'file')}: "
-        text += (", ".join(found) or "no problems") + _judged_by(report.releases) + suppressed
+        text += found + _judged_by(report.releases) + suppressed
     else:
-        text = ": ".join(filter(None, ("nothing was read", ", ".join(found)))) + suppressed
+        text = (f"nothing was read: {found}" if report.findings else "nothing was read") + suppressed
     if report.skipped:
         shown = Counter[str]()
         for kind, documents in by_number(report):

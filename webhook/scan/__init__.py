@@ -7,6 +7,6 @@ references apply, and all objects of Dynamic Resource Allocation are judged as i
 from __future__ import annotations
 
 from webhook.scan.rules import RULES, Rule, every_rule
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 
-__all__ = ["RULES", "Cluster", "Rule", "every_rule"]
+__all__ = ["RULES", "Rule", "Stored", "every_rule"]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from webhook.allocation.devices import decode_amount, quantity_text
+from webhook.allocation.devices import Tolerations, decode_amount, quantity_text, taint_of
 from webhook.allocation.pools import available, whole
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import listed
@@ -28,44 +28,43 @@ from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_o
 from webhook.problem import NOTE, WARNING
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import UNHEALTHY, Cluster, Result, once, published_health
+from webhook.scan.stored import UNHEALTHY, Result, Stored, once, published_health
 from webhook.simulation.binding import CONSUMERS_MAX
-from webhook.simulation.cluster import Tolerations, taint_of
 
 _RESERVED_MANY: Final = 230
 _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
 
-STUCK, ORPHANED, GONE, UNUSED, ENDED = "stuck", "orphaned", "gone", "unused", "ended"
+STUCK, ORPHANED, UNUSED, ENDED = "stuck", "orphaned", "unused", "ended"
 """What can be wrong with a claim; if several hold, the first counts."""
 
 
-def state_of(claim: JSONObject, cluster: Cluster) -> str:
+def state_of(claim: JSONObject, cluster: Stored) -> str:
     """Return what is wrong with a stored claim, empty if it is in order, or if the cluster's pods are not known."""
     return _states(cluster).get(id(claim), "")
 
 
 @once
-def _states(cluster: Cluster) -> Mapping[int, str]:
+def _states(cluster: Stored) -> Mapping[int, str]:
     found = ((id(each), _state_of(each, cluster)) for each in cluster.all("ResourceClaim"))
     return {claim: state for claim, state in found if state}
 
 
-def _state_of(claim: JSONObject, cluster: Cluster) -> str:
+def _state_of(claim: JSONObject, cluster: Stored) -> str:
     if not cluster.inventory.knows("Pod") or cluster.running(claim) or _of_other_kinds(claim, cluster):
         return ""
     if deleted := text(claim, "metadata", "deletionTimestamp"):
         is_kept = bool(texts(mapping(claim, "metadata"), "finalizers"))
         return STUCK if is_kept and cluster.is_older(deleted, _DELETING) else ""
-    pods = [pod for _, pod in consumers(claim, cluster.inventory)]
-    is_named = bool(cluster.users(claim))
+    pods, is_named = [pod for _, pod in consumers(claim, cluster.inventory)], bool(cluster.users(claim))
     if not is_named and _is_orphaned(claim, cluster):
         return ORPHANED
-    state = GONE if None in pods else ENDED if pods else "" if is_named else UNUSED
-    return state if allocation_of(claim) else ""
+    if not allocation_of(claim) or (is_named and not pods):
+        return ""
+    return ENDED if pods and None not in pods else UNUSED
 
 
-def _of_other_kinds(claim: JSONObject, cluster: Cluster) -> bool:
+def _of_other_kinds(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim is reserved for anything but pods that may still be there."""
     others = [each for each in items(claim, "status", "reservedFor") if not is_pod(each)]
     knows_groups = cluster.inventory.knows("PodGroup")
@@ -77,7 +76,7 @@ def _of_other_kinds(claim: JSONObject, cluster: Cluster) -> bool:
     )
 
 
-def _is_orphaned(claim: JSONObject, cluster: Cluster) -> bool:
+def _is_orphaned(claim: JSONObject, cluster: Stored) -> bool:
     """Tell whether a claim was made for a pod that is gone."""
     owners = [each for each in items(claim, "metadata", "ownerReferences") if text(each, "kind") == "Pod"]
     if owners:
@@ -91,21 +90,21 @@ def _devices(claim: JSONObject) -> str:
     return f"; it holds {held}" if held else ""
 
 
-def _in_state(cluster: Cluster, state: str) -> Iterator[JSONObject]:
-    for claim in cluster.all("ResourceClaim"):
+def _in_state(cluster: Stored, state: str, only: JSONObject | None) -> Iterator[JSONObject]:
+    for claim in cluster.all("ResourceClaim") if only is None else [only]:
         if state_of(claim, cluster) == state:
             yield claim
 
 
 @rule("claim-deletion-stuck")
-def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
+def claim_deletion_stuck(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is being deleted, and a finalizer keeps it although no pod that runs uses it.
 
     Its devices stay allocated. The controller that removes the finalizer does not run, or its request is refused: a
     claim that was created with spaces in its opaque parameters refuses JSON patches, even of its finalizers, as the
     server compares parameters by their bytes.
     """
-    for claim in _in_state(cluster, STUCK):
+    for claim in _in_state(cluster, STUCK, only):
         kept = ", ".join(texts(mapping(claim, "metadata"), "finalizers"))
         message = (
             f"being deleted since {text(claim, 'metadata', 'deletionTimestamp')}, and kept by its finalizer {kept}, "
@@ -116,13 +115,13 @@ def claim_deletion_stuck(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("claim-orphaned")
-def claim_orphaned(cluster: Cluster) -> Iterator[Found]:
+def claim_orphaned(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim was generated for a pod that does not exist any more.
 
     The garbage collector deletes claims with their pods. It leaves a claim whose owner references were removed, or that
     it cannot delete.
     """
-    for claim in _in_state(cluster, ORPHANED):
+    for claim in _in_state(cluster, ORPHANED, only):
         owner = next((text(each, "name") for each in items(claim, "metadata", "ownerReferences")), "")
         what = f"pod {owner}, which is gone" if owner else "a pod, and has no owner any more: the pod is gone"
         message = f"generated for {what}{_devices(claim)}"
@@ -130,16 +129,13 @@ def claim_orphaned(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("claim-zombie")
-def claim_zombie(cluster: Cluster) -> Iterator[Found]:
+def claim_zombie(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is allocated, and the pods that it is reserved for are gone, or there are none.
 
     Its devices are kept from other pods. Usually the controller for claims removes pods that are gone, and deallocates.
     """
     patch = """--subresource status --type merge -p '{"status":{"allocation":null,"reservedFor":null}}'"""
-    for claim in cluster.all("ResourceClaim"):
-        state = state_of(claim, cluster)
-        if state not in {GONE, UNUSED}:
-            continue
+    for claim in _in_state(cluster, UNUSED, only):
         gone = listed(text(entry, "name") for entry, pod in consumers(claim, cluster.inventory) if pod is None)
         message = f"reserved for pod {gone}, which is gone" if gone else "allocated, and no pod uses it"
         hint = f"{command(cluster, 'patch', claim, patch)} releases its devices, once nothing on the node uses them"
@@ -147,12 +143,12 @@ def claim_zombie(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("claim-after-completion")
-def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
+def claim_after_completion(cluster: Stored, only: JSONObject | None = None) -> Iterator[Found]:
     """A claim is held by pods that have ended: they succeeded, failed or were evicted.
 
     The controller for claims removes such pods from the claim. Until then, its devices are kept from other pods.
     """
-    for claim in _in_state(cluster, ENDED):
+    for claim in _in_state(cluster, ENDED, only):
         pods = [pod for _, pod in consumers(claim, cluster.inventory) if pod]
         why = {text(pod, "status", "reason") or text(pod, "status", "phase") for pod in pods}
         names = listed(map(name_of, pods))
@@ -161,14 +157,14 @@ def claim_after_completion(cluster: Cluster) -> Iterator[Found]:
         yield Found(claim, message, hint, ("status", "reservedFor"))
 
 
-def fault_of(claim: JSONObject, cluster: Cluster) -> Found | None:
+def fault_of(claim: JSONObject, cluster: Stored) -> Found | None:
     """Return what the rules above find in a claim that keeps its devices from others."""
     rules = (claim_deletion_stuck, claim_orphaned, claim_zombie, claim_after_completion)
-    return next((each for check in rules for each in check(cluster) if each.obj is claim), None)
+    return next((each for check in rules for each in check(cluster, claim)), None)
 
 
 @rule("reserved-near-limit", NOTE)
-def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
+def reserved_near_limit(cluster: Stored) -> Iterator[Found]:
     """A claim is reserved for nearly 256 pods, the limit.
 
     The next pods cannot be bound, and stay pending.
@@ -182,7 +178,7 @@ def reserved_near_limit(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("version-going", NOTE)
-def version_going(cluster: Cluster) -> Iterator[Found]:
+def version_going(cluster: Stored) -> Iterator[Found]:
     """An object is written in a version of resource.k8s.io that the next releases no longer serve.
 
     What writes it, such as ``kubectl apply``, a chart or a driver, is refused after the upgrade. ``draguard convert``
@@ -217,7 +213,7 @@ _GOOD: Final = re.compile("ready|health|available|attach|connect|active|link|onl
 
 
 @rule("device-gone")
-def device_gone(cluster: Cluster) -> Iterator[Found]:
+def device_gone(cluster: Stored) -> Iterator[Found]:
     """A claim holds a device that no slice publishes any more.
 
     The device was removed or repartitioned while it was in use. Its pods keep running as long as they do not restart.
@@ -235,7 +231,7 @@ def device_gone(cluster: Cluster) -> Iterator[Found]:
             yield Found(claim, message, hint, _RESULTS)
 
 
-def _is_gone(result: Result, cluster: Cluster) -> bool:
+def _is_gone(result: Result, cluster: Stored) -> bool:
     if not cluster.inventory.knows("ResourceSlice") or result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
@@ -246,7 +242,7 @@ def _is_gone(result: Result, cluster: Cluster) -> bool:
 
 
 @rule("device-held-twice")
-def device_held_twice(cluster: Cluster) -> Iterator[Found]:
+def device_held_twice(cluster: Stored) -> Iterator[Found]:
     """Two claims hold one device, and at least one of them the whole of it.
 
     A claim was released while its pod still used the device, or two schedulers allocated at a time.
@@ -261,7 +257,7 @@ def device_held_twice(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("counters-overconsumed")
-def counters_overconsumed(cluster: Cluster) -> Iterator[Found]:
+def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
     """Allocated devices consume more of a shared counter than there is: parts of the same hardware are used twice."""
     variant = cluster.variant
     for pool, slices in cluster.catalog.by_pool.items() if variant.features.PartitionableDevices else ():
@@ -294,7 +290,7 @@ def counters_overconsumed(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("capacity-overconsumed")
-def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
+def capacity_overconsumed(cluster: Stored) -> Iterator[Found]:
     """The shares of a device take more of a capacity than it has."""
     for (pool, name), claims in cluster.holders.items():
         device = cluster.find(pool, name) if pool in cluster.catalog.current else None
@@ -314,7 +310,7 @@ def capacity_overconsumed(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("taint-not-evicted")
-def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
+def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     """A device in use has a taint with the effect NoExecute, and its pod was not evicted.
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
@@ -340,7 +336,7 @@ def taint_not_evicted(cluster: Cluster) -> Iterator[Found]:
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 
-def _is_due(taint: JSONObject, result: Result, cluster: Cluster) -> bool:
+def _is_due(taint: JSONObject, result: Result, cluster: Stored) -> bool:
     """Tell whether a pod should have been evicted for a taint by now."""
     matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint_of(taint))]
     seconds = [number(each, "tolerationSeconds") for each in matching]
@@ -350,7 +346,7 @@ def _is_due(taint: JSONObject, result: Result, cluster: Cluster) -> bool:
 
 
 @rule("device-unhealthy")
-def device_unhealthy(cluster: Cluster) -> Iterator[Found]:
+def device_unhealthy(cluster: Stored) -> Iterator[Found]:
     """A device in use is unhealthy, as kubelet, its driver or a condition of the claim says."""
     for pod in cluster.all("Pod"):
         statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.api.dra.names import NAMED_BY
+from webhook.api.templates import pod_template
+from webhook.deviceselectors.fleet import Fleet
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
@@ -15,11 +17,11 @@ from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_o
 from webhook.problem import ERROR, NOTE
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
-from webhook.scan.stored import Cluster, makes_pods, once, template_of
+from webhook.scan.stored import Stored, makes_pods, once, template_of
 
 
 @once
-def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
+def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
     """Return what requests devices of each class, and of no other class instead: claims, templates, and workloads."""
     found: dict[str, list[JSONObject]] = defaultdict(list)
     for each in (one for kind in CLAIMS for one in cluster.all(kind)):
@@ -41,50 +43,52 @@ def _uses(cluster: Cluster) -> Mapping[str, list[JSONObject]]:
     return found
 
 
+def _with_fleet(cluster: Stored) -> Iterator[tuple[JSONObject, Sequence[JSONObject], Fleet]]:
+    """Yield the device classes, with their selectors and the devices of the cluster; nothing if these are not known."""
+    fleet = cluster.context.fleet
+    for each in cluster.all("DeviceClass"):
+        if fleet is not None:
+            yield each, items(each, "spec", "selectors"), fleet
+
+
 def _users(objects: list[JSONObject]) -> str:
     return listed(map(named, sorted(objects, key=lambda each: CLAIM_NAME in mapping(each, "metadata", "annotations"))))
 
 
 @rule("class-matches-nothing")
-def class_matches_nothing(cluster: Cluster) -> Iterator[Found]:
+def class_matches_nothing(cluster: Stored) -> Iterator[Found]:
     """A device class that is used selects no device of the cluster, so that pods stay pending.
 
     Its selectors exclude what there is, or its hardware is not there. A class that nothing uses may be ahead of its
     hardware.
     """
-    fleet, uses = cluster.context.fleet, _uses(cluster)
-    for each in cluster.all("DeviceClass") if fleet else ():
-        users, selectors = uses.get(name_of(each)), items(each, "spec", "selectors")
-        if not users or fleet is None:
-            continue
-        result = fleet.sorted_out(selectors, ())
-        expressions = " ".join(text(one, "cel", "expression") for one in selectors)
-        is_silent = any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster))
-        if result.taken or result.failing or is_silent:
-            continue
-        reasons = [fleet.choose(selectors, (), group.content).reason for group in result.groups[:1]]
-        why = f": of most devices, {reasons[0]}" if reasons and reasons[0] else ""
-        message = f"it selects no device of the cluster, and {_users(users)} needs one{why}"
-        yield Found(each, message, "correct its selectors, or add the devices", ("spec", "selectors"))
+    for each, selectors, fleet in _with_fleet(cluster):
+        if users := _uses(cluster).get(name_of(each)):
+            result = fleet.sorted_out(selectors, ())
+            expressions = " ".join(text(one, "cel", "expression") for one in selectors)
+            is_silent = any(f'{driver}"' in expressions.replace("'", '"') for driver, _ in silent(cluster))
+            if not (result.taken or result.failing or is_silent):
+                reason = next((fleet.choose(selectors, (), group.content).reason for group in result.groups), "")
+                why = f": of most devices, {reason}" if reason else ""
+                message = f"it selects no device of the cluster, and {_users(users)} needs one{why}"
+                yield Found(each, message, "correct its selectors, or add the devices", ("spec", "selectors"))
 
 
 @rule("class-selector-fails", ERROR)
-def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
+def class_selector_fails(cluster: Stored) -> Iterator[Found]:
     """A selector of a device class fails with an error on some device of the cluster.
 
     An error ends the scheduler's attempt for a pod, on all nodes, although other devices would match. Attributes that
     not every device has are read safely by ``.?name.orValue(…)``, or after ``has(…)``. Of a class that nothing uses, it
     is a note.
     """
-    fleet, uses = cluster.context.fleet, _uses(cluster)
-    for each in cluster.all("DeviceClass") if fleet else ():
-        failing = fleet.sorted_out(items(each, "spec", "selectors"), ()).failing if fleet else ()
-        if failing and fleet:
+    for each, selectors, fleet in _with_fleet(cluster):
+        if failing := fleet.sorted_out(selectors, ()).failing:
             group, fault = failing[0]
             place = next(iter(fleet.places([group])))
             count = sum(one.devices for one, _ in failing)
             message = f"a selector fails on {count} devices, such as those of slice {place.slice.name}: {fault.detail}"
-            users = uses.get(name_of(each))
+            users = _uses(cluster).get(name_of(each))
             path = ("spec", "selectors", fault.place, "cel", "expression")
             hint = (
                 "test whether the device has the attribute: has(device.attributes[…].name) && …, "
@@ -95,13 +99,11 @@ def class_selector_fails(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("config-for-silent-driver")
-def config_for_silent_driver(cluster: Cluster) -> Iterator[Found]:
+def config_for_silent_driver(cluster: Stored) -> Iterator[Found]:
     """A device class configures a driver that none of its devices has: the parameters are never read."""
-    fleet = cluster.context.fleet
-    for each in cluster.all("DeviceClass") if fleet else ():
+    for each, selectors, fleet in _with_fleet(cluster):
         configs = items(each, "spec", "config")
-        contents = fleet.of_class(items(each, "spec", "selectors")) if fleet and configs else []
-        drivers = {content.driver for content in contents}
+        drivers = {content.driver for content in fleet.of_class(selectors)} if configs else set[str]()
         for index, config in enumerate(configs):
             driver = text(config, "opaque", "driver")
             if drivers and driver and driver not in drivers:
@@ -111,7 +113,7 @@ def config_for_silent_driver(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("quota-blocks")
-def quota_blocks(cluster: Cluster) -> Iterator[Found]:
+def quota_blocks(cluster: Stored) -> Iterator[Found]:
     """A quota is smaller than a claim that pods of its namespace need, so that none can ever be created.
 
     Other than a quota that is used up, it blocks the pods for good: they stay pending, whatever others release.
@@ -138,7 +140,7 @@ _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "CronJob", "Job", "Re
 
 
 @rule("reference-missing")
-def reference_missing(cluster: Cluster) -> Iterator[Found]:
+def reference_missing(cluster: Stored) -> Iterator[Found]:
     """Pods need a claim or a template that their namespace does not have, so that they stay pending.
 
     Finished pods and workloads, and those without replicas, need nothing any more.
@@ -156,14 +158,10 @@ def reference_missing(cluster: Cluster) -> Iterator[Found]:
             yield Found(each, message, hint, path)
 
 
-def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
     namespace = namespace_of(workload)
-    kinds: dict[str, tuple[str, ...]] = {
-        "Pod": ("spec",),
-        "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-    }
-    path: tuple[str | int, ...] = kinds.get(workload["kind"], ("spec", "template", "spec"))
+    path: tuple[str | int, ...] = (*(pod_template(workload) or ()), "spec")
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
         here = (*path, "resourceClaims", index)
@@ -190,7 +188,7 @@ def _missing(workload: JSONObject, cluster: Cluster) -> Iterator[tuple[tuple[str
 
 
 @rule("pod-bypassed-scheduler")
-def pod_bypassed_scheduler(cluster: Cluster) -> Iterator[Found]:
+def pod_bypassed_scheduler(cluster: Stored) -> Iterator[Found]:
     """A pod has a node and waits for claims that are never allocated, because it bypassed the scheduler.
 
     Only the scheduler allocates devices, and it does not look at pods whose spec.nodeName is set when they are created.

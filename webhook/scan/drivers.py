@@ -18,7 +18,7 @@ from webhook.objects import JSONObject, items, mapping, name_of, number, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import Cluster, once
+from webhook.scan.stored import Stored, once
 from webhook.simulation.workloads import is_for
 
 _WORD: Final = re.compile(r"[a-z0-9]+")
@@ -32,7 +32,7 @@ _MADE: Final = ("metadata", "creationTimestamp")
 
 
 @once
-def plugins(cluster: Cluster) -> Sequence[Plugin]:
+def plugins(cluster: Stored) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster."""
     selectors = (each for known in cluster.all("DeviceClass") for each in items(known, "spec", "selectors"))
     selected = (name for each in selectors for name in _SELECTED.findall(text(each, "cel", "expression")))
@@ -43,7 +43,7 @@ _SELECTED: Final = re.compile(r"""device\.driver\s*==\s*["']([^"'\s]+)["']""")
 
 
 @once
-def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
+def absences(cluster: Stored) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
     """Return the nodes on which drivers do not run, and what is wrong there; nothing if pods are not known."""
     found = []
     for each in plugins(cluster) if cluster.inventory.knows("Pod") else ():
@@ -60,7 +60,7 @@ def absences(cluster: Cluster) -> Sequence[tuple[Plugin, Mapping[str, str]]]:
 
 
 @once
-def silent(cluster: Cluster) -> set[tuple[str, str]]:
+def silent(cluster: Stored) -> set[tuple[str, str]]:
     """Return the drivers and nodes of which another rule says that the driver is silent there."""
     found = {(driver, node) for plugin, absent in absences(cluster) for node in absent for driver in plugin.drivers}
     return found | {(driver, node) for _, driver, nodes in unpublished(cluster) for node in nodes}
@@ -74,7 +74,7 @@ def _crashes(pod: JSONObject) -> bool:
 
 
 @rule("driver-not-running")
-def driver_not_running(cluster: Cluster) -> Iterator[Found]:
+def driver_not_running(cluster: Stored) -> Iterator[Found]:
     """A driver's pod is missing on a node that its DaemonSet selects, or does not run there.
 
     Pods that get devices on the node do not start, and its devices soon disappear: kubelet deletes the slices of a
@@ -91,7 +91,7 @@ def driver_not_running(cluster: Cluster) -> Iterator[Found]:
 
 
 @once
-def unpublished(cluster: Cluster) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
+def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
     """Return the drivers that run on nodes and publish nothing for them.
 
     A driver may have nothing to publish on some of the nodes on which it runs, if its DaemonSet does not choose them by
@@ -115,7 +115,7 @@ def unpublished(cluster: Cluster) -> Sequence[tuple[Plugin, str, Sequence[str]]]
     return found
 
 
-def _is_settled(pod: JSONObject, cluster: Cluster) -> bool:
+def _is_settled(pod: JSONObject, cluster: Stored) -> bool:
     """Tell whether a pod neither has just been made nor is being deleted."""
     return "deletionTimestamp" not in mapping(pod, "metadata") and cluster.is_older(text(pod, *_MADE), _STARTING)
 
@@ -131,7 +131,7 @@ def _is_choosy(workload: JSONObject) -> bool:
 
 
 @rule("node-without-slices")
-def node_without_slices(cluster: Cluster) -> Iterator[Found]:
+def node_without_slices(cluster: Stored) -> Iterator[Found]:
     """A driver runs on a node, and publishes no slice for it.
 
     Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
@@ -144,7 +144,7 @@ def node_without_slices(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("plugin-and-driver")
-def plugin_and_driver(cluster: Cluster) -> Iterator[Found]:
+def plugin_and_driver(cluster: Stored) -> Iterator[Found]:
     """A device plugin and a DRA driver offer the same hardware of a node.
 
     Both hand it out, and neither knows what the other one does: two pods get the same device. Let one of them leave the
@@ -192,7 +192,7 @@ class Piece(NamedTuple):
 
 
 @rule("hardware-twice")
-def hardware_twice(cluster: Cluster) -> Iterator[Found]:
+def hardware_twice(cluster: Stored) -> Iterator[Found]:
     """One piece of hardware is published as two devices, and both can be allocated at a time.
 
     Two devices have the same uuid, serial number or PCI address, or one is a part of the other. Only counters that both
@@ -220,7 +220,7 @@ def hardware_twice(cluster: Cluster) -> Iterator[Found]:
                 yield Found(cluster.raw(slice_), message, hint, ("spec", "devices", slice_.devices.index(other.device)))
 
 
-def _by_hardware(cluster: Cluster) -> dict[tuple[str, ...], list[Piece]]:
+def _by_hardware(cluster: Stored) -> dict[tuple[str, ...], list[Piece]]:
     """Group devices by what tells their hardware from other hardware; only groups of several are returned."""
     found: dict[tuple[str, ...], list[Piece]] = defaultdict(list)
     nodes = {name for _, name in cluster.inventory.names("Node")}
@@ -269,7 +269,7 @@ def _bare(name: str) -> str:
 
 
 @rule("slice-without-node")
-def slice_without_node(cluster: Cluster) -> Iterator[Found]:
+def slice_without_node(cluster: Stored) -> Iterator[Found]:
     """A slice, or a device of it, is for nodes that do not exist, so that it cannot be used.
 
     The nodes were removed or relabelled, or the driver that publishes for them was misconfigured.
@@ -293,7 +293,7 @@ def slice_without_node(cluster: Cluster) -> Iterator[Found]:
 
 
 @rule("devices-stranded", NOTE)
-def devices_stranded(cluster: Cluster) -> Iterator[Found]:
+def devices_stranded(cluster: Stored) -> Iterator[Found]:
     """No device class selects a device, so that no claim can request it.
 
     A class of the driver is missing, or was made for other models. Devices that no claim should get need no class.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webhook.findings import GRAVE, INTERNAL, Finding, own_failure
 from webhook.inventory.claims import CLAIM_NAME, allocation_of
@@ -18,7 +18,7 @@ from webhook.references.lookup import apply_rules
 from webhook.scan.stored import STORED
 
 if TYPE_CHECKING:
-    from webhook.scan.stored import Cluster
+    from webhook.scan.stored import Stored
 
 _OF_REFERENCES: Final = {
     "ResourceSlice": ("pool-contradiction", "node-not-found", "node-selector-terms", "attribute-published-twice"),
@@ -45,7 +45,7 @@ class Found(NamedTuple):
     level: str = ""
 
 
-Check = Callable[["Cluster"], Iterator[Found]]
+Check = Callable[["Stored"], Iterator[Found]]
 
 
 class Rule(NamedTuple):
@@ -60,10 +60,13 @@ class Rule(NamedTuple):
 RULES: Final[dict[str, Rule]] = {}
 
 
-def rule(name: str, level: str = WARNING) -> Callable[[Check], Check]:
+C = TypeVar("C", bound=Check)
+
+
+def rule(name: str, level: str = WARNING) -> Callable[[C], C]:
     """Declare a rule; ``draguard explain`` shows its docstring."""
 
-    def declare(check: Check) -> Check:
+    def declare(check: C) -> C:
         RULES[name] = Rule(name, level, check, check.__doc__ or "")
         return check
 
@@ -78,7 +81,7 @@ def every_rule() -> dict[str, Rule]:
     return RULES
 
 
-def findings(cluster: Cluster) -> Iterator[Finding]:
+def findings(cluster: Stored) -> Iterator[Finding]:
     """Apply all rules; one that fails unexpectedly becomes a finding, so that the others are still applied."""
     checks: dict[str, Callable[[], Iterator[tuple[Problem, JSONObject]]]] = {
         f"about {kind}s": partial(_of_references, kind, cluster) for kind in _OF_REFERENCES
@@ -95,12 +98,12 @@ def findings(cluster: Cluster) -> Iterator[Finding]:
             yield cluster.located(problem, {})
 
 
-def _of_rule(stated: Rule, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+def _of_rule(stated: Rule, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
     for obj, message, hint, path, level in stated.check(cluster):
         yield Problem(level or stated.level, stated.name, STORED, Path(path), message, hint), obj
 
 
-def _of_references(kind: str, cluster: Cluster) -> Iterator[tuple[Problem, JSONObject]]:
+def _of_references(kind: str, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
     for obj in cluster.all(kind):
         if kind == "ResourceClaim" and (allocation_of(obj) or CLAIM_NAME in mapping(obj, "metadata", "annotations")):
             continue  # it has its devices; or its template is reported
@@ -114,7 +117,7 @@ def named(obj: JSONObject) -> str:
     return f"{kind} {name_of(obj) if 'namespace' not in obj['metadata'] else full_name_of(obj)}"
 
 
-def command(cluster: Cluster, verb: str, obj: JSONObject, rest: str = "") -> str:
+def command(cluster: Stored, verb: str, obj: JSONObject, rest: str = "") -> str:
     """Write a command of kubectl about an object."""
     from shlex import quote  # only names that no API server accepts need quotes
 

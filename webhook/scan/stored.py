@@ -71,7 +71,7 @@ class Result(NamedTuple):
         return "/".join(device_of(self.content))
 
 
-C = TypeVar("C", bound="Cluster")
+C = TypeVar("C", bound="Stored")
 T = TypeVar("T")
 
 
@@ -88,7 +88,7 @@ def once(derive: Callable[[C], T]) -> Callable[[C], T]:
     return known
 
 
-class Cluster:
+class Stored:
     """The objects that a cluster stores, and what follows from several of them.
 
     Args:
@@ -151,7 +151,7 @@ class Cluster:
                 self.inventory.hold(obj)
                 continue
             try:
-                self.inventory.add(obj)
+                self.inventory.take(obj)
             except MalformedError as error:
                 self.unread.append((obj["kind"], str(error)))
                 self.inventory.add_allocation(obj)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import count
 from typing import Any, ClassVar, Self
 
@@ -102,30 +103,23 @@ class Field:
     """
 
     inline = False
+    required: bool = False
+    pointer: bool = False
+    immutable: bool = False
+    declarative: bool = False
+    declared: Mapping[int, Mapping[str, Any]] | None = None
+    since: int = OLDEST
+    until: int | None = None
+    subresource: str | None = None
+    spelled: str | Mapping[int, str] | None = None
+    gate: str | Sequence[str] | Mapping[int, str] = ()
+    empty: str = ""
+    written: bool = False
+    rechecked: Mapping[int, Recheck] | None = None
 
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        required: bool = False,
-        pointer: bool = False,
-        immutable: bool = False,
-        declarative: bool = False,
-        declared: Mapping[int, Mapping[str, Any]] | None = None,
-        since: int = OLDEST,
-        until: int | None = None,
-        subresource: str | None = None,
-        spelled: str | Mapping[int, str] | None = None,
-        gate: str | Sequence[str] | Mapping[int, str] = (),
-        empty: str = "",
-        written: bool = False,
-        rechecked: Mapping[int, Recheck] | None = None,
-    ) -> None:
-        self.doc, self.required, self.pointer, self.immutable = doc, required, pointer, immutable
-        self.declarative, self.declared = declarative, declared
-        self.since, self.until, self.subresource, self.spelled = since, until, subresource, spelled
-        self.gate, self.empty, self.written = gate, empty, written
-        self.rechecked = rechecked
+    def __init__(self, doc: str = "", **stated: Any) -> None:
+        self.doc = doc
+        _state(self, stated)
 
     @property
     def struct(self) -> type[Struct] | None:
@@ -148,8 +142,8 @@ class Field:
 
     def but(self, **changed: Any) -> Self:
         """Return a copy of the field with other attributes, for a similar type."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self), **changed)
+        other = copy(self)
+        _state(other, changed)
         return other
 
     def stated(self, target: Target) -> Self:
@@ -189,6 +183,13 @@ class Field:
             return (invalid(Path(), shown, IMMUTABLE_FIELD).named(IMMUTABLE),)
 
         return change
+
+
+def _state(field: Field, stated: Mapping[str, Any]) -> None:
+    """Set attributes of a field, which must exist; those that are not stated have the values of the class."""
+    for name in stated:
+        getattr(field, name)
+    vars(field).update(stated)
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -34,6 +34,8 @@ STRICT: Final = "strict decoding error: "
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
+HARMLESS: Final = frozenset({UNKNOWN_FIELD, GATE_OFF})
+"""The misfits that the decoder of an API server of some release takes."""
 EMBEDDED_SINCE: Final = 35
 """The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
 
@@ -56,10 +58,6 @@ class Misfit(NamedTuple):
     ends: bool = False
     """Whether the decoder stops there, and reports nothing else: the type parses its own JSON."""
 
-    def under(self, step: str | int) -> Misfit:
-        """Return the same misfit as seen from one level above."""
-        return self._replace(path=Path((step, *self.path)))
-
     def below(self, steps: Sequence[str | int], _spelled: Sequence[str | int]) -> Misfit:
         """Return the same misfit as seen from ``steps`` above."""
         return self._replace(path=Path((*steps, *self.path)))
@@ -79,7 +77,7 @@ class Misfit(NamedTuple):
     @property
     def refuses(self) -> bool:
         """Whether the decoder of an API server of any release refuses the value."""
-        return self.rule not in {UNKNOWN_FIELD, GATE_OFF}
+        return self.rule not in HARMLESS
 
 
 def as_reported(misfits: Iterable[Misfit]) -> list[Misfit]:
@@ -200,7 +198,8 @@ def _conversion_hint(value: object, go_type: str, field: str | int) -> Advice:
     if go_type.startswith("map[") and kind != "object":
         return Advice(
             InYaml(
-                "write a map: a line `key: value` for each entry", 'write an object: `"key": "value"` between { and }'
+                "write a map: a line `key: value` for each entry",
+                json='write an object: `"key": "value"` between { and }',
             )
         )
     if kind in _SEVERAL:

@@ -69,6 +69,7 @@ from webhook.schema.declarations import (
 )
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
+    HARMLESS,
     UNKNOWN_FIELD,
     Misfit,
     SchemaFinding,
@@ -112,6 +113,16 @@ class CompiledField(NamedTuple):
     passes: type | None = None
     seen_as_is: bool = False
     struct: CompiledStruct | None = None
+
+
+def _under(findings: Iterable[SchemaFinding], step: str | int) -> list[Any]:
+    """Return the same findings as seen from one level above."""
+    return [
+        each._replace(path=Path((step, *each.path)))
+        if isinstance(each, Misfit) or each.spelled is None
+        else each.under(step)
+        for each in findings
+    ]
 
 
 def walking_later(compile_field: Callable[[], CompiledField]) -> Walk:
@@ -425,7 +436,7 @@ class CompiledStruct:
                     if len(found) < most_unknown:
                         found.append((name, [unknown_field(name, walks)]))
                 elif findings := walk_field(each):
-                    found.append((name, [each.under(name) for each in findings]))
+                    found.append((name, _under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
             if inlined:
                 found += [(name, findings) for name, walk_all in inlined if (findings := walk_all(value))]
@@ -453,19 +464,10 @@ class CompiledStruct:
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
-        of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
-        return [
-            *misfits,
-            *self._in_order(
-                [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())], of_rules
-            ),
-        ]
-
-    def _in_order(self, found: list[Problem], of_rules: Sequence[Problem]) -> list[Problem]:
-        """Put the findings of rules after those in fields, or among them where the API server does."""
-        if not of_rules:
-            return found
-        return merged(found, of_rules, self, self.before)
+        is_malformed = any(each.rule not in HARMLESS for each in misfits)
+        of_rules = NOTHING if self._several is None or is_malformed else self._several(value, problems)
+        in_fields = [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())]
+        return [*misfits, *merged(in_fields, of_rules, self)]
 
     @cached_property
     def before(self) -> dict[str, str | None]:
@@ -501,11 +503,7 @@ class CompiledStruct:
     @cached_property
     def absent(self) -> list[FieldFindings]:
         """The findings for each absent field; computed on first use, as this may take long."""
-        return [
-            (name, [each.under(name) for each in findings])
-            for name, walk in self._walks[0].items()
-            if (findings := walk(None))
-        ]
+        return [(name, _under(findings, name)) for name, walk in self._walks[0].items() if (findings := walk(None))]
 
     @cached_property
     def _several(self) -> Several | None:  # noqa: C901 - as in walking
@@ -538,7 +536,7 @@ class CompiledStruct:
                     if found is not None:
                         self._mute(rule, found)
                     break
-            return problems if found is not None or len(problems) <= 1 else self._in_order([], problems)
+            return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
 
         return find
 
@@ -578,11 +576,11 @@ class CompiledStruct:
                 if inline:
                     found += change_field(new, old)
                 elif problems := change_field(new.get(name), old.get(name)):
-                    found += [problem.under(name) for problem in problems]
+                    found += _under(problems, name)
             if rules:
                 after, before = self.view(new), self.view(old)
                 of_rules = [each for rule in rules for each in self._named(rule, rule.rule(after, before))]
-                return self._in_order(found, of_rules)
+                return merged(found, of_rules, self)
             return found
 
         return change
@@ -718,15 +716,22 @@ _LAST: Final = (inf, "")
 
 
 def merged(
-    found: Sequence[Problem], of_rules: Sequence[Problem], struct: CompiledStruct, before: Mapping[str, str | None]
-) -> list[Problem]:
+    found: Sequence[Problem],
+    of_rules: Sequence[Problem],
+    struct: CompiledStruct,
+    before: Mapping[str, str | None] | None = None,
+) -> Sequence[Problem]:
     """Return the findings in a struct in the API server's order.
 
     Args:
         found: The findings in fields, in their order.
         of_rules: The findings of rules about several fields, in the order of the rules.
-        before: Where the findings of each rule come, by its name; see :func:`webhook.schema.check`.
+        before: Where the findings of each rule come, by its name, if not as the struct has it; see
+            :func:`webhook.schema.check`.
     """
+    if not of_rules:
+        return found
+    before = struct.before if before is None else before
     placed: list[tuple[Position, Problem]] = []
     last: list[Problem] = []
     for problem in of_rules:
@@ -809,25 +814,15 @@ class Scalar(Field):
         default: The API server's default when the field is absent or empty; a :class:`Default` if that depends on
             other fields.
         converted: Whether the API server converts an empty value to an absent one, and shows it so.
-        **common: As for :class:`Field`.
     """
 
     python: type
     zero: Any
     fits_by_type: ClassVar[bool] = True
     """Whether a value of the Python type can always be decoded."""
-
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        go: str = "",
-        default: Any = None,
-        converted: bool | Mapping[int, bool] = False,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self.go, self.default, self.converted = go, default, converted
+    go: str = ""
+    default: Any = None
+    converted: bool | Mapping[int, bool] = False
 
     def type_name(self, package: str) -> str:
         """Name the Go type, with its package if it is not one of Go's own."""
@@ -926,32 +921,22 @@ class Text(Scalar):
         max_characters: The most characters it may have.
         always: Whether an absent or empty text is checked like any other.
         required_if_given: Whether an empty text counts as missing; an absent one does not.
-        **common: As for :class:`Scalar`.
     """
 
     python = str
     zero = ""
+    go = "string"
+    checked_by: Callable[[str, Target], Iterable[Problem]] | None = None
+    one_of: Sequence[str] | Mapping[int, Sequence[str]] = ()
+    max_length: int | Mapping[int, int] | None = None
+    max_bytes: int | None = None
+    max_characters: int | None = None
+    always: bool | Mapping[int, bool] = False
+    required_if_given: bool = False
 
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        format: Format | Sequence[Format] = (),  # noqa: A002 - Kubernetes' own word
-        checked_by: Callable[[str, Target], Iterable[Problem]] | None = None,
-        one_of: Sequence[str] | Mapping[int, Sequence[str]] = (),
-        max_length: int | Mapping[int, int] | None = None,
-        max_bytes: int | None = None,
-        max_characters: int | None = None,
-        always: bool | Mapping[int, bool] = False,
-        required_if_given: bool = False,
-        go: str = "string",
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, go=go, **common)
+    def __init__(self, doc: str = "", *, format: Format | Sequence[Format] = (), **stated: Any) -> None:  # noqa: A002 - Kubernetes' own word
+        super().__init__(doc, **stated)
         self.formats = (format,) if callable(format) else tuple(format)
-        self.checked_by, self.one_of, self.always = checked_by, one_of, always
-        self.max_length, self.max_bytes, self.max_characters = max_length, max_bytes, max_characters
-        self.required_if_given = required_if_given
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the text's declared rules can find a problem: limits in bytes are handwritten."""
@@ -1053,24 +1038,14 @@ class Int(Scalar):
     Args:
         minimum: The smallest value, and the API server's message otherwise.
         maximum: The largest value, likewise.
-        **common: As for :class:`Scalar`.
     """
 
     python = int
     zero = 0
     fits_by_type = False
-
-    def __init__(
-        self,
-        doc: str = "",
-        *,
-        go: str = "int64",
-        minimum: tuple[int, str] | None = None,
-        maximum: tuple[int, str] | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, go=go, **common)
-        self.minimum, self.maximum = minimum, maximum
+    go = "int64"
+    minimum: tuple[int, str] | None = None
+    maximum: tuple[int, str] | None = None
 
     @property
     def bits(self) -> int:
@@ -1125,9 +1100,7 @@ class Bool(Scalar):
 
     python = bool
     zero = False
-
-    def __init__(self, doc: str = "", **common: Any) -> None:
-        super().__init__(doc, go="bool", **common)
+    go = "bool"
 
 
 class Parsed(Scalar):
@@ -1140,25 +1113,20 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
-        **common: As for :class:`Field`.
+        usual: Matches common texts, which need no further look.
     """
 
     python = str
     zero = ""
     fits_by_type = False
+    rule: str
+    write: Callable[[Any], str] | None = None
+    reads: str = "string"
+    usual: Pattern | None = None
 
-    def __init__(
-        self,
-        parse: Callable[[Any], Any],
-        doc: str = "",
-        *,
-        rule: str,
-        write: Callable[[Any], str] | None = None,
-        reads: str = "string",
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self.parse, self.rule, self.write, self.reads = parse, rule, write, reads
+    def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self.parse, self.rule = parse, rule
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
@@ -1173,9 +1141,11 @@ class Parsed(Scalar):
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
         del go_type
-        parse, rule, reads = self.parse, self.rule, self.reads
+        parse, rule, reads, usual = self.parse, self.rule, self.reads, self.usual
 
         def decode(value: object) -> Sequence[Misfit]:
+            if usual is not None and type(value) is str and usual.fullmatch(value):
+                return NOTHING
             try:
                 parse(value)
             except TypeError:
@@ -1194,15 +1164,12 @@ class Anything(Field):
     Args:
         shape: The field that describes it, where it is known but not judged.
         default: The default that the API server sets.
-        **common: As for :class:`Field`.
     """
 
     is_object = False
     """Whether it must be an object."""
-
-    def __init__(self, doc: str = "", *, shape: Field | None = None, default: Any = None, **common: Any) -> None:
-        super().__init__(doc, **common)
-        self.shape, self.default = shape, default
+    shape: Field | None = None
+    default: Any = None
 
     def type_name(self, package: str) -> str:
         """Name Go's type for raw JSON."""
@@ -1244,14 +1211,13 @@ class Many(Field):
     Args:
         item: The field that each value is.
         max_items: The most values it may have.
-        **common: As for :class:`Field`.
     """
 
-    def __init__(
-        self, item: Field, doc: str = "", *, max_items: int | Mapping[int, int] | None = None, **common: Any
-    ) -> None:
-        super().__init__(doc, **common)
-        self.item, self.max_items = item, max_items
+    max_items: int | Mapping[int, int] | None = None
+
+    def __init__(self, item: Field, doc: str = "", **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self.item = item
 
     @property
     def struct(self) -> type[Struct] | None:
@@ -1280,27 +1246,15 @@ class Array(Many):
         required_detail: The API server's message for an empty list, if ``required``.
         list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
         list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
-        **common: As for :class:`Many`.
     """
 
-    def __init__(
-        self,
-        item: Field,
-        doc: str = "",
-        *,
-        unique: str | None = None,
-        at_item: bool | None = None,
-        skips_repeated: bool | Mapping[int, bool] = False,
-        size_ends_list: bool = True,
-        required_detail: str = "",
-        list_type: str = "atomic",
-        list_map_keys: Sequence[str] = (),
-        **common: Any,
-    ) -> None:
-        super().__init__(item, doc, **common)
-        self.list_type, self.list_map_keys = "map" if list_map_keys else list_type, list_map_keys
-        self.unique, self.at_item, self.skips_repeated = unique, at_item, skips_repeated
-        self.size_ends_list, self.required_detail = size_ends_list, required_detail
+    unique: str | None = None
+    at_item: bool | None = None
+    skips_repeated: bool | Mapping[int, bool] = False
+    size_ends_list: bool = True
+    required_detail: str = ""
+    list_type: str = "atomic"
+    list_map_keys: Sequence[str] = ()
 
     def states(self, problem: Problem) -> bool:
         """Tell whether the list's own rules can find a problem: its size, repeated items."""
@@ -1353,7 +1307,7 @@ class Array(Many):
             walk_each = (_walk_declarative(item) if goes_on else decode_item) if ends else walk_item
             for index, each in items:
                 if findings := walk_each(each):
-                    found += [finding.under(index) for finding in findings]
+                    found += _under(findings, index)
                     if len(found) >= enough:
                         found += _misfits(items, decode_item)
                         break
@@ -1376,7 +1330,8 @@ class Array(Many):
             return Advice(hint)
         return Advice(
             InYaml(
-                f"write a list: `- {key}: …` in place of `…:`", f'write an array: [{{"{key}": …}}] in place of {{…: …}}'
+                f"write a list: `- {key}: …` in place of `…:`",
+                json=f'write an array: [{{"{key}": …}}] in place of {{…: …}}',
             ),
             Fix("list", key),
         )
@@ -1422,7 +1377,7 @@ class Array(Many):
             found: list[Problem] = []
             for index, each in enumerate(new or ()):
                 if problems := change_item(each, before.get((each or {}).get(unique))):
-                    found += [problem.under(index) for problem in problems]
+                    found += _under(problems, index)
             return found
 
         return change
@@ -1443,7 +1398,7 @@ def _misfits(items: Iterable[tuple[str | int, Any]], decode: Walk) -> Iterator[M
     """Continue decoding after enough findings: dropped fields and refusals must still be known."""
     for step, value in items:
         misfits = [each for each in apart(decode(value))[0] if each.rule != UNKNOWN_FIELD]
-        yield from (misfit.under(step if isinstance(step, int) else Key(step)) for misfit in misfits)
+        yield from _under(misfits, step if isinstance(step, int) else Key(step))
         if refuses(misfits):
             return
 
@@ -1457,22 +1412,12 @@ class Map(Many):
         key_bytes: The bytes of a key that error paths show.
         key_go: The Go type of the keys.
         is_atomic: Whether server-side apply replaces it as a whole (``+mapType=atomic``).
-        **common: As for :class:`Many`.
     """
 
-    def __init__(
-        self,
-        item: Field,
-        doc: str = "",
-        *,
-        key: Field | None = None,
-        key_bytes: int = 0,
-        key_go: str = "string",
-        is_atomic: bool = False,
-        **common: Any,
-    ) -> None:
-        super().__init__(item, doc, **common)
-        self.key, self.is_atomic, self.key_bytes, self.key_go = key, is_atomic, key_bytes, key_go
+    key: Field | None = None
+    key_bytes: int = 0
+    key_go: str = "string"
+    is_atomic: bool = False
 
     def type_name(self, package: str) -> str:
         """Name the Go map."""
@@ -1566,20 +1511,14 @@ class Nested(Field):
         type_: The struct's class; or ``MODULE:CLASS`` of one that is not judged, whose module is loaded on first use.
         required_detail: The API server's message if it is missing.
         default: The API server's default.
-        **common: As for :class:`Field`.
     """
 
-    def __init__(
-        self,
-        type_: type[Struct] | str,
-        doc: str = "",
-        *,
-        required_detail: str = "",
-        default: Default | None = None,
-        **common: Any,
-    ) -> None:
-        super().__init__(doc, **common)
-        self._type, self.required_detail, self.default = type_, required_detail, default
+    required_detail: str = ""
+    default: Default | None = None
+
+    def __init__(self, type_: type[Struct] | str, doc: str = "", **stated: Any) -> None:
+        super().__init__(doc, **stated)
+        self._type = type_
 
     @property
     def struct(self) -> type[Struct]:
@@ -1619,7 +1558,7 @@ class Nested(Field):
             otherwise = choices[-1] if choices else ("", f", with {some}", False)
             meant, what, is_right = next((each for each in choices if each[2]), otherwise)
             fix = Fix("wrap", meant, safe=is_clear) if is_right else None
-            hint = InYaml(f"write a map{what}", f"write an object{what}")
+            hint = InYaml(f"write a map{what}", json=f"write an object{what}")
             return wrong_type(value, owner, go_type, advice=Advice(hint, fix))
 
         def canonical(value: Any) -> Any:
@@ -1650,10 +1589,12 @@ class Inlined(Nested):
         present: A predicate: whether a submitted struct has any of its fields, for a Kubernetes release.
         hollow: The fields that stand for it where the API server drops all that were submitted: it stays, without them.
         last: Its fields that Go declares after those of the struct around it.
-        **common: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
+        **stated: As for :class:`Field`; ``spelled`` is the path at which the API server reports the fields.
     """
 
     inline = True
+    pointer = True
+    last: Collection[str] = ()
 
     def __init__(
         self,
@@ -1662,11 +1603,10 @@ class Inlined(Nested):
         *,
         present: Callable[[dict[str, Any], Release], bool],
         hollow: Mapping[str, Any],
-        last: Collection[str] = (),
-        **common: Any,
+        **stated: Any,
     ) -> None:
-        super().__init__(type_, doc, pointer=True, **common)
-        self.present, self.hollow, self.last = present, hollow, last
+        super().__init__(type_, doc, **stated)
+        self.present, self.hollow = present, hollow
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile closures that take the whole struct around it."""

@@ -8,7 +8,7 @@ from webhook.problem import Advice, Fix, Path
 from webhook.records import NamedTuple
 from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
-from webhook.schema.fields import CompiledStruct, Many, Map, Nested, Scalar
+from webhook.schema.fields import CompiledField, CompiledStruct, Many, Map, Nested, Scalar
 from webhook.schema.target import STATUS
 from webhook.spelling import near, nearest
 
@@ -41,14 +41,13 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
         path: Where the field was submitted.
         value: What was submitted; None if it fits any field.
     """
-    name, around = str(path[-1]), list(_around(root, path[:-1]))
-    struct = around[-1].struct
-    if hint := _instead(struct, name):
-        return Advice("; ".join(filter(None, (_history(struct, name), hint))))
-    known = (*struct.wire, *struct.type.opaque)
-    if alike := near(name, known):
+    name, around = str(path[-1]), _around(root, path)
+    struct, history = around[-1].struct, _history(around[-1].struct, name)
+    if hint := instead(root, path):
+        return Advice(f"{history}; {hint}" if history else hint)
+    if alike := near(name, _names(struct)):
         return _renamed(struct, alike, value)
-    if history := _history(struct, name):
+    if history:
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
         return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
@@ -59,26 +58,79 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
     return _elsewhere(around, path)
 
 
-def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
-    """Suggest the place of a field of this name; the fields of the struct if there is none."""
-    name, struct = str(path[-1]), around[-1].struct
-    joined, found = _joined(struct, name), _nearest(around, name)
-    if not (place := joined or found or _entry(struct, name)):
-        known = (*struct.wire, *struct.type.opaque)
-        return Advice(f"fields here: {', '.join(known)}" if path[:-1] and len(known) <= _LISTED else "")
-    if struct.type.unboxed and (excluded := _excluded(around, path, place)):
-        return Advice(excluded)
-    return Advice(_did_you_mean(place, found if place == joined else ""), _nested(around[-1], place, name))
+def instead(root: CompiledStruct, path: Path) -> str:
+    """Suggest the declared replacement of a field that a type does not have; empty if there is none."""
+    struct, name = _around(root, path)[-1].struct, str(path[-1])
+    return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
+
+
+def misspelt(root: CompiledStruct, path: Path) -> str:
+    """Return the field of the same struct that an unknown one misspells; empty if none is near enough."""
+    return nearest(str(path[-1]), _names(_around(root, path)[-1].struct))
+
+
+def opaque_part(root: CompiledStruct, path: Path) -> Path | None:
+    """Return the field on the path to a place that is known but not judged; None if there is none."""
+    parts = (at for at, struct, _ in _fields(root, path) if struct and path[at] in struct.type.opaque)
+    return next((Path(path[: at + 1]) for at in parts), None)
+
+
+def has(root: CompiledStruct, path: Path) -> bool:
+    """Tell whether a field exists, ignoring list indices and keys of maps."""
+    return all(field is not None for _, _, field in _fields(root, path))
+
+
+def _fields(root: CompiledStruct, path: Path) -> Iterator[tuple[int, CompiledStruct | None, CompiledField | None]]:
+    """Yield the place of each field on a path, the struct that should have it, and the field; None for unknown ones."""
+    struct: CompiledStruct | None = root
+    for at, step in enumerate(path):
+        if type(step) is str:
+            field = struct.wire.get(step) if struct else None
+            yield at, struct, field
+            struct = field.struct if field else None
+
+
+def _around(root: CompiledStruct, path: Path) -> list[_Struct]:
+    """List the structs on the path to a field, from the whole object on."""
+    around, steps = [_Struct(Path(), root)], Path(path[:-1])
+    for at, _, field in _fields(root, steps):
+        if field and field.struct:
+            # List indices and keys of maps belong to the field.
+            end = next((after for after in range(at + 1, len(steps)) if type(steps[after]) is str), len(steps))
+            around.append(_Struct(Path(steps[:end]), field.struct))
+    return around
+
+
+def _names(struct: CompiledStruct) -> tuple[str, ...]:
+    return (*struct.wire, *struct.type.opaque)
+
+
+def _did_you_mean(*names: str) -> str:
+    quoted = " or ".join(f'"{name}"' for name in names)
+    return f"did you mean {quoted}?"
 
 
 def _renamed(struct: CompiledStruct, alike: Sequence[str], value: object) -> Advice:
     """Suggest a field of a similar name, with a fix unless it cannot hold what was submitted."""
     name = alike[0]
     is_several = isinstance(value, dict | list) and not holds_one(value, name)
-    if is_several and isinstance(next(_declared(struct, name), None), Scalar):
+    if is_several and isinstance(_declared(struct, name), Scalar):
         what = "map" if isinstance(value, dict) else "list"
         return Advice(f"{_did_you_mean(name)} It takes one value, not a {what}")
     return Advice(_did_you_mean(name), Fix("rename", name, safe=len(alike) == 1))
+
+
+def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
+    """Suggest the place of a field of this name; the fields of the struct if there is none."""
+    name, struct = str(path[-1]), around[-1].struct
+    joined, found = _joined(struct, name), _nearest(around, name)
+    if not (place := joined or found or _entry(struct, name)):
+        known = _names(struct)
+        return Advice(f"fields here: {', '.join(known)}" if path[:-1] and len(known) <= _LISTED else "")
+    if struct.type.unboxed and (excluded := _excluded(around, path, place)):
+        return Advice(excluded)
+    places = (joined, found) if joined and found else (place,)
+    return Advice(_did_you_mean(*places), _nested(around[-1], place, name))
 
 
 def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
@@ -91,21 +143,12 @@ def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
     return f"only a request without `{beside}` has {name}" if is_in_its_place else ""
 
 
-def instead(root: CompiledStruct, path: Path) -> str:
-    """Suggest the declared replacement of a field that a type does not have; empty if there is none."""
-    return _instead(list(_around(root, path[:-1]))[-1].struct, str(path[-1]))
-
-
-def _instead(struct: CompiledStruct, name: str) -> str:
-    return "" if name in struct.wire else str(struct.type.instead.get(name, ""))
-
-
 def _joined(struct: CompiledStruct, name: str) -> str:
     """Return the place of a field whose name was joined with its parent's; empty if there is none."""
     places = (
         f"{part}.{inner}"
         for part, field in struct.wire.items()
-        if field.struct and not isinstance(next(_declared(struct, part)), Many)
+        if field.struct and not isinstance(_declared(struct, part), Many)
         for inner in field.struct.wire
         if name == f"{part.removesuffix('s')}{inner[0].upper()}{inner[1:]}"
     )
@@ -114,8 +157,8 @@ def _joined(struct: CompiledStruct, name: str) -> str:
 
 def _entry(struct: CompiledStruct, name: str) -> str:
     """Return the place of an entry in the only map of a struct; empty if it has more fields."""
-    fields = list(struct.wire)
-    return f"{fields[0]}.{name}" if len(fields) == 1 and isinstance(next(_declared(struct, fields[0])), Map) else ""
+    first, *others = struct.wire or ("",)
+    return f"{first}.{name}" if not others and isinstance(_declared(struct, first), Map) else ""
 
 
 def _nested(around: _Struct, place: str, name: str) -> Fix | None:
@@ -124,72 +167,20 @@ def _nested(around: _Struct, place: str, name: str) -> Fix | None:
     return Fix("nest", steps) if steps in around.struct.wire and place.endswith(f".{steps}.{name}") else None
 
 
-def misspelt(root: CompiledStruct, path: Path) -> str:
-    """Return the field of the same struct that an unknown one misspells; empty if none is near enough."""
-    struct = list(_around(root, path[:-1]))[-1].struct
-    return nearest(str(path[-1]), (*struct.wire, *struct.type.opaque))
-
-
-def opaque_part(root: CompiledStruct, path: Path) -> Path | None:
-    """Return the field on the path to a place that is known but not judged; None if there is none."""
-    struct: CompiledStruct | None = root
-    for index, step in enumerate(path):
-        if type(step) is not str:
-            continue
-        if struct is None:
-            return None
-        if step in struct.type.opaque:
-            return Path(path[: index + 1])
-        field = struct.wire.get(step)
-        struct = field.struct if field else None
-    return None
-
-
-def has(root: CompiledStruct, path: Path) -> bool:
-    """Tell whether a field exists, ignoring list indices and keys of maps."""
-    struct: CompiledStruct | None = root
-    for step in path:
-        if type(step) is str:
-            field = struct.wire.get(step) if struct else None
-            if field is None:
-                return False
-            struct = field.struct
-    return True
-
-
-def _did_you_mean(name: str, other: str = "") -> str:
-    return f'did you mean "{name}" or "{other}"?' if other else f'did you mean "{name}"?'
-
-
-def _around(root: CompiledStruct, steps: tuple[str | int, ...]) -> Iterator[_Struct]:
-    """Yield the structs on the path to a field, from the whole object on."""
-    struct = root
-    yield _Struct(Path(), struct)
-    for index, step in enumerate(steps):
-        field = struct.wire.get(str(step)) if type(step) is str else None
-        if field and field.struct:
-            struct, taken = field.struct, index + 1
-            while taken < len(steps) and type(steps[taken]) is not str:  # list indices and keys of maps
-                taken += 1
-            yield _Struct(Path(steps[:taken]), struct)
-
-
-def _declared(struct: CompiledStruct, name: str) -> Iterator[Field]:
+def _declared(struct: CompiledStruct, name: str) -> Field | None:
     """Find a field of a struct in any release."""
-    for type_ in (struct.type, *(inner.type for inner in struct.inlined)):
-        if name in type_.fields:
-            yield type_.fields[name]
+    types = (struct.type, *(inner.type for inner in struct.inlined))
+    return next((type_.fields[name] for type_ in types if name in type_.fields), None)
 
 
 def _history(struct: CompiledStruct, name: str) -> str:
     """Name the releases that have a field missing in this one."""
-    release = struct.target.release
-    for field in _declared(struct, name):
-        if field.since > release:
-            return f"a field since 1.{field.since}, not yet in 1.{release}"
-        if field.until is not None and field.until < release:
-            emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
-            return f"removed after Kubernetes 1.{field.until}" + (_EMPTIED if emptied else "")
+    field, release = _declared(struct, name), struct.target.release
+    if field and field.since > release:
+        return f"a field since 1.{field.since}, not yet in 1.{release}"
+    if field and field.until is not None and field.until < release:
+        emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
+        return f"removed after Kubernetes 1.{field.until}" + (_EMPTIED if emptied else "")
     return ""
 
 
@@ -214,8 +205,8 @@ def _below(struct: CompiledStruct, name: str, path: str, lists: int, steps: int)
     if name in struct.wire:
         yield lists, steps, f"{dot}{name}"
     for part, field in struct.wire.items():
-        declared = next(_declared(struct, part))
+        declared = _declared(struct, part)
         within = lists + isinstance(declared, Many)
-        if field.struct and within <= MAX_LISTS and declared.subresource != STATUS:
+        if field.struct and declared and within <= MAX_LISTS and declared.subresource != STATUS:
             mark = "[]" if within > lists else ""
             yield from _below(field.struct, name, f"{dot}{part}{mark}", within, steps + 1)

@@ -15,7 +15,7 @@ from webhook.inventory import Inventory
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import aggregate
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.spelling import some_of
 
@@ -139,14 +139,12 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
     return found
 
 
-class Waiting(str):
+class Waiting(Told):
     """What a pod waits for: a sentence without its subject, such as ``waits until …``.
 
     Args:
         what: The sentence without its verb.
     """
-
-    __slots__ = ("what",)
 
     VERB: Final = "waits"
     what: str
@@ -154,9 +152,7 @@ class Waiting(str):
     @classmethod
     def of(cls, what: str) -> Self:
         """Make the sentence."""
-        waiting = cls(f"{cls.VERB} {what}")
-        waiting.what = what
-        return waiting
+        return cls(f"{cls.VERB} {what}", what=what)
 
     @classmethod
     def to_be_bound(cls, devices: Sequence[Awaited], node: str) -> Self:

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
-from webhook.allocation.devices import PoolId, amount, quantity_text
+from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
 from webhook.allocation.selecting import Fault
 from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
@@ -20,7 +20,7 @@ from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
 from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
-from webhook.formats import Quantity, readable_quantity
+from webhook.formats.quantities import Quantity, readable_quantity
 from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
@@ -34,8 +34,6 @@ from webhook.simulation.cluster import (
     Demand,
     NodeState,
     Settings,
-    Taint,
-    Tolerations,
     amount_text,
     once_recovered,
 )
@@ -838,28 +836,16 @@ def _selecting(device_class: JSONObject, expressions: Iterable[str]) -> JSONObje
 
 
 def _with(cluster: Cluster, objects: Sequence[JSONObject]) -> Cluster:
-    """Make a cluster with other objects in place of those of the same names."""
-    inventory = cluster.inventory
-    before = [inventory.find(text(each, "kind"), name_of(each)) or each for each in objects]
-    for each in objects:
-        inventory.put(each)
-    try:
-        return cluster.variant(cluster.settings)
-    finally:
-        for each in before:
-            inventory.put(each)
+    """Make a cluster with other objects of a kind in place of those of the same names."""
+    kind, better = text(objects[0], "kind"), {name_of(each): each for each in objects}
+    every = [better.get(name_of(each), each) for each in cluster.inventory.all(kind)]
+    return cluster.variant(cluster.settings, **{kind: every})
 
 
 def _without_rule(cluster: Cluster, rule: JSONObject) -> Cluster:
     """Make a cluster without a DeviceTaintRule."""
-    inventory, every = cluster.inventory, cluster.inventory.all("DeviceTaintRule")
-    inventory.discard("DeviceTaintRule", name_of(rule))
-    try:
-        return cluster.variant(cluster.settings)
-    finally:
-        for each in every:  # in their order
-            inventory.discard("DeviceTaintRule", name_of(each))
-            inventory.put(each)
+    left = [each for each in cluster.inventory.all("DeviceTaintRule") if each is not rule]
+    return cluster.variant(cluster.settings, DeviceTaintRule=left)
 
 
 def completed(cluster: Cluster) -> dict[PoolId, list[JSONObject]]:

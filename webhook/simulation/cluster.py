@@ -1,6 +1,6 @@
 """The state of a simulated cluster: nodes, pods, claims, allocated devices; and why a node refuses a pod.
 
-What tolerations cover follows ``k8s.io/api/core/v1/toleration.go``. The checks of a node, their order and their texts
+The checks of a node, their order and their texts
 are those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
 nodeaffinity, nodeports, noderesources).
 """
@@ -8,6 +8,7 @@ nodeaffinity, nodeports, noderesources).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -17,7 +18,7 @@ from itertools import islice
 from typing import Final, Self
 
 from webhook.allocation import Allocator, Features
-from webhook.allocation.devices import Catalog, quantity_text
+from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
@@ -30,74 +31,22 @@ from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
 from webhook.simulation.nodeallocatable import NodeAllocatable, total
 from webhook.spelling import either, some_of
 
-# -- taints, and what tolerates them
+# -- the taints of nodes
 
 _BLOCKING: Final = frozenset({"NoSchedule", "NoExecute"})
-_ANY: Final = None
-"""Stands for all values of taints; an empty key or effect stands for all of these."""
-
-
-class Taint(NamedTuple):
-    """A taint."""
-
-    key: str
-    value: str
-    effect: str
-
-    def __str__(self) -> str:
-        """Write it as ``key=value:effect``."""
-        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
-
-    @property
-    def toleration(self) -> JSONObject:
-        """The toleration of this taint alone."""
-        return {"key": self.key, "operator": "Equal", "value": self.value, "effect": self.effect}
-
-
-def taint_of(taint: JSONObject) -> Taint:
-    """Read a taint, as in the API."""
-    return Taint(text(taint, "key"), text(taint, "value"), text(taint, "effect"))
+UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+"""The taint of nodes that take no new pods."""
 
 
 def blocking(node: JSONObject) -> list[Taint]:
     """Return the taints of a node that keep pods from it."""
     return [taint for each in items(node, "spec", "taints") if (taint := taint_of(each)).effect in _BLOCKING]
-
-
-UNSCHEDULABLE: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-"""The taint of nodes that take no new pods."""
-
-
-class Tolerations:
-    """Tolerations, and the set of what they cover: a pod may have as many of them as nodes have taints.
-
-    Args:
-        stated: The tolerations, as in the API.
-    """
-
-    def __init__(self, stated: Sequence[JSONObject]) -> None:
-        self.stated = stated
-        self._covered = set(filter(None, map(_covered, stated)))
-
-    def cover(self, taint: Taint) -> bool:
-        """Tell whether one of them tolerates a taint."""
-        key, value, effect = taint
-        of_key = ((_ANY, ""), (_ANY, key), (value, key))
-        return any((*each, effect_) in self._covered for each in of_key for effect_ in ("", effect))
-
-
-def _covered(toleration: JSONObject) -> tuple[str | None, str, str] | None:
-    """Return the value, key and effect of the taints that a toleration covers; None if it covers none."""
-    operator, key, effect = text(toleration, "operator"), text(toleration, "key"), text(toleration, "effect")
-    if operator == "Exists":
-        return _ANY, key, effect
-    return (text(toleration, "value"), key, effect) if key and operator in {"", "Equal"} else None
 
 
 NODE_STATES: Final = {
@@ -143,32 +92,26 @@ def once_recovered(keys: Iterable[str], names: Sequence[str]) -> str:
 # -- why a node refuses a pod
 
 
-class Message(str):
+class Message(Told):
     """The scheduler's message why nodes refuse a pod, and the same as a sentence about them.
 
     Args:
-        verb: The verb of the sentence, which ends with `what`; and that about a single node, if it is another one.
+        verb: The verb of the sentence, which ends with `what`.
+        singular: That about a single node, if it is another one.
     """
 
-    __slots__ = ("_verbs", "_what")
-
-    _verbs: tuple[str, str]
-    _what: str
-
-    def __new__(cls, text: str, verb: str = "", what: str = "", singular: str = "") -> Self:
-        """Make the text."""
-        message = super().__new__(cls, text)
-        message._verbs, message._what = (verb, singular or verb), what
-        return message
+    verb: str = ""
+    what: str = ""
+    singular: str = ""
 
     @classmethod
     def of_nodes(cls, verb: str, what: str, singular: str = "") -> Self:
         """Return a message that is such a sentence itself."""
-        return cls(f"node(s) {verb} {what}", verb, what, singular)
+        return cls(f"node(s) {verb} {what}", verb=verb, what=what, singular=singular)
 
     def about(self, nodes: str, count: int) -> str:
         """Return the sentence."""
-        return f"{nodes} {self._verbs[count == 1]} {self._what}"
+        return f"{nodes} {(count == 1 and self.singular) or self.verb} {self.what}"
 
 
 UNNAMED: Final = Message.of_nodes("didn't", "satisfy plugin(s) [NodeAffinity]")
@@ -207,7 +150,7 @@ class Refusal(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _lack_of(resource: str) -> Message:
-    return Message(f"Insufficient {resource}", "have", f"too little {resource}", "has")
+    return Message(f"Insufficient {resource}", verb="have", what=f"too little {resource}", singular="has")
 
 
 _CORDONED: Final = Refusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
@@ -256,8 +199,7 @@ class Demand(NamedTuple):
 
     def with_more(self, taken: Mapping[str, int]) -> Demand:
         """Add the amounts that devices take of a node's other resources."""
-        total = {name: self.requests.get(name, 0) + taken.get(name, 0) for name in {**self.requests, **taken}}
-        return self._replace(requests=total)
+        return self._replace(requests=Counter(self.requests) + Counter(taken))
 
 
 class NodeState:
@@ -268,7 +210,7 @@ class NodeState:
         self.name = text(node, "metadata", "name")
         status = mapping(node, "status")
         self.allocatable = amounts(mapping(status, "allocatable") or mapping(status, "capacity"))
-        self.used: dict[str, int] = {}
+        self.used: Counter[str] = Counter()
         self.pods = 0
         self.ports: frozenset[Port] = frozenset()
         self._taints = blocking(node)
@@ -277,20 +219,18 @@ class NodeState:
     def add(self, demand: Demand) -> None:
         """Count a pod as running on the node."""
         self.pods += 1
-        for name, value in demand.requests.items():
-            self.used[name] = self.used.get(name, 0) + value
+        self.used.update(demand.requests)
         self.ports |= demand.ports
 
     def remove(self, demand: Demand) -> None:
         """Count a pod as gone from the node."""
         self.pods -= 1
-        for name, value in demand.requests.items():
-            self.used[name] -= value
+        self.used.subtract(demand.requests)
         self.ports -= demand.ports
 
     def left(self, name: str) -> int | None:
         """Return the amount of a resource that no pod uses; None if the node's size is unknown."""
-        return self.allocatable.get(name, 0) - self.used.get(name, 0) if self.allocatable else None
+        return self.allocatable.get(name, 0) - self.used[name] if self.allocatable else None
 
     def untolerated(self, tolerations: Tolerations) -> list[Taint]:
         """Return the taints that a pod does not tolerate, including the one that stands for an unschedulable node."""
@@ -324,7 +264,7 @@ class NodeState:
         for name, wanted in demand.requests.items() if self.allocatable else ():
             if name in NATIVE or not is_delegated(name, self.allocatable):
                 allocatable = self.allocatable.get(name, 0)
-                if wanted > allocatable - self.used.get(name, 0):
+                if wanted > allocatable - self.used[name]:
                     missing.append(name)
                     resolvable = resolvable and wanted <= allocatable
         if not self.allocatable or not (missing or is_full):
@@ -462,7 +402,7 @@ class Cluster:
         self.variants: dict[str, Cluster] = {}
         """Clusters that :meth:`variant` has made, by name: they use the devices that this one does."""
         self._sources: tuple[list[JSONObject], list[JSONObject]] | None = None
-        self._configure(settings)
+        self._configure(settings, {})
         homes = {
             pool: {self.index.get(each.node_name or "", EVERYWHERE) for each in slices}
             for pool, slices in self._catalog.by_pool.items()
@@ -486,17 +426,18 @@ class Cluster:
                         demand = demand.with_more(total(taken))
                 self._add(pod, demand, home)
 
-    def _configure(self, settings: Settings) -> None:
+    def _configure(self, settings: Settings, others: Mapping[str, list[JSONObject]]) -> None:
         """Make all that depends on the settings, and on objects that scheduling does not change."""
-        inventory = self.inventory
-        classes, slices = inventory.all("DeviceClass"), inventory.all("ResourceSlice")
+        kinds = ("DeviceClass", "ResourceSlice", "DeviceTaintRule")
+        classes, slices, rules = (others[kind] if kind in others else self.inventory.all(kind) for kind in kinds)
         self.settings = settings
         self.waits = {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"} <= settings.gates
         """Whether the scheduler waits for conditions of devices."""
         self.timestamp = written(self.now) if self.waits else ""
         """The time at which the scheduler allocates, as it writes it; empty if it does not."""
         self.extended = ExtendedResources(classes, settings.release, is_on=settings.has_extended_resources)
-        rules = [] if settings.taint_rules_ignored else inventory.all("DeviceTaintRule")
+        if settings.taint_rules_ignored:
+            rules = []
         if settings.release >= MISSING_SELECTS_NOTHING_SINCE:
             rules = [each for each in rules if at(each, "spec", "deviceSelector") is not None]
         sources = slices, rules
@@ -506,21 +447,25 @@ class Cluster:
         self.allocator = Allocator(
             classes,
             self._catalog,
-            filter(allocation_of, inventory.all("ResourceClaim")),
+            filter(allocation_of, self.inventory.all("ResourceClaim")),
             features=Features.of(settings.gates, settings.release),
             release=settings.release,
             patch=settings.patch,
             with_lists="DRAListTypeAttributes" in settings.gates,
         )
 
-    def variant(self, settings: Settings) -> Cluster:
-        """Return a cluster with the present objects and other settings, which shares its nodes with this one.
+    def variant(self, settings: Settings, **others: list[JSONObject]) -> Cluster:
+        """Return a cluster with the present pods and claims, which shares its nodes with this one.
+
+        Args:
+            settings: Its release and gates.
+            others: Its classes, slices or DeviceTaintRules by kind, in place of those of this one.
 
         Raises:
             ValueError: No allocator of the release supports the feature gates.
         """
         made = copy(self)
-        made._configure(settings)  # noqa: SLF001 - of the same class
+        made._configure(settings, others)  # noqa: SLF001 - of the same class
         return made
 
     @cached_property

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import Catalog, Content, amount
 from webhook.allocation.selecting import NO_FAULT, Fault
-from webhook.formats import decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.inventory.claims import allocation_of, device_of, results_of
 from webhook.inventory.resources import amounts
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, text

@@ -7,12 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
 from webhook.deviceselectors.parts import Blame, parts_of
 from webhook.engine.prescheduled import REQUIRED
-from webhook.formats import readable_quantity
+from webhook.formats.quantities import readable_quantity
 from webhook.inventory import has_ended
 from webhook.inventory.affinity import nodes_named, requirement, selects, unmatched
 from webhook.inventory.claims import DeviceID, allocation_of, consumers, device_of, is_pod, named, results_of
@@ -31,10 +32,8 @@ from webhook.simulation.cluster import (
     Message,
     NodeState,
     Refusal,
-    Taint,
     amount_text,
     state_of,
-    taint_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total

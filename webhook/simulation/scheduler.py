@@ -201,7 +201,7 @@ class Round:
         missing = [
             name
             for name, amount in total(taken).items()
-            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used.get(name, 0)
+            if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
         ]
         return Verdict(Refusal.for_lack(*missing), taken=taken) if missing else None
 

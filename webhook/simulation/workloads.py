@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from webhook.allocation.devices import Tolerations
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
@@ -12,7 +13,7 @@ from webhook.inventory import Inventory, MalformedError, controller_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
-from webhook.simulation.cluster import UNSCHEDULABLE, Tolerations, blocking
+from webhook.simulation.cluster import UNSCHEDULABLE, blocking
 from webhook.workloads import Templates
 
 _TOLERATED: Final = (

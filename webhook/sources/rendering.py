@@ -133,10 +133,7 @@ def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]
     templates = json.loads(printed) if _LIBRARY in command else _by_template(printed)
     for name, text in templates.items():
         if name.rpartition("/")[2] != "NOTES.txt":
-            file = _file(path, name)
-            if options.texts is not None:
-                options.texts.setdefault(file, []).append(text)
-            yield from parse(text, file, rendered=True)
+            yield from _parsed(text, _file(path, name), options)
 
 
 def _missing(chart: str) -> list[str]:
@@ -198,9 +195,13 @@ def _kustomization(file: str, command: Sequence[str], options: RenderOptions) ->
         unreadable = [*_unreadable(file.rpartition("/")[0], malformed[1])] if malformed else []
         yield from unreadable or [Unreadable(file, 1, 1, f"cannot be rendered: {message}", hint)]
         return
+    yield from _parsed(printed, file, options)
+
+
+def _parsed(text: str, file: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
     if options.texts is not None:
-        options.texts.setdefault(file, []).append(printed)
-    yield from parse(printed, file, rendered=True)
+        options.texts.setdefault(file, []).append(text)
+    return parse(text, file, rendered=True)
 
 
 def _failed(path: str, file: str, text: str) -> Unreadable:

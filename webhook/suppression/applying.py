@@ -319,7 +319,7 @@ class Statements:
             )
             self._comments[document.source] += 1
             if self._comments[document.source] > MOST_FINDINGS:
-                self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file", "")
+                self._malformed(where, f"is one of more than {MOST_FINDINGS:,} in the file")
                 return
             match = _IGNORE.match(comment.text)
             place = whole if comment.is_top else StatementScope(document.source, 0, comment.about)
@@ -337,7 +337,7 @@ class Statements:
         where = found(_NO_PROBLEM._replace(path=Path(("metadata", "annotations", Key(ANNOTATION)))), document)
         for index, part in enumerate(filter(None, (each.strip() for each in stated.split(";")))):
             if index == _MOST_RULES:
-                self._report(where, MALFORMED, f"has more than {_MOST_RULES} parts: the rest suppresses nothing", "")
+                self._malformed(where, f"has more than {_MOST_RULES} parts", then=": the rest suppresses nothing")
                 return
             rules, _, reason = part.partition(":")
             self._add(Statement(ANNOTATED, names_in(rules), reason.strip(), where, set(), place))
@@ -360,22 +360,17 @@ class Statements:
         statement = statement._replace(rules=known)
         beside = self._places.setdefault(statement.place, [])
         if len(beside) == _MOST_RULES:
-            self._malformed(where, f"is one of more than {_MOST_RULES} for the same place", "")
+            self._malformed(where, f"is one of more than {_MOST_RULES} for the same place")
             return
         self.all.append(statement)
         beside.append(statement)
         self._files.add(statement.place.file)
 
-    def _malformed(self, where: Finding, message: str, hint: str) -> None:
-        self._report(where, MALFORMED, f"{message}, so it suppresses nothing", hint)
-
-    def _report(self, where: Finding, rule: str, message: str, hint: str) -> None:
-        left = _MOST_MISTAKES - len(self.findings)
-        if left == 0:
-            message = f"is one of more than {_MOST_MISTAKES:,} mistakes in statements for draguard"
-            rule, hint = MALFORMED, ""
-        if left >= 0:
-            self.findings.append(finding_at(where, rule, message, hint))
+    def _malformed(self, where: Finding, what: str, hint: str = "", then: str = ", so it suppresses nothing") -> None:
+        if len(self.findings) == _MOST_MISTAKES:
+            what, hint, then = f"is one of more than {_MOST_MISTAKES:,} mistakes in statements for draguard", "", ""
+        if len(self.findings) <= _MOST_MISTAKES:
+            self.findings.append(finding_at(where, MALFORMED, what + then, hint))
 
     def suppress(self, finding: Finding) -> Suppression | None:
         """Suppress a finding that a statement or setting is about."""

@@ -41,7 +41,7 @@ from webhook.simulation.rejections import pods_of
 from webhook.simulation.workloads import is_suspended, replicas_of, sample
 from webhook.why import claims, drivers, pending, started
 from webhook.why.containers import brief, failed, last_words, outcome
-from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of
+from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of, refs_of
 
 __all__ = ["Scene", "explain", "gone", "pending_by_sort", "subject_of"]
 
@@ -70,7 +70,7 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
     """
     kind = text(obj, "kind")
     if kind == "Node":
-        found = list(drivers.of_node(scene, obj)) or [Cause(drivers.summary(scene, obj), (ref_of(obj),), is_well=True)]
+        found = list(drivers.of_node(scene, obj)) or [Cause(drivers.summary(scene, obj), [obj], is_well=True)]
         evidence = [obj, *(each.workload for each in drivers.running(scene))]
         return _answer(scene, subject, "node", found, evidence=evidence)
     if kind == "ResourceClaim":
@@ -92,8 +92,8 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any
         return None
     ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
     first = ended[0]
-    refs = (Ref("Pod", name, namespace), *scene.mentioned(first.words, namespace))
-    found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", refs)
+    about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
+    found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", about)
     answer = _answer(scene, subject, started.ENDED, [found])
     answer["evidence"] += map(_event, _alike(events))
     return answer
@@ -168,14 +168,13 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         found, helps = explained.causes, pending.helps(scene, explained)
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
-            about = (*before.about, *found[0].about)
-            found[0] = found[0]._replace(text=said, about=about, stage=started.ENDED, names_pod=True)
+            found[0] = Cause(said, [before.about, found[0].about], found[0].helps, started.ENDED, names_pod=True)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
     if asked is not None:
         first = found[0]
         said = first.text if first.names_pod else f"pod {name_of(pod)}: {first.text}"
-        found = [first._replace(text=said, about=(*first.about, ref_of(pod))), *found[1:]]
+        found[0] = first._replace(text=said, about=[first.about, pod])
     made = [each.claim for each in used if not name_of(each.claim).endswith(MADE)]
     around = [*([asked] if asked else []), pod, *scene.owners(pod), *made]
     return _answer(scene, subject, stage, found, helps=helps, evidence=around)
@@ -203,7 +202,7 @@ def _not_collected(obj: JSONObject, kind: str) -> Cause:
     several = f"{kind}{'es' if kind.endswith('s') else 's'}"
     return Cause(
         f"cannot be explained: --cluster has no {several}, and its other objects show that the cluster has some",
-        (ref_of(obj),),
+        [obj],
         (f"collect the {several} of all namespaces, too, as draguard snapshot does",),
     )
 
@@ -217,7 +216,7 @@ def _answer(
     helps: Sequence[str] = (),
     evidence: Sequence[JSONObject] = (),
 ) -> dict[str, Any]:
-    about = dict.fromkeys(ref for each in found for ref in each.about)
+    about = dict.fromkeys(refs_of([each.about for each in found]))
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
@@ -318,15 +317,14 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
 
 def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:
     """Say why a workload should have no pods: it is suspended, has ended, or has no replicas."""
-    kind, ref = text(workload, "kind"), ref_of(workload)
+    kind, about = text(workload, "kind"), [workload]
     if is_suspended(workload):
-        yield _queued(scene, workload) or Cause(
-            "is suspended (spec.suspend): it makes no pods until it is resumed", (ref,), (), NO_POD
-        )
+        said = "is suspended (spec.suspend): it makes no pods until it is resumed"
+        yield _queued(scene, workload) or Cause(said, about, (), NO_POD)
     yield from _of_job(workload, pods)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
-        yield Cause(f"has no pods, as its {field} is 0", (ref,), (f"raise spec.{field}",), NO_POD)
+        yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",), NO_POD)
 
 
 def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
@@ -338,7 +336,7 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     never = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
     return Cause(
         f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{never and f': {never}'}",
-        (ref_of(workload), Ref("LocalQueue", queue, namespace)),
+        [workload, Ref("LocalQueue", queue, namespace)],
         () if never else (scene.inventory.kubectl(f"describe localqueue --namespace {namespace} {queue}"),),
         NO_POD,
     )
@@ -351,7 +349,7 @@ def _lacking(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -> 
     if live < (wanted or 1):
         yield from _refused(scene, workload, live)
     if pods and kind == "Deployment" and at(workload, "spec", "paused") is True:
-        yield Cause("is paused (spec.paused): changes of its template make no new pods", (ref_of(workload),))
+        yield Cause("is paused (spec.paused): changes of its template make no new pods", [workload])
 
 
 def _rank(scene: Scene, workload: JSONObject, pod: JSONObject) -> tuple[bool, bool, bool, int, str]:
@@ -382,7 +380,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
         said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"
-        yield Cause(said, (*refs, ref_of(workload)), (how or "raise the quota",), NO_POD)
+        yield Cause(said, [refs, workload], (how or "raise the quota",), NO_POD)
         return
     for maker in makers:
         events: Sequence[Event] = scene.events(maker, *_FAILED)
@@ -390,9 +388,8 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         words = events[0].words if events else text(failure, "message") if text(failure, "status") == "True" else ""
         if words:
             words = _BEFORE.sub("", words)
-            refs = scene.mentioned(words, namespace)
             said = f"{what}: the API server refuses it: {brief(words, 280)}"
-            yield Cause(said, (*refs, ref_of(workload)), (), NO_POD)
+            yield Cause(said, [scene.mentioned(words, namespace), workload], (), NO_POD)
             return
 
 
@@ -402,7 +399,7 @@ def _revision(obj: JSONObject) -> int:
 
 
 def _silent(scene: Scene, workload: JSONObject) -> Cause:
-    kind, about = text(workload, "kind"), (ref_of(workload),)
+    kind, about = text(workload, "kind"), [workload]
     if kind == "DaemonSet":
         nodes = scene.inventory.all("Node")
         spec = mapping(workload, "spec", "template", "spec")
@@ -427,14 +424,13 @@ def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]
     """Say how a Job has ended."""
     if text(workload, "kind") != "Job":
         return
-    about = ref_of(workload)
     for condition in items(workload, "status", "conditions"):
         kind, reason, words = (text(condition, field) for field in ("type", "reason", "message"))
         if text(condition, "status") != "True":
             continue
         if kind == "Complete":
             said = "has succeeded (complete): its pods have ended, and their claims are released"
-            yield Cause(said, (about,), (), started.ENDED, is_well=True)
+            yield Cause(said, [workload], (), started.ENDED, is_well=True)
             return
         if kind in {"Failed", "FailureTarget"}:
             statuses = [(pod, status) for pod in pods for status in failed(pod)]
@@ -448,7 +444,7 @@ def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]
             why = f"backoffLimit is {6 if limit is None else limit}" if is_limit else brief(words)
             yield Cause(
                 f"has failed ({reason}): {runs}{why}; its pods' claims are released",
-                (about, *(ref_of(pod) for pod, _ in statuses[:3])),
+                [workload, *(pod for pod, _ in statuses[:3])],
                 ("see the log of its last pod, mend it, and create the Job again",),
                 started.ENDED,
             )

@@ -36,7 +36,7 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if isinstance(found, Blocked):
         if not causes:
             more = f" ({found.note})" if found.note else ""
-            yield Cause(f"{found.reason}{more}", tuple(scene.claim_sources(pod).values()))
+            yield Cause(f"{found.reason}{more}", [*scene.claim_sources(pod).values()])
         return
     for use in found:
         if name_of(use.claim).endswith(MADE):
@@ -53,7 +53,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
         is_of_group = any(text(each, "name") == name for each in items(group, "spec", "resourceClaims"))
         if scene.inventory.find(_TEMPLATE, template, namespace) is None and not is_of_group:
             where, meant = _absent(scene, ref := Ref(_TEMPLATE, template, namespace))
-            yield Cause(f"claim {name} not created: {ref} does not exist{where}", (ref, *meant), stage=NOT_CREATED)
+            yield Cause(f"claim {name} not created: {ref} does not exist{where}", [ref, meant], stage=NOT_CREATED)
         return
     claim_name = text(made, "resourceClaimName") if template else stated
     if not claim_name:
@@ -62,27 +62,27 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
     if claim is None:
         where, meant = _absent(scene, ref)
         stale = " (the scheduler's last words are older than that)" if condition_of(pod, "PodScheduled") else ""
-        cause = Cause(f"{ref} does not exist{where}{stale}", (ref, *meant))
-        if template:
-            unless = ", or ResourceClaims were not collected: --cluster has none"
-            cause = Cause(
-                f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the "
-                f"pod waited{'' if scene.inventory.knows(_CLAIM) else unless}",
-                (ref, Ref(_TEMPLATE, template, namespace)),
-                ("create the pod again: its claim is not made a second time",),
-            )
-        yield cause
+        if not template:
+            yield Cause(f"{ref} does not exist{where}{stale}", [ref, meant])
+            return
+        unless = ", or ResourceClaims were not collected: --cluster has none"
+        yield Cause(
+            f"{ref}, which was made from {_TEMPLATE} {template}, does not exist any more: it was deleted while the pod "
+            f"waited{'' if scene.inventory.knows(_CLAIM) else unless}",
+            [ref, Ref(_TEMPLATE, template, namespace)],
+            ("create the pod again: its claim is not made a second time",),
+        )
     elif at(claim, "metadata", "deletionTimestamp"):
         yield being_deleted(claim)
 
 
-def _absent(scene: Scene, ref: Ref) -> tuple[str, tuple[Ref, ...]]:
+def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
     """Say in which other namespace an object of a name is, or which name was probably meant; and name these objects."""
     names = list(scene.inventory.names(ref.kind))
     spaces = [space for space, each in names if each == ref.name]
     known = [each for space, each in names if space == ref.namespace]
     near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
-    meant = (*(ref._replace(namespace=each) for each in spaces), *([ref._replace(name=near)] if near else []))
+    meant = [ref._replace(namespace=each) for each in spaces] + [ref._replace(name=near)] * bool(near)
     if spaces:
         where = f"in namespace {listed(sorted(spaces))}"
         return f"; there is one {where}, and a pod can use those of its own namespace only", meant
@@ -108,8 +108,8 @@ def being_deleted(claim: JSONObject) -> Cause:
         waits = f", and stays until finalizer {' and '.join(own or finalizers)} is removed"
     is_opaque = any(mapping(each, "opaque") for each in items(claim, "spec", "devices", "config"))
     helps = (_IMMUTABLE,) if finalizers and not users and is_opaque else ()
-    pods = tuple(Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor"))
-    return Cause(f"{ref_of(claim)} is being deleted{waits}", (ref_of(claim), *pods[:_USERS_MAX]), helps)
+    pods = [Ref("Pod", text(each, "name"), namespace_of(claim)) for each in items(claim, "status", "reservedFor")]
+    return Cause(f"{ref_of(claim)} is being deleted{waits}", [claim, pods[:_USERS_MAX]], helps)
 
 
 _IMMUTABLE: Final = (
@@ -124,14 +124,14 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     template = Ref(_TEMPLATE, source(entry, "resourceClaimTemplateName"), namespace)
     what = f"claim {use.name} not created"
     if why := scene.cluster.refusal(use.claim):
-        if refs := tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"):
+        if quotas := [each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"]:
             how = "delete claims that are not needed: they count whether they are used or not"
-            helps = (f"raise spec.hard of {refs[0]}, or {how}",)
-            return Cause(f"{what}: {refs[0]} does not allow it: {why}", (*refs, template), helps, NOT_CREATED)
+            helps = (f"raise spec.hard of {quotas[0]}, or {how}",)
+            return Cause(f"{what}: {quotas[0]} does not allow it: {why}", [quotas, template], helps, NOT_CREATED)
         label = f"{admin_label(scene.settings.release)}=true"
         return Cause(
             f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
-            (Ref("Namespace", namespace), template),
+            [Ref("Namespace", namespace), template],
             (scene.inventory.kubectl(f"label namespace {namespace} {label}"),),
             NOT_CREATED,
         )
@@ -139,16 +139,16 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     for problem in review(submitted, kubernetes=str(scene.settings)).problems:
         if problem.level == ERROR and problem.path[:1] == ("spec",):
             said = f"{what}: the API server refuses what {template} asks for: {problem}"
-            return Cause(said, (template,), (), NOT_CREATED)
+            return Cause(said, [template], (), NOT_CREATED)
     made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
     for event in scene.events(pod, "FailedResourceClaimCreation"):
         if event.time >= made:
             words = event.words.removeprefix("(combined from similar events): ")
             said = f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}"
-            return Cause(said, (*scene.mentioned(words, namespace), template), (), NOT_CREATED)
+            return Cause(said, [scene.mentioned(words, namespace), template], (), NOT_CREATED)
     return Cause(
         f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
-        (template,),
+        [template],
         ("wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs",),
         NOT_CREATED,
     )
@@ -168,18 +168,18 @@ def unused(scene: Scene, claim: JSONObject) -> Cause:
     owner = controller_of(claim)
     gone = f"; {text(owner, 'kind')} {text(owner, 'name')}, which it was made for, is gone" if owner else ""
     if fault := fault_of(claim, scene):
-        return Cause(f"{ref} is {fault.message}{gone}", (ref,), (fault.hint,))
+        return Cause(f"{ref} is {fault.message}{gone}", [ref], (fault.hint,))
     if allocation_of(claim):
         devices = ", ".join(devices_of(claim))
         return Cause(
             f"{ref} is allocated ({devices}) and no pod uses it: it keeps its devices until it is deleted or another "
             f"pod needs them{gone}",
-            (ref,),
+            [ref],
             (scene.inventory.kubectl(f"delete resourceclaim --namespace {ref.namespace} {ref.name}"),),
         )
     return Cause(
         f"{ref} is not allocated because no pod uses it: a claim gets its devices when the first pod that uses it is "
         f"scheduled{gone}",
-        (ref,),
+        [ref],
         is_well=not gone,
     )

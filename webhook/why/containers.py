@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.why.scene import Cause, Ref, Scene
+from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
+from webhook.why.scene import Cause, Ref, Scene, written
 
 _IMAGE: Final = frozenset(
     (
@@ -23,12 +23,6 @@ _MISSING: Final = re.compile(
     r"(?i)\b(configmap|secret|persistentvolumeclaim|serviceaccount|csidriver|storageclass|node)s?(?:\.[\w.]+)? "
     r'"(?:[\w.-]+/)?([\w.-]+)" not found'
 )
-_KINDS: Final = {
-    each.lower(): each
-    for each in (
-        *("ConfigMap", "Secret", "PersistentVolumeClaim", "ServiceAccount", "CSIDriver", "StorageClass", "Node"),
-    )
-}
 PREPARE: Final = "FailedPrepareDynamicResources"
 _FAILED: Final = (
     *("FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer"),
@@ -51,16 +45,16 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             failures = [each.words for each in scene.events(pod, "Failed") if f'"{image}"' in each.words]
             # While kubelet backs off, only an event may have the reason.
             said = next(filter(None, (_after(image, each) for each in (words, *failures))), "")
-            refs = tuple(
-                Ref("Secret", text(each, "name"), namespace_of(pod))
+            refs = [
+                Ref("Secret", secret, namespace_of(pod))
                 for event in scene.events(pod, "FailedToRetrieveImagePullSecret")
                 for each in items(pod, "spec", "imagePullSecrets")
-                if text(each, "name") and text(each, "name") in event.words
-            )
+                if (secret := text(each, "name")) and secret in event.words
+            ]
             lacks = f"; image pull secret {refs[0].name} is missing" if refs else ""
             yield Cause(
                 f"image {image} cannot be pulled: {brief(said) or reason}{lacks}",
-                (Ref("Image", image), *refs),
+                [Ref("Image", image), refs],
                 ("correct the image's name and tag, or give the pod imagePullSecrets",),
             )
         elif reason == CRASHED:
@@ -68,7 +62,7 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         elif reason not in _STARTING:
             refs = missing(words, namespace_of(pod))
             said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
-            yield Cause(f"container {name} does not start: {said}", (*refs, Ref("Container", name)))
+            yield Cause(f"container {name} does not start: {said}", [refs, Ref("Container", name)])
 
 
 def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
@@ -79,9 +73,10 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     again = " again and again" if restarts > 1 else ""
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
-    log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)} --container {name}")
     said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else "")
-    return Cause(said, (Ref("Container", name),), (f"see its last words: {log}",))
+    return Cause(
+        said, [Ref("Container", name)], (f"see its last words: {scene.logs(pod, previous=True, container=name)}",)
+    )
 
 
 def outcome(ended: JSONObject) -> str:
@@ -146,15 +141,12 @@ def said_by_kubelet(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         if last is not None and last.warns:
             namespace = namespace_of(pod)
             said = said_missing(last.words, namespace) or brief(last.words)
-            yield Cause(said, (*missing(last.words, namespace), *scene.mentioned(last.words, namespace)))
+            yield Cause(said, [missing(last.words, namespace), scene.mentioned(last.words, namespace)])
 
 
-def missing(words: str, namespace: str) -> tuple[Ref, ...]:
+def missing(words: str, namespace: str) -> list[Ref]:
     """Return the objects that do not exist, in the words of a component."""
-    return tuple(
-        Ref(kind, name, "" if kind in {"Node", "CSIDriver", "StorageClass"} else namespace)
-        for kind, name in ((_KINDS[found[1].lower()], found[2]) for found in _MISSING.finditer(words))
-    )
+    return [written(kind, name, namespace) for kind, name in _MISSING.findall(words)]
 
 
 _VOLUME: Final = re.compile(r'\bvolume "([\w.-]+)"')

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import Slice
+from webhook.allocation.devices import Slice, Taint, Tolerations, taint_of
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
@@ -15,25 +15,14 @@ from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
-from webhook.objects import (
-    JSONObject,
-    at,
-    condition_of,
-    full_name_of,
-    items,
-    mapping,
-    name_of,
-    namespace_of,
-    number,
-    text,
-)
+from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
 from webhook.scan.drivers import unpublished
 from webhook.scan.stored import once
-from webhook.simulation.cluster import Taint, Tolerations, blocking, taint_of
+from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
 from webhook.why.containers import failed, last_words, outcome, said_by_kubelet, waiting
-from webhook.why.scene import Cause, Ref, Scene, about_taints, ref_of
+from webhook.why.scene import Cause, Ref, Scene, about_taints
 
 _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
@@ -88,28 +77,21 @@ def absent(scene: Scene, driver: str) -> Cause:
     """Say why a driver publishes no device on any node."""
     what = f"no ResourceSlice of driver {driver}"
     found = daemon_set(scene, driver)
-    refs: tuple[Ref, ...] = (Ref("Driver", driver),)
+    about = [found, Ref("Driver", driver)]
     if driver in scene.slices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
         looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
-        return Cause(f"{what}: the driver is not installed ({looked})", refs, (f"install driver {driver}",))
-    refs = (ref_of(found), *refs)
+        return Cause(f"{what}: the driver is not installed ({looked})", about, (f"install driver {driver}",))
     nodes = scene.inventory.all("Node")
     for each in sorted(nodes, key=lambda node: not _matches(found, node))[:_LOOKED_AT_MAX]:
         if trouble := on_node(scene, driver, each):
             if any(_matches(found, node) for node in nodes):
-                return trouble._replace(text=f"{what}: {trouble.text}", about=(*trouble.about, *refs))
+                return trouble._replace(text=f"{what}: {trouble.text}", about=[trouble.about, about])
             said = f"DaemonSet {full_name_of(found)} selects no node: {unselected(found, nodes)}"
-            return Cause(f"{what}: {said}", refs, trouble.helps)
+            return Cause(f"{what}: {said}", about, trouble.helps)
     said = f"{what}, though the pods of its DaemonSet {full_name_of(found)} run: their log tells"
-    return Cause(said, refs, (_log(scene, found),))
-
-
-def _log(scene: Scene, found: JSONObject) -> str:
-    """Write the command that shows the log of a pod, or of one of the pods of a DaemonSet."""
-    what = f"{'' if text(found, 'kind') == 'Pod' else 'daemonset/'}{name_of(found)}"
-    return f"see {scene.inventory.kubectl(f'logs --namespace {namespace_of(found)} {what}')}"
+    return Cause(said, about, (f"see {scene.logs(found)}",))
 
 
 def silent_pods(scene: Scene, workload: JSONObject) -> list[JSONObject]:
@@ -127,8 +109,8 @@ def unpublished_by(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         node = home_of(pod)
         if node in nodes and plugin.pods[node] is pod:
             said = f"driver {driver} runs on {node}, and publishes no ResourceSlice there"
-            about = (ref_of(pod), Ref("Node", node), Ref("Driver", driver), ref_of(plugin.workload))
-            yield Cause(said, about, (_log(scene, pod),))
+            about = Ref("Node", node), Ref("Driver", driver)
+            yield Cause(said, [pod, about, plugin.workload], (f"see {scene.logs(pod)}",))
 
 
 def down(scene: Scene, driver: str) -> Iterator[Cause]:
@@ -154,7 +136,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
     pods = [each for each in scene.owned(workload) if home_of(each) == name]
     if pods:
         return of_pod(pods[0], scene)
-    about = (ref_of(workload), Ref("Node", name))
+    about = workload, Ref("Node", name)
     if not _matches(workload, node):
         return Cause(f"{who} does not select {name}: {unselected(workload, [node])}", about)
     spec = mapping(workload, "spec", "template", "spec")
@@ -164,7 +146,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
         taints = [str(each) for each in kept if not each.key.startswith("node.kubernetes.io/")] or [*map(str, kept)]
         return Cause(
             f"{who} does not tolerate the taint {' and '.join(taints)} of node {name}",
-            (ref_of(workload), *about_taints(*kept)),
+            [workload, about_taints(*kept)],
             (f"give {who} a toleration of {' and '.join(taints)}",),
         )
     failures = scene.events(workload, "FailedCreate")
@@ -181,7 +163,7 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
 def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
     """Say what is wrong with a pod of a driver; None if it is ready."""
     who, where = f"its pod {full_name_of(pod)}", f" on {home_of(pod)}"
-    about = (ref_of(pod), *map(ref_of, scene.owners(pod)))
+    about = [pod, *scene.owners(pod)]
     if at(pod, "metadata", "deletionTimestamp"):
         return Cause(f"{who}{where} is terminating", about)
     phase, ready = text(pod, "status", "phase"), text(condition_of(pod, "Ready"), "status")
@@ -192,11 +174,10 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
         ended = mapping(troubled, "lastState", "terminated") or mapping(troubled, "state", "terminated")
         restarts = number(troubled, "restartCount") or 0
         state, words = text(troubled, "state", "waiting", "reason") or "failed", last_words(ended)
-        log = scene.inventory.kubectl(f"logs --previous --namespace {namespace_of(pod)} {name_of(pod)}")
         said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
-        return Cause(said, about, (f"see {log}",))
+        return Cause(said, about, (f"see {scene.logs(pod, previous=True)}",))
     for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
-        return Cause(f"{who}{where} is not running: {each.text}", (*about, *each.about))
+        return Cause(f"{who}{where} is not running: {each.text}", [about, each.about])
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
     words = text(condition, "message") or phase
     if words != "Running":
@@ -238,10 +219,10 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
         trouble = of_plugin(scene, workload, node)
         found = trouble or Cause(
             f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
-            (ref_of(workload),),
-            (_log(scene, pods.get(name, workload)),),
+            [workload],
+            (f"see {scene.logs(pods.get(name, workload))}",),
         )
-        about = (*found.about, *(Ref("Driver", each) for each in own))
+        about = [found.about, *(Ref("Driver", each) for each in own)]
         found = found._replace(text=f"{who} publishes nothing there: {found.text}", about=about)
         (silent if _matches(workload, node) else skipping).append(found)
     yield from silent
@@ -251,13 +232,13 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
             yield Cause(
                 f"pool {'/'.join(pool)} is incomplete: {len(current)} of {current[0].count} slices of generation "
                 f"{current[0].generation}, so that its devices are not used",
-                (Ref("Pool", pool[1]), Ref("Driver", pool[0])),
+                [Ref("Pool", pool[1]), Ref("Driver", pool[0])],
             )
     if not is_ready(node):
         yield not_ready(node)
     if at(node, "spec", "unschedulable") is True:
         uncordon = scene.inventory.kubectl(f"uncordon {name}")
-        yield Cause("is cordoned: it takes no new pods", (Ref("Node", name),), (uncordon,))
+        yield Cause("is cordoned: it takes no new pods", [node], (uncordon,))
     yield from _tainted(scene, name)
     if not slices and not silent:
         yield from skipping or [Cause("no ResourceSlice names it, and no DaemonSet of a driver is known here")]
@@ -271,15 +252,15 @@ def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
             for taint in map(taint_of, device.content.taints):
                 found.setdefault(taint, []).append(f"{each.driver}/{each.pool}/{device.name}")
     for taint, places in found.items():
-        about = (*about_taints(taint), *(Ref("Device", each.rpartition("/")[2]) for each in places[:4]))
-        yield Cause(f"the taint {taint} keeps claims from {listed(places)}", about)
+        devices = [Ref("Device", each.rpartition("/")[2]) for each in places[:4]]
+        yield Cause(f"the taint {taint} keeps claims from {listed(places)}", [about_taints(taint), devices])
 
 
 def not_ready(node: JSONObject) -> Cause:
     """Say that a node is not ready, in the words of its condition."""
     ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
-    return Cause(f"is not ready{words and f': {words}'}", (Ref("Node", name_of(node)),))
+    return Cause(f"is not ready{words and f': {words}'}", [node])
 
 
 def summary(scene: Scene, node: JSONObject) -> str:

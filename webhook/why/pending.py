@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.demand import LIMIT
+from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.hints.names import listed
-from webhook.inventory import has_ended
+from webhook.inventory import controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of, sources_of
 from webhook.inventory.resources import as_in_pods, is_extended
@@ -28,7 +29,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.simulation import binding
+from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
     CORDON,
@@ -38,29 +39,15 @@ from webhook.simulation.cluster import (
     TOO_MANY,
     NodeState,
     Refusal,
-    Taint,
     amount_text,
-    taint_of,
 )
-from webhook.simulation.rejections import (
-    Explainer,
-    Group,
-    RequestKey,
-    elsewhere,
-    key_of,
-    shortfall_of,
-    taints_of,
-    unmet,
-    used_by,
-    wanted_of,
-    whole,
-)
+from webhook.simulation.rejections import Group, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.scene import NAMED_MAX, Cause, Ref, Scene, about_taints, ref_of, sorted_as
+from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
 
 class _Asked:
@@ -79,12 +66,12 @@ class _Asked:
         self.key, self.written = key, written
         self.device_class, self.extended = of
         self.every = [request for _, request in groups]
-        short = [(found, group, request) for group, request in groups if (found := shortfall_of(request))]
+        short = [(found, group, request) for group, request in groups if (found := rejections.shortfall_of(request))]
         self.step = max((each.step for each, *_ in short), default=0)
         alike = [(group, request) for each, group, request in short if each.step == self.step]
         self.alike = [request for _, request in alike]
         self._counts = [len(group.nodes) for group, _ in alike]
-        self.wanted = max(map(wanted_of, self.every), default=1)
+        self.wanted = max(map(rejections.wanted_of, self.every), default=1)
 
     def total(self, step: str) -> int:
         """Return the number of devices that a step leaves on all nodes."""
@@ -113,11 +100,10 @@ class _Asked:
         return f"device of class {self.device_class}{wish and f' with {wish}'}"
 
     @property
-    def about(self) -> tuple[Ref, ...]:
+    def about(self) -> Sequence[About]:
         """The objects to look at: what the user wrote, the extended resource and the class."""
-        extended = (Ref("Resource", self.extended),) if self.extended else ()
-        written = (self.written,) if self.written else ()
-        return (*written, *extended, Ref("DeviceClass", self.device_class))
+        extended = Ref("Resource", self.extended) if self.extended else None
+        return [self.written, extended, Ref("DeviceClass", self.device_class)]
 
 
 class Lacks:
@@ -141,7 +127,7 @@ class Lacks:
         self._whole: dict[RequestKey, list[RequestKey]] = {}
         """The alternatives of each request; the request itself if it has none."""
         for key in found:
-            self._whole.setdefault(whole(key), []).append(key)
+            self._whole.setdefault(rejections.whole(key), []).append(key)
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
@@ -157,7 +143,7 @@ class Lacks:
         unmet = [
             [self._asked[key] for key in keys]
             for keys in self._whole.values()
-            if all(shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
+            if all(rejections.shortfall_of(each) is not None for key in keys for each in self._asked[key].every)
         ]
         if not unmet and self._groups:
             yield self._together()._replace(sort="constraints")
@@ -174,10 +160,9 @@ class Lacks:
                 continue
             names = [each.key[1].partition("/")[2] for each in alternatives]
             said = "; ".join(f"{name}: {each.text}" for name, each in zip(names, found, strict=True))
-            about = tuple(dict.fromkeys(ref for each in found for ref in each.about))
             whole = alternatives[0].key[1].partition("/")[0]
             said = f"none of the alternatives (firstAvailable) of request {whole} can be met: {said}"
-            yield Cause(said, about, sort=found[0].sort)
+            yield Cause(said, [each.about for each in found], sort=found[0].sort)
 
     def _of_request(self, asked: _Asked) -> Cause:
         """Say which step leaves too few devices for a request, and why."""
@@ -194,7 +179,7 @@ class Lacks:
             return Cause(
                 f"pool {unused[0]['pool']} is {unused[0]['why']}, so that {devices} not used, and no other device is "
                 f"left for {asked.who}",
-                (Ref("Pool", pool), Ref("Driver", driver), *asked.about),
+                [Ref("Pool", pool), Ref("Driver", driver), asked.about],
                 (f"wait until driver {driver} has published the whole pool; see its log",),
                 sort="driver",
             )
@@ -202,13 +187,13 @@ class Lacks:
         for driver in selected:
             if not drivers.publishes(scene, driver):
                 found = drivers.absent(scene, driver)
-                return found._replace(about=(*found.about, *asked.about), sort="driver")
+                return found._replace(about=[found.about, asked.about], sort="driver")
         if count := max(each["ofClass"] for each in asked.every):
             devices = f"{asked.wanted} devices of class {name}"
             return Cause(f"{asked.who} wants {devices} on one node: no node has more than {count}", asked.about)
         hint = next(scene.rule("selects-nothing", scene.inventory.find("DeviceClass", name) or {}), "")
         said = asked.first("because") or hint
-        about = (Ref("DeviceClass", name), *asked.about, *(Ref("Driver", each) for each in selected))
+        about = [Ref("DeviceClass", name), asked.about, *(Ref("Driver", each) for each in selected)]
         return Cause(f"no node has a device of class {name} for {asked.who}{said and f': {brief(said)}'}", about)
 
     def _not_selected(self, asked: _Asked) -> Cause:
@@ -251,22 +236,23 @@ class Lacks:
             left = f"at most {most}, as {others} of {total}" if most else theirs
             held_by = f"{'is' if others == 1 else 'are'} held"
             said = f"no node has {asked.wanted} free {what} for {asked.who}: {left} {held_by}"
-        return Cause(f"{said} {lower}by {_named(held)}{why}", (*_refs(held)[:6], *asked.about))
+        return Cause(f"{said} {lower}by {_named(held)}{why}", [_refs(held)[:6], asked.about])
 
     def _of_update(self, held: Sequence[JSONObject], pods: Sequence[JSONObject]) -> Cause | None:
         """Say that a rolling update waits for the pods that it replaces; None if others hold devices, too."""
-        scene, above = self._scene, list(self._scene.owners(self._pod))
-        deployment = next((each for each in above if text(each, "kind") == "Deployment"), None)
+        scene = self._scene
+        deployment = next((each for each in scene.owners(self._pod) if text(each, "kind") == "Deployment"), None)
         if deployment is None or not pods:
             return None
-        if any(deployment not in scene.owners(each) or scene.owner(each) is above[0] for each in pods):
+        own = controller_of(self._pod)  # its ReplicaSet, which may not be known
+        if any(deployment not in scene.owners(each) or controller_of(each) == own for each in pods):
             return None
         unavailable = mapping(deployment, "spec", "strategy", "rollingUpdate").get("maxUnavailable", "25%")
         return Cause(
             f"the rolling update of {ref_of(deployment)} waits for itself: new pod {name_of(self._pod)} needs a "
             f"device, and all are held by the old pods ({listed(map(name_of, pods))}), none of which ends first, as "
             f"maxUnavailable is {unavailable}",
-            (ref_of(deployment), *map(ref_of, pods[:NAMED_MAX]), *_refs(held)[:NAMED_MAX]),
+            [deployment, pods[:NAMED_MAX], _refs(held)[:NAMED_MAX]],
             ("set maxUnavailable to 1, or strategy Recreate, so that an old pod ends first; or delete one",),
             names_pod=True,
         )
@@ -274,7 +260,9 @@ class Lacks:
     # -- taints
 
     def _not_tolerated(self, asked: _Asked) -> Cause:
-        taints = list(dict.fromkeys(taint for several in taints_of(asked.alike) for taint in sorted(several)))
+        taints = list(
+            dict.fromkeys(taint for several in rejections.taints_of(asked.alike) for taint in sorted(several))
+        )
         rules = self._scene.cluster.rules_of(taints)
         free = "" if asked.total("free") == asked.total("selected") else "free "
         total, written = asked.total("free"), " or ".join(map(str, taints[:NAMED_MAX]))
@@ -297,8 +285,8 @@ class Lacks:
                 f"{name_of(self._pod)} pending: {said}"
             )
         names = [each.rpartition("/")[2] for each in places[:NAMED_MAX]]
-        about = (*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names))
-        return Cause(said, (*map(ref_of, rules), *about, *asked.about), stage="ended" if evicted else "")
+        about = [*(Ref("Taint", each.key) for each in taints), *(Ref("Device", each) for each in names)]
+        return Cause(said, [rules, about, asked.about], stage="ended" if evicted else "")
 
     def _evicted(self) -> str:
         """Return the pod of the same workload that a device's taint has evicted; empty if there was none."""
@@ -320,11 +308,12 @@ class Lacks:
             f"{asked.who}{because and f': {brief(because)}'}"
         )
         taken = [
-            f"claim {each['claim']}{used_by(each)} holds {self._taken(each, capacity)}" for each in held[:NAMED_MAX]
+            f"claim {each['claim']}{rejections.used_by(each)} holds {self._taken(each, capacity)}"
+            for each in held[:NAMED_MAX]
         ]
         more = [f"{len(held) - NAMED_MAX} more hold some"] if held[NAMED_MAX:] else []
-        sets = tuple(Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX])
-        about = (*_refs(held)[:6], *sets, *asked.about)
+        sets = [Ref("CounterSet", each["counterSet"]) for each in request["counters"][:NAMED_MAX]]
+        about = [_refs(held)[:6], sets, asked.about]
         return Cause("; ".join(filter(None, [said, ", ".join([*taken, *more])])), about)
 
     def _taken(self, held: JSONObject, capacity: str) -> str:
@@ -358,8 +347,8 @@ class Lacks:
 
     def _together(self) -> Cause:
         """Say why no node meets all requests, though each is met somewhere."""
-        about = tuple(dict.fromkeys(ref for each in self._asked.values() for ref in each.about))
-        met = [{key_of(one) for one in each.requests if shortfall_of(one) is None} for each in self._groups]
+        about = [each.about for each in self._asked.values()]
+        met = [{key_of(one) for one in each.requests if rejections.shortfall_of(one) is None} for each in self._groups]
         meeting = {
             key: [each for each, of in zip(self._groups, met, strict=True) if not of.isdisjoint(keys)]
             for key, keys in self._whole.items()
@@ -381,15 +370,15 @@ class Lacks:
             return Cause(
                 f"{written.kind} {written.name} wants its requests {' and '.join(key[1] for key in self._whole)} at "
                 f"one {attribute} (a constraint), and no node has such devices together: {details}",
-                (written, *about, Ref("Attribute", attribute)),
+                [written, about, Ref("Attribute", attribute)],
             )
         entries = ((text(entry, "name"), self._sources.get(name)) for entry, name in sources_of(self._pod))
         who = " and ".join(f"claim {entry} ({ref.kind} {ref.name})" for entry, ref in entries if ref) or "its requests"
         need = f"both need device {devices[0]}: they " if len(devices) == 1 else ""
-        names = (Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX])
-        return Cause(f"{who} {need}cannot be met together on one node: {details}", (*about, *names))
+        names = [Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX]]
+        return Cause(f"{who} {need}cannot be met together on one node: {details}", [about, names])
 
-    def _apart(self, meeting: Mapping[RequestKey, Sequence[Group]], about: tuple[Ref, ...]) -> Cause:
+    def _apart(self, meeting: Mapping[RequestKey, Sequence[Group]], about: About) -> Cause:
         """Say that the devices for different requests are on different nodes."""
         where, nodes = [], list[Ref]()
         for key, groups in meeting.items():
@@ -398,7 +387,7 @@ class Lacks:
             asked = self._asked[self._whole[key][0]]
             where.append(f"for {asked.who} ({asked.device_class}) on {shortened(names) or 'none'}")
         said = "no single node has devices for all requests of its claims together: they are"
-        return Cause(f"{said} {', '.join(where)}", (*nodes[:4], *about))
+        return Cause(f"{said} {', '.join(where)}", [nodes[:4], about])
 
     def _contested(self, group: Group) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
@@ -412,7 +401,7 @@ class Lacks:
 
 def _named(held: Sequence[JSONObject]) -> str:
     """Write the claims that hold devices, with their pods."""
-    names = [f"{each['claim']}{used_by(each)}" for each in held[:NAMED_MAX]]
+    names = [f"{each['claim']}{rejections.used_by(each)}" for each in held[:NAMED_MAX]]
     if rest := len(held) - len(names):
         names.append(f"{rest} more")
     *others, last = names or ["others"]
@@ -463,16 +452,12 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
             "look at it until the controller that set it removes it"
         )
-        return Found([Cause(said, tuple(Ref("Gate", each) for each in gates), sort="scheduling-gate")])
+        return Found([Cause(said, [Ref("Gate", each) for each in gates], sort="scheduling-gate")])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Found(blocking, scene.scheduler.schedule(pod))
-    gang = _gang(scene, pod)
-    if isinstance(gang, Cause):
-        return Found([gang._replace(sort="pod-group")])
-    if gang is not None and (found := _of_gang(scene, gang, pod)):
+    if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
         return found
-    placement = scene.scheduler.schedule(pod)
-    return _Pending(scene, pod).found(placement)
+    return _Pending(scene, pod).found(scene.scheduler.schedule(pod))
 
 
 def helps(scene: Scene, found: Found) -> tuple[str, ...]:
@@ -484,44 +469,30 @@ def helps(scene: Scene, found: Found) -> tuple[str, ...]:
 # -- gangs
 
 
-def _gang(scene: Scene, pod: JSONObject) -> tuple[Ref, list[JSONObject], int] | Cause | None:
-    """Return the gang of a pod; why it cannot be scheduled yet; or None if the pod belongs to none.
-
-    Returns:
-        The PodGroup whose pods are bound together, its pods, and how many are bound at once.
-    """
-    name, namespace = text(pod, "spec", "schedulingGroup", "podGroupName"), namespace_of(pod)
-    if not name:
-        return None
+def _of_gang(scene: Scene, asked: JSONObject) -> Found | None:
+    """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
+    name, namespace = text(asked, "spec", "schedulingGroup", "podGroupName"), namespace_of(asked)
     group, ref = scene.inventory.find("PodGroup", name, namespace), Ref("PodGroup", name, namespace)
     if group is None:
         hint = did_you_mean(name, [each for space, each in scene.inventory.names("PodGroup") if space == namespace])
-        return Cause(f"{ref}, which the pod belongs to, does not exist{hint and f'; {hint}'}", (ref,))
+        said = f"{ref}, which the pod belongs to, does not exist{hint and f'; {hint}'}"
+        return Found([Cause(said, [ref], sort="pod-group")])
     least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
     if not least:
         return None
     pods = [each for each in scene.inventory.all("Pod") if namespace_of(each) == namespace and not has_ended(each)]
     pods = [each for each in pods if text(each, "spec", "schedulingGroup", "podGroupName") == name]
     if len(pods) < least:
-        said = f"{len(pods)} of the {least} pods (minCount) exist that are scheduled together"
+        said = f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together"
         helps = (f"create {least - len(pods)} more pods of the group, or lower its minCount",)
-        return Cause(f"{ref} is not complete: {said}", (ref,), helps)
-    return ref, sorted(pods, key=name_of), least
-
-
-def _of_gang(scene: Scene, gang: tuple[Ref, list[JSONObject], int], asked: JSONObject) -> Found | None:
-    """Say which pod of a gang finds no devices; None if enough pods find some.
-
-    Args:
-        asked: The pod that is asked about.
-    """
-    (ref, pods, least), fitting = gang, 0
+        return Found([Cause(said, [ref], helps, sort="pod-group")])
 
     def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
         said = f"{ref} needs devices for {least} pods together: pod {name_of(pod)} {what}: {cause.text}"
-        return cause._replace(text=said, about=(ref, *cause.about), names_pod=pod is asked)
+        return cause._replace(text=said, about=[ref, cause.about], names_pod=pod is asked)
 
-    for each in pods:
+    fitting = 0
+    for each in sorted(pods, key=name_of):
         if text(each, "spec", "nodeName"):
             fitting += 1
             continue
@@ -531,7 +502,7 @@ def _of_gang(scene: Scene, gang: tuple[Ref, list[JSONObject], int], asked: JSONO
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= least:
-                return None
+                break
             found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
             first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
             return Found([first, *found.causes[1:]], found.placement)
@@ -557,7 +528,7 @@ class _Pending:
         causes = [*first, *self._simulated(placement, is_explained=bool(first))]
         if not causes:
             reason = self.scene.answers.of(placement)["why"]["reason"]
-            causes = [Cause(reason, tuple(self.sources.values()))]
+            causes = [Cause(reason, [*self.sources.values()])]
         # The simulation does not know these reasons: what it finds would not help.
         return Found(causes, None if others else placement)
 
@@ -590,7 +561,7 @@ class _Pending:
             if len(items(claim, "status", "reservedFor")) >= binding.CONSUMERS_MAX:
                 most = f"{binding.CONSUMERS_MAX} pods, the maximum that a claim may have (status.reservedFor)"
                 helps = ("use a further claim, or one claim for each pod (a ResourceClaimTemplate)",)
-                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", (ref_of(claim),), helps)
+                yield Cause(f"{ref_of(claim)} is used by {most}: it is full", [claim], helps)
 
     def _missing_classes(self, used: Sequence[JSONObject]) -> Iterator[Cause]:
         known = [name for _, name in self.scene.inventory.names("DeviceClass")]
@@ -599,7 +570,7 @@ class _Pending:
                 if (name := each.class_name) not in known:
                     near, written = nearest(name, known), self._source(claim)
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
-                    about = (Ref("DeviceClass", name), written, *([Ref("DeviceClass", near)] if near else []))
+                    about = [Ref("DeviceClass", name), written, Ref("DeviceClass", near) if near else None]
                     who = f"{written.kind} {written.name} names in request {each.name}"
                     yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about)
 
@@ -611,7 +582,7 @@ class _Pending:
         now, first = self.scene.cluster.now, placement.awaited[0]
         claim = next(each for each in placement.claims if binding.awaited(each, now))
         conditions = [*first.missing, *([text(first.failed, "type")] if first.failed else [])]
-        about = (ref_of(claim), Ref("Device", first.device), *(Ref("Condition", each) for each in conditions))
+        about: list[About] = [claim, Ref("Device", first.device), *(Ref("Condition", each) for each in conditions)]
         said = f"claim {name_of(claim)} is allocated, but"
         if first.is_unavailable:
             return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
@@ -633,10 +604,10 @@ class _Pending:
             and _NO_DEVICES not in words
             and any(each in words for each in ("volume", "topology spread constraints", "affinity rules"))
         ):
-            what, refs = self._of_other_pods(words)
-            yield Cause(f"{what or 'the scheduler finds no node'}: {words}", (*refs, ref_of(self.pod)))
+            what, about = self._of_other_pods(words)
+            yield Cause(f"{what or 'the scheduler finds no node'}: {words}", [about, self.pod])
 
-    def _of_other_pods(self, words: str) -> tuple[str, tuple[Ref, ...]]:
+    def _of_other_pods(self, words: str) -> tuple[str, About]:
         """Explain a reason that is not simulated, such as anti-affinity, and return the objects to look at."""
         affinity, running = mapping(self.pod, "spec", "affinity"), self.scene.inventory.running()
         if "anti-affinity rules" in words:
@@ -646,17 +617,17 @@ class _Pending:
             who = listed(f"pod {name_of(each)} on {text(each, 'spec', 'nodeName')}" for each in found)
             what = f"is kept away by the required anti-affinity of {who}" if is_theirs else ""
             what = what or f"its required pod anti-affinity keeps it from {who}"
-            return (what, tuple(map(ref_of, found[:NAMED_MAX]))) if found else ("", ())
+            return (what, found[:NAMED_MAX]) if found else ("", None)
         terms = items(affinity, "podAffinity", REQUIRED[-1]) if "pod affinity rules" in words else []
         if keys := sorted({text(each, "topologyKey") for each in terms}):
-            return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", ()
+            return f"its required pod affinity ({' and '.join(keys)}) finds no pod to be with", None
         terms = items(self.pod, "spec", "topologySpreadConstraints") if "topology spread" in words else []
         if keys := sorted({text(each, "topologyKey") for each in terms}):
-            return f"its topology spread constraints ({' and '.join(keys)}) allow no node", ()
+            return f"its topology spread constraints ({' and '.join(keys)}) allow no node", None
         if "volume" in words.lower() and (volumes := list(self._volumes())):
             names = listed(str(ref) for _, ref in volumes)
-            return f"its volume {volumes[0][0]} ({names}) allows no node", tuple(ref for _, ref in volumes)
-        return "", ()
+            return f"its volume {volumes[0][0]} ({names}) allows no node", [ref for _, ref in volumes]
+        return "", None
 
     def _volumes(self) -> Iterator[tuple[str, Ref]]:
         """Yield the volumes of the pod that are claimed, with their PersistentVolumeClaims."""
@@ -676,14 +647,14 @@ class _Pending:
             warned = next((each for each in self.scene.events(claim or {}) if each.warns), None)
             if claim is None and not is_known:
                 if f'persistentvolumeclaim "{ref.name}"' in said or "PersistentVolumeClaims" in said:
-                    yield Cause(f"{what} holds it up, as the scheduler says: {_words(said)}", (ref,))
+                    yield Cause(f"{what} holds it up, as the scheduler says: {_words(said)}", [ref])
             elif claim is None:
-                yield Cause(f"{what} does not exist", (ref,))
+                yield Cause(f"{what} does not exist", [ref])
             elif text(claim, "status", "phase") == "Lost":
-                yield Cause(f"{what} has lost its PersistentVolume", (ref,))
+                yield Cause(f"{what} has lost its PersistentVolume", [ref])
             elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in said.lower()):
                 words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
-                yield Cause(f"{what} is not bound{words}", (ref,))
+                yield Cause(f"{what} is not bound{words}", [ref])
 
     # -- nodes
 
@@ -693,7 +664,7 @@ class _Pending:
             names = sorted(nodes_named(needs.demand.spec) or ())
             hint = did_you_mean(names[0], self.scene.cluster.names) if len(names) == 1 else ""
             said = f"its node affinity requires node {listed(names)}, which does not exist{hint and f'; {hint}'}"
-            yield Cause(said, (ref_of(self.pod), *(Ref("Node", each) for each in names)), sort="node")
+            yield Cause(said, [self.pod, *(Ref("Node", each) for each in names)], sort="node")
             return
         if unprovided := list(sorted_as("class", self._unprovided(needs))):
             yield from unprovided
@@ -709,13 +680,15 @@ class _Pending:
             yield from sorted_as("node", self._kept_from(suiting, verdicts, needs))
         elif all(each.unavailable for each in by_devices.values()):
             allocated = [each for each in needs.claims if allocation_of(each)]
-            said = "; ".join(elsewhere(self.scene.cluster, each) for each in allocated)
-            about = tuple(map(ref_of, allocated))
-            yield Cause(f"no node has the devices of its allocated claims: {said}", about, sort="claim")
+            said = "; ".join(rejections.elsewhere(self.scene.cluster, each) for each in allocated)
+            yield Cause(f"no node has the devices of its allocated claims: {said}", allocated, sort="claim")
         else:
             alone = {node: verdict for node, verdict in by_devices.items() if verdict.by_devices}
-            groups = Explainer(self.scene.cluster).groups(alone, round_)
-            steps = [min((each.step for each in unmet(group.requests).values()), default=_TOGETHER) for group in groups]
+            groups = rejections.Explainer(self.scene.cluster).groups(alone, round_)
+            steps = [
+                min((each.step for each in rejections.unmet(group.requests).values()), default=_TOGETHER)
+                for group in groups
+            ]
             names = [
                 name for group, step in zip(groups, steps, strict=True) if step == max(steps) for name in group.nodes
             ]
@@ -738,7 +711,7 @@ class _Pending:
             yield Cause(
                 f"nothing provides {name}: no DeviceClass has it as extendedResourceName, and no node's device "
                 f"plugin offers it{hint and f'; {hint}'}",
-                (Ref("Resource", name), *map(ref_of, like)),
+                [Ref("Resource", name), like],
             )
 
     def _failed(self, error: Fault, needs: Needs) -> Cause:
@@ -747,15 +720,15 @@ class _Pending:
         failing = error.claim or next(map(full_name_of, pending), "")
         claim = next((each for each in pending if full_name_of(each) == failing), None)
         if claim is None:
-            return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", (ref_of(self.pod),))
-        written, words, missing, of_class = self._source(claim), error.words, error.missing, error.of_class
+            return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", [self.pod])
+        written, words, missing, of_class = self._source(claim), error.words or error, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
         total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
         if not missing and total > LIMIT:
             said = f"{who} wants {total} devices: a claim may have at most {LIMIT}"
-            return Cause(said, (written,), sort="claim")
+            return Cause(said, [written], sort="claim")
         if not missing:
-            return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", (written,))
+            return Cause(f"an error ends the search for devices of {who} on all nodes: {brief(words)}", [written])
         asked = either([each.name for each in requests_of(claim) if each.own])
         which = f"DeviceClass {of_class}, used by {who}," if of_class else f"{who}, request {asked}"
         hint = next(
@@ -764,7 +737,7 @@ class _Pending:
         return Cause(
             f"the selector of {which} reads attribute {missing}, which a device does not have"
             f"{hint and f' ({brief(hint)})'}: that error ends the search on all nodes ({brief(words)})",
-            (*((Ref("DeviceClass", of_class),) if of_class else ()), written, Ref("Attribute", missing)),
+            [Ref("DeviceClass", of_class) if of_class else None, written, Ref("Attribute", missing)],
         )
 
     # -- nodes that have devices, and refuse the pod for another reason
@@ -797,26 +770,26 @@ class _Pending:
         self, refusal: Refusal, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
     ) -> Cause:
         names = shortened([each.name for each in states])
-        nodes = tuple(Ref("Node", each.name) for each in states[:NAMED_MAX])
+        nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
         pinned = next(filter(allocation_of, needs.claims), None)
         if pinned is None and refusal.plugin == AFFINITY:
             said = self._unselected(states, needs, has_devices=has_devices)
-            labels = (Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items())
-            return Cause(said, (ref_of(self.pod), *labels, *nodes))
+            labels = [Ref("Label", f"{key}={each}") for key, each in mapping(needs.demand.spec, "nodeSelector").items()]
+            return Cause(said, [self.pod, labels, nodes])
         what, about = self._refusal(refusal, states, needs)
         if pinned is not None:
             said = f"{ref_of(pinned)} is allocated on {names}, and {names} {what}"
-            return Cause(said, (ref_of(pinned), *nodes, *about))
-        return Cause(f"{names}{which} {what}", (*nodes, *about))
+            return Cause(said, [pinned, nodes, about])
+        return Cause(f"{names}{which} {what}", [nodes, about])
 
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
 
-    def _refusal(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, tuple[Ref, ...]]:
+    def _refusal(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
         """Say why nodes refuse the pod, its devices aside, and what that is about."""
         is_, has = ("is", "has") if len(states) == 1 else ("are", "have")
         missing = refusal.missing
-        about = tuple(Ref("Resource", each) for each in missing)
+        about = [Ref("Resource", each) for each in missing]
         said = f"{is_} not suitable: {', '.join(refusal.reasons)}"
         if refusal.plugin == CORDON:
             said = f"{is_} cordoned (unschedulable)"
@@ -866,27 +839,28 @@ class _Pending:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
         name = text(self.pod, "spec", "schedulerName") or _DEFAULT_SCHEDULER
         nominated = text(self.pod, "status", "nominatedNodeName")
-        words, ref = self._said(), ref_of(self.pod)
+        words = self._said()
         if nominated:
-            about = (Ref("Node", nominated), ref)
-            return Cause(f"waits on {nominated} until the pods that it preempts there have ended", about)
+            said = f"waits on {nominated} until the pods that it preempts there have ended"
+            return Cause(said, [Ref("Node", nominated), self.pod])
         if name != _DEFAULT_SCHEDULER and not words:
             return Cause(
                 f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
                 f"leaves the pod alone, for which {node} has room",
-                (Ref("Scheduler", name), ref),
+                [Ref("Scheduler", name), self.pod],
                 (f"correct spec.schedulerName, or start scheduler {name}",),
             )
         if not words:
-            return Cause(f"waits for the scheduler, which has said nothing of it yet; {node} has room for it", (ref,))
+            said = f"waits for the scheduler, which has said nothing of it yet; {node} has room for it"
+            return Cause(said, [self.pod])
         spaces = {space for space, _ in self.scene.inventory.names("ResourceClaim")}
         is_partial = _NO_DEVICES in words and spaces == {namespace_of(self.pod)}
         unseen = ["collect the ResourceClaims of all namespaces: others may hold the devices"] if is_partial else []
-        what, refs = self._of_other_pods(words)
+        what, about = self._of_other_pods(words)
         return Cause(
             f"{what or 'the scheduler finds no node'}: {_words(words)}; by devices and "
             f"resources {node} has room, so what it names is the reason, or is gone since",
-            (*refs, *self.scene.mentioned(words, namespace_of(self.pod)), ref, Ref("Node", node)),
+            [about, self.scene.mentioned(words, namespace_of(self.pod)), self.pod, Ref("Node", node)],
             (*unseen, "the scheduler tries again by itself after changes in the cluster"),
         )
 

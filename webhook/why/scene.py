@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from webhook.allocation.devices import Taint
 from webhook.api import gates
 from webhook.api.versions import release_of
 from webhook.inventory import Inventory, has_ended
@@ -18,10 +19,9 @@ from webhook.problem import value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule, told
 from webhook.release import Release
-from webhook.scan.stored import Cluster as Stored
+from webhook.scan.stored import Stored
 from webhook.simulation import Cluster, Scheduler, Settings, release_in
 from webhook.simulation.answers import Answers
-from webhook.simulation.cluster import Taint
 
 _MENTIONED: Final = (
     *("ResourceQuota", "ResourceClaimTemplate", "ResourceClaim", "DeviceClass", "PriorityClass"),
@@ -34,17 +34,13 @@ _QUOTED: Final = re.compile(
     r"[\"'`]?(?:[\w.-]+/)?([\w.:-]*\w)"
 )
 """An object that the words of a component name with its kind."""
-_AS_QUOTED: Final = {
-    "serviceaccount": ("ServiceAccount", True),
-    "configmap": ("ConfigMap", True),
-    "secret": ("Secret", True),
+_WRITTEN: Final = {
+    **{each.lower(): (each, True) for each in ("ServiceAccount", "ConfigMap", "Secret", "PersistentVolumeClaim")},
+    **{each.lower(): (each, False) for each in ("StorageClass", "Webhook", "Namespace", "CSIDriver", "Node")},
     "priorityclass with name": ("PriorityClass", False),
-    "storageclass": ("StorageClass", False),
     "storageclass.storage.k8s.io": ("StorageClass", False),
-    "webhook": ("Webhook", False),
-    "namespace": ("Namespace", False),
 }
-"""The kinds of such objects, and whether they are in namespaces."""
+"""Kinds, and whether their objects are in namespaces, as components write them."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
 
 
@@ -73,9 +69,28 @@ def ref_of(obj: JSONObject) -> Ref:
     return Ref(text(obj, "kind"), name_of(obj), text(obj, "metadata", "namespace"))
 
 
-def about_taints(*taints: Taint) -> tuple[Ref, ...]:
+def written(kind: str, name: str, namespace: str) -> Ref:
+    """Return what a component names, by the kind as it writes it, in its words about an object of a namespace."""
+    known, is_namespaced = _WRITTEN.get(kind.lower(), (kind, False))
+    return Ref(known, name, namespace if is_namespaced else "")
+
+
+About = Ref | JSONObject | Sequence["About"] | None
+"""What an answer is about: an object, what names it or a part of it, several of these, or nothing."""
+
+
+def refs_of(about: About) -> Iterator[Ref]:
+    """Yield what names each thing that an answer is about."""
+    if isinstance(about, Ref | dict):
+        yield about if isinstance(about, Ref) else ref_of(about)
+    else:
+        for each in about or ():
+            yield from refs_of(each)
+
+
+def about_taints(*taints: Taint) -> list[Ref]:
     """Name taints, each by its key and as kubectl writes it."""
-    return tuple(Ref("Taint", name) for each in taints for name in (each.key, str(each)))
+    return [Ref("Taint", name) for each in taints for name in (each.key, str(each))]
 
 
 class Cause(NamedTuple):
@@ -92,7 +107,7 @@ class Cause(NamedTuple):
     """
 
     text: str
-    about: tuple[Ref, ...] = ()
+    about: Sequence[About] = ()
     helps: tuple[str, ...] = ()
     stage: str = ""
     is_well: bool = False
@@ -254,6 +269,12 @@ class Scene(Stored):
 
     # -- names
 
+    def logs(self, obj: JSONObject, *, previous: bool = False, container: str = "") -> str:
+        """Write the command that shows the log of a pod, or of some pod of a workload."""
+        kind = "" if text(obj, "kind") == "Pod" else f"{text(obj, 'kind').lower()}/"
+        name = f"--namespace {namespace_of(obj)} {kind}{name_of(obj)}{container and f' --container {container}'}"
+        return self.inventory.kubectl(f"logs {'--previous ' * previous}{name}")
+
     def claim_sources(self, pod: JSONObject) -> dict[str, Ref]:
         """Return what the user wrote for each claim of a pod, by the claim's name: its template, or itself."""
         namespace, found = namespace_of(pod), dict[str, Ref]()
@@ -265,7 +286,7 @@ class Scene(Stored):
                 found[claim] = Ref("ResourceClaim", claim, namespace)
         return found
 
-    def mentioned(self, words: str, namespace: str) -> tuple[Ref, ...]:
+    def mentioned(self, words: str, namespace: str) -> list[Ref]:
         """Return the objects whose names are among the words of a component.
 
         Args:
@@ -278,10 +299,7 @@ class Scene(Stored):
             for space, name in self.inventory.names(kind)
             if space in {"", namespace} and name in named
         ]
-        for stated, name in _QUOTED.findall(words):
-            kind, is_namespaced = _AS_QUOTED.get(stated.lower(), (stated, False))
-            found.append(Ref(kind, name, namespace if is_namespaced else ""))
-        return tuple(found)
+        return found + [written(kind, name, namespace) for kind, name in _QUOTED.findall(words)]
 
 
 def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
+from webhook.allocation.devices import Tolerations, taint_of
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
@@ -22,26 +23,14 @@ from webhook.objects import (
     namespace_of,
     number,
     text,
+    texts,
 )
 from webhook.simulation.binding import time_of
-from webhook.simulation.cluster import Tolerations, taint_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
-from webhook.why import claims, drivers
-from webhook.why.containers import (
-    CRASHED,
-    PREPARE,
-    brief,
-    crashed,
-    failed,
-    last_words,
-    outcome,
-    restarted,
-    said_by_kubelet,
-    unready,
-    waiting,
-)
-from webhook.why.scene import Cause, Event, Ref, Scene, about_taints, ref_of
+from webhook.why import claims, containers, drivers
+from webhook.why.containers import CRASHED, PREPARE, brief
+from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -82,7 +71,7 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
     if stage == RUNNING:
         return list(_running(scene, pod)) or [_healthy(scene, pod)]
     where = text(pod, "spec", "nodeName")
-    starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", (ref_of(pod),))
+    starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", [pod])
     return list(_not_started(scene, pod)) or [starting]
 
 
@@ -93,32 +82,26 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if at(pod, "metadata", "deletionTimestamp"):
         yield _terminating(scene, pod)
         return
-    held = [each for each in uses(scene, pod) if allocation_of(each.claim)]
-    kept = f"; claim {full_name_of(held[0].claim)} still has its devices" if held else "; its claims are released"
-    if not items(pod, "spec", "resourceClaims"):
-        kept = ""
-    owners = tuple(map(ref_of, scene.owners(pod)))
-    reason, words = text(pod, "status", "reason"), text(pod, "status", "message")
-    target = _disruption(pod)
+    about, kept = [pod, *scene.owners(pod)], ""
+    if items(pod, "spec", "resourceClaims"):
+        held = next((each.claim for each in uses(scene, pod) if allocation_of(each.claim)), None)
+        kept = f"; claim {full_name_of(held)} still has its devices" if held else "; its claims are released"
     if text(pod, "status", "phase") == "Succeeded":
-        said = f"has succeeded (completed): it has ended, and nothing is wrong{kept}"
-        yield Cause(said, (ref_of(pod), *owners), is_well=True)
+        yield Cause(f"has succeeded (completed): it has ended, and nothing is wrong{kept}", about, is_well=True)
         return
+    target = _disruption(pod)
     if target is not None:
         yield _disrupted(scene, pod, target)._replace(stage=ENDED)
-    if reason:
-        yield Cause(f"has failed ({reason}): {brief(words) or 'see its events'}{kept}", (ref_of(pod), *owners))
+    if reason := text(pod, "status", "reason"):
+        yield Cause(f"has failed ({reason}): {brief(text(pod, 'status', 'message')) or 'see its events'}{kept}", about)
         return
-    for status in failed(pod):
-        ended = mapping(status, "state", "terminated")
-        said = last_words(ended)
-        yield Cause(
-            f"has failed: container {text(status, 'name')} ended with {outcome(ended)}{said and f': {said}'}{kept}",
-            (Ref("Container", text(status, "name")), ref_of(pod), *owners),
-            (scene.inventory.kubectl(f"logs --namespace {namespace_of(pod)} {name_of(pod)}"),),
-        )
-    if target is None and not list(failed(pod)):
-        yield Cause(f"has failed{kept}", (ref_of(pod), *owners))
+    for status in containers.failed(pod):
+        ended, name = mapping(status, "state", "terminated"), text(status, "name")
+        said = f": {said}" if (said := containers.last_words(ended)) else ""
+        said = f"has failed: container {name} ended with {containers.outcome(ended)}{said}{kept}"
+        yield Cause(said, [Ref("Container", name), about], (scene.logs(pod),))
+    if target is None and not list(containers.failed(pod)):
+        yield Cause(f"has failed{kept}", about)
 
 
 def _disruption(pod: JSONObject) -> JSONObject | None:
@@ -133,20 +116,24 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
         held = [full_name_of(each.claim) for each in uses(scene, pod) if allocation_of(each.claim)]
         release = f", and releases claim {', '.join(held)} then" if held else ""
         return found._replace(text=f"{found.text}; it is being terminated{release}")
-    finalizers = [each for each in at(pod, "metadata", "finalizers") or [] if isinstance(each, str)]
-    unprepared = scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod")
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        said = f"is terminating, and kubelet cannot confirm it: its node {name_of(node)} {found.text}"
-        return found._replace(text=said)
-    if unprepared:
-        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", (ref_of(pod),))
-    if finalizers:
-        return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", (ref_of(pod),))
+    if down := _node_down(scene, pod):
+        return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}")
+    if unprepared := scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod"):
+        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", [pod])
+    if finalizers := texts(pod, "metadata", "finalizers"):
+        return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", [pod])
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
     why = "since somebody or its controller deleted it"
-    return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", (ref_of(pod),))
+    return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
+
+
+def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
+    """Say that the node of a pod is not ready; None if it is, or is not known."""
+    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
+    if node is None or is_ready(node):
+        return None
+    found = drivers.not_ready(node)
+    return found._replace(text=f"its node {name_of(node)} {found.text}")
 
 
 def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
@@ -154,23 +141,22 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
     reason, words = text(target, "reason"), text(target, "message")
     node = text(pod, "spec", "nodeName")
     if reason == "PreemptionByScheduler":
-        by = next((by for each in scene.events(pod, "Preempted") if (by := _preemptor(scene, each))), None)
-        who = "a pod of higher priority" if by is None else f"pod {full_name_of(by)}"
-        mine, its = priority(pod, scene.inventory), by and priority(by, scene.inventory)
-        than = "" if by is None else f" (priority {its} over {mine})"
-        refs = () if by is None else (ref_of(by), *_classes(by))
-        return Cause(f"was preempted on {node} by {who}{than}", (*refs, Ref("Node", node), ref_of(pod)))
+        by, who = next(filter(None, (_preemptor(scene, each) for each in scene.events(pod, "Preempted"))), None), ""
+        if by:
+            its, mine = (priority(each, scene.inventory) for each in (by, pod))
+            who = f"pod {full_name_of(by)} (priority {its} over {mine})"
+        about = [by, _class_of(by), Ref("Node", node), pod]
+        return Cause(f"was preempted on {node} by {who or 'a pod of higher priority'}", about)
     if reason == "DeletionByDeviceTaintManager":
-        tainted = list(_tainted(scene, pod, ("NoExecute",)))
-        what = tainted[0].text if tainted else "a taint of one of its devices"
-        return Cause(f"was evicted because of {what}", tainted[0].about if tainted else ())
+        tainted = next(_tainted(scene, pod, ("NoExecute",)), Cause("a taint of one of its devices"))
+        return Cause(f"was evicted because of {tainted.text}", tainted.about)
     if reason == "DeletionByTaintManager":
         taints = list(map(taint_of, items(scene.inventory.find("Node", node), "spec", "taints")))
         taints = [each for each in taints if each.effect == "NoExecute"]
         which = f": {' and '.join(map(str, taints))}" if taints else ""
-        about = (Ref("Node", node), *(Ref("Taint", each.key) for each in taints))
-        return Cause(f"was evicted because of a taint of its node {node}{which}", about)
-    return Cause(f"was ended ({reason}): {brief(words)}", (ref_of(pod), Ref("Node", node)))
+        keys = [Ref("Taint", each.key) for each in taints]
+        return Cause(f"was evicted because of a taint of its node {node}{which}", [Ref("Node", node), keys])
+    return Cause(f"was ended ({reason}): {brief(words)}", [pod, Ref("Node", node)])
 
 
 def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
@@ -206,14 +192,14 @@ def predecessor(scene: Scene, pod: JSONObject) -> Cause | None:
             continue
         by = _preemptor(scene, each)
         who = f" by pod {full_name_of(by)}" if by else ""
-        about = (*((ref_of(by), *_classes(by)) if by else ()), Ref("Pod", text(each.about, "name"), namespace_of(pod)))
+        about = [by, _class_of(by), Ref("Pod", text(each.about, "name"), namespace_of(pod))]
         return Cause(f"pod {text(each.about, 'name')} {_ENDINGS[each.reason]}{who}", about)
     return None
 
 
-def _classes(pod: JSONObject) -> tuple[Ref, ...]:
+def _class_of(pod: JSONObject | None) -> Ref | None:
     name = text(pod, "spec", "priorityClassName")
-    return (Ref("PriorityClass", name),) if name else ()
+    return Ref("PriorityClass", name) if name else None
 
 
 # -- claims and devices
@@ -233,19 +219,18 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    bad = [each for each in blocked if not each.consumer.has(each.claim)]
-    if not bad:
+    bad = next((each for each in blocked if not each.consumer.has(each.claim)), None)
+    if bad is None:
         return
-    claim = bad[0].claim
+    claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
-    refs = (ref_of(pod), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Node", node), *sources)
-    name = f"claim {name_of(claim)}" if not name_of(claim).endswith(MADE) else f"claim {bad[0].name}"
+    name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
         made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
     yield Cause(
         f"{made}: kubelet does not start it",
-        refs,
+        [pod, Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Node", node), sources],
         (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate)",),
     )
 
@@ -267,7 +252,7 @@ def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             yield Cause(
                 f"ResourceClaim {full_name_of(claim)} is allocated device {'/'.join(place)}, which no ResourceSlice "
                 "publishes any more: the device is gone",
-                (Ref("Device", device), ref_of(claim), *((written,) if written else ()), Ref("Driver", driver)),
+                [Ref("Device", device), claim, written, Ref("Driver", driver)],
                 ("create the pod again, so that its claim gets another device; see the driver's log for this one",),
             )
 
@@ -276,13 +261,10 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
     for claim, result in results(scene, pod):
-        if (found := catalog.find(device_of(result))) is None:
-            continue
-        for each in found.content.taints:
-            taint = taint_of(each)
-            tolerated = Tolerations(items(result, "tolerations")).cover(taint)
-            if taint.effect in effects and not tolerated:
-                about = (*about_taints(taint), Ref("Device", found.name), ref_of(claim))
+        found, tolerated = catalog.find(device_of(result)), Tolerations(items(result, "tolerations"))
+        for taint in map(taint_of, found.content.taints if found else ()):
+            if found and taint.effect in effects and not tolerated.cover(taint):
+                about: list[About] = [about_taints(taint), Ref("Device", found.name), claim]
                 yield Cause(f"the taint {taint} of device {found}", about)
 
 
@@ -294,22 +276,23 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
     if node is None and scene.inventory.knows("Node"):
         name = text(pod, "spec", "nodeName")
-        yield Cause(f"its node {name} does not exist", (Ref("Node", name), ref_of(pod)))
+        yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
         return
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        yield found._replace(text=f"its node {name_of(node)} {found.text}, so that kubelet does not start it")
+    if down := _node_down(scene, pod):
+        yield down._replace(text=f"{down.text}, so that kubelet does not start it")
     unprepared = scene.events(pod, PREPARE)
     yield from _of_drivers(scene, pod, node, unprepared)
     yield from _gone(scene, pod)
     if unprepared:
         yield from _of_preparing(scene, pod, unprepared[0])
     tail = _devices_are_there(scene, pod)
-    held_up = list(waiting(scene, pod))
+    held_up = list(containers.waiting(scene, pod))
     held_up += [
-        crashed(scene, pod, each) for each in failed(pod) if text(each, "state", "waiting", "reason") != CRASHED
+        containers.crashed(scene, pod, each)
+        for each in containers.failed(pod)
+        if text(each, "state", "waiting", "reason") != CRASHED
     ]
-    held_up = held_up or list(said_by_kubelet(scene, pod))
+    held_up = held_up or list(containers.said_by_kubelet(scene, pod))
     yield from (cause._replace(text=f"{cause.text}{tail}") for cause in held_up)
     for cause in _tainted(scene, pod, ("NoSchedule", "NoExecute")):
         yield cause._replace(text=f"is on a device with a taint: {cause.text}")
@@ -325,18 +308,16 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepar
     wanted = [text(result, "driver") for _, result in results(scene, pod)]
     for driver in dict.fromkeys([*named, *wanted]):
         trouble = drivers.on_node(scene, driver, node) if node is not None else None
-        about = (Ref("Driver", driver), *((Ref("Node", name_of(node)),) if node is not None else ()))
+        about = Ref("Driver", driver), node
         how = "registered with kubelet" if driver in named else "running"
         who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
         if trouble is not None and (unprepared or driver in named):
-            yield Cause(f"{who}: {trouble.text}", (*trouble.about, *about), trouble.helps)
+            yield Cause(f"{who}: {trouble.text}", [trouble.about, about], trouble.helps)
         elif driver in named:
-            workload = drivers.daemon_set(scene, driver)
             why = "no DaemonSet looks like it"
-            if workload is not None:
+            if workload := drivers.daemon_set(scene, driver):
                 why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
-            refs = (ref_of(workload),) if workload is not None else ()
-            yield Cause(f"{who}: {why}", (*about, *refs))
+            yield Cause(f"{who}: {why}", [about, workload])
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
@@ -353,11 +334,10 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
     written = sources.get(name_of(claim)) if claim else None
     what = f"{written.kind} {written.name}" if written else "its claim"
     words = _BEFORE_WORDS.split(event.words)[-1]
-    refs = tuple(filter(None, (written, ref_of(claim) if claim else None)))
-    about = (*refs, *(Ref("Driver", each) for each in dict.fromkeys(found)))
+    about = [written, claim, *(Ref("Driver", each) for each in dict.fromkeys(found))]
     if own := _OF_KUBELET.search(words):
         stored = f"ResourceClaim {name_of(claim)}" if claim else what
-        yield _by_kubelet(scene, pod, own, stored, refs)
+        yield _by_kubelet(scene, pod, own, stored, [written, claim])
     elif any(each in configured for each in found) and _OF_PARAMETERS.search(words):
         hints = [*dict.fromkeys(each for rule in _PARAMETERS for each in scene.rule(rule, claim or {}))]
         hint = f" ({brief(hints[0], 120)})" if hints else ""
@@ -376,30 +356,32 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
 _PARAMETERS: Final = ("wrong-parameters", "driver-gate")
 
 
-def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, refs: tuple[Ref, ...]) -> Cause:
+def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, about: About) -> Cause:
     """Say why kubelet does not ask the drivers to prepare a claim."""
     node = Ref("Node", text(pod, "spec", "nodeName"))
-    who, about = f"kubelet on {node.name}", (*refs, node)
+    who, around = f"kubelet on {node.name}", [about, node]
     if said["unread"]:
         found = f"{who} cannot read {what}: {brief(said['unread'])}"
         if _UNSERVED not in said["unread"]:
-            return Cause(found, about)
+            return Cause(found, around)
         version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
         return Cause(
             f"{found}; it asks for a version of resource.k8s.io that the API server does not serve"
             f"{version and f' (kubelet {version})'}",
-            (node, *refs),
+            [node, about],
             ("serve that version (--runtime-config), or bring kubelet and the API server to the same release",),
         )
     if said["unreserved"]:
-        return Cause(f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before", about)
+        return Cause(
+            f"{who} has not found it in status.reservedFor of {what}: kubelet does not start it before", around
+        )
     if said["earlier"]:
         return Cause(
             f"{who} still holds the devices of an earlier {what}, whose pod was deleted by force",
-            about,
+            around,
             ("wait until they are released; if they are not, see the log of the driver's pod on the node",),
         )
-    return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", about)
+    return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around)
 
 
 # -- running
@@ -411,32 +393,29 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _gone(scene, pod)
     for cause in _tainted(scene, pod, ("NoExecute",)):
         yield cause._replace(text=f"is going to be evicted because of {cause.text}")
-    troubled = list(failed(pod))
+    troubled = list(containers.failed(pod))
     for status in troubled:
-        cause = crashed(scene, pod, status)
+        cause = containers.crashed(scene, pod, status)
         has = "; the pod has its devices" if _devices_are_there(scene, pod) else ""
         yield cause._replace(text=f"{cause.text}{has}")
-    yield from (each for each in waiting(scene, pod) if not troubled)
-    for status in unready(pod):
+    yield from (each for each in containers.waiting(scene, pod) if not troubled)
+    for status in containers.unready(pod):
         probes = [each for each in scene.events(pod, "Unhealthy") if each.warns]
         words = f": {brief(probes[0].words)}" if probes else ""
-        about = (Ref("Container", text(status, "name")),)
-        yield Cause(f"container {text(status, 'name')} runs, and is not ready{words}", about)
+        name = text(status, "name")
+        yield Cause(f"container {name} runs, and is not ready{words}", [Ref("Container", name)])
     yield from drivers.unpublished_by(scene, pod)
-    for status in restarted(pod):
+    for status in containers.restarted(pod):
         if status not in troubled:
             ended, name = mapping(status, "lastState", "terminated"), text(status, "name")
-            words = last_words(ended)
+            words = containers.last_words(ended)
             yield Cause(
                 f"container {name} runs, and has ended {number(status, 'restartCount')} times, the last with "
-                f"{outcome(ended)}{words and f': {words}'}",
-                (Ref("Container", name),),
+                f"{containers.outcome(ended)}{words and f': {words}'}",
+                [Ref("Container", name)],
             )
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
-    if node is not None and not is_ready(node):
-        found = drivers.not_ready(node)
-        said = f"its node {name_of(node)} {found.text}: what is said of its containers may be outdated"
-        yield found._replace(text=said)
+    if down := _node_down(scene, pod):
+        yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
     for cause in _tainted(scene, pod, ("NoSchedule",)):
         yield cause._replace(text=f"runs, but {cause.text} keeps new pods from it")
 
@@ -449,7 +428,7 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         wrong = [text(each, "request") for each in items(container, "resources", "claims") if text(each, "request")]
         yield Cause(
             f"container {name} runs without devices: {brief(said)}",
-            (*(Ref("Request", each) for each in wrong), Ref("Container", name), *sources.values()),
+            [*(Ref("Request", each) for each in wrong), Ref("Container", name), *sources.values()],
             ("name a request of the claim in resources.claims, and create the pod again",),
         )
     for entry, _ in scene.places("claim-not-used", pod):
@@ -459,7 +438,7 @@ def _unseen(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         yield Cause(
             f"no container uses claim {name} ({' and '.join(map(str, refs))}): none names it in resources.claims, so "
             "that the pod runs without the devices that are allocated to it",
-            (Ref("Claim in the pod", name), *refs),
+            [Ref("Claim in the pod", name), refs],
             (f"add resources.claims: [{{name: {name}}}] to the container, and create the pod again",),
         )
 
@@ -497,12 +476,12 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         said = f"device {driver}/{pool}/{device} of claim {name_of(claim)} is unhealthy"
         yield Cause(
             f"{said}{words and f': {brief(words)}'}{more}",
-            (Ref("Device", device), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Driver", driver)),
+            [Ref("Device", device), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Driver", driver)],
             ("create the pod again, so that its claim gets another device, and have this one looked at",),
         )
     if reported and not named:
         first, words = next(iter(reported.items()))
-        yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", (Ref("Device", first),))
+        yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", [Ref("Device", first)])
 
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:
@@ -511,4 +490,4 @@ def _healthy(scene: Scene, pod: JSONObject) -> Cause:
     with_ = f" with {listed(devices)}" if devices else ""
     where = text(pod, "spec", "nodeName")
     said = f"runs on {where}{with_}; nothing is wrong with it as far as its objects tell"
-    return Cause(said, (ref_of(pod),), is_well=True)
+    return Cause(said, [pod], is_well=True)

@@ -246,13 +246,6 @@ def made_templates(obj: JSONObject) -> Iterator[str]:
 
     Operators are told the name by a field ``resourceClaimTemplate: {name: …}``, as that of ComputeDomain is.
     """
-    pending: list[Any] = [obj.get("spec")]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            name = mapping(value, "resourceClaimTemplate").get("name")
-            if isinstance(name, str):
-                yield name
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
+    for _, each in every_object(obj.get("spec")):
+        if isinstance(name := mapping(each, "resourceClaimTemplate").get("name"), str):
+            yield name

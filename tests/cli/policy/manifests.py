@@ -1,5 +1,6 @@
 """A policy, its tests, and objects for it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.policy.examples import POD, binding, policy
@@ -53,3 +54,14 @@ LACKING = [
     policy(paramKind={"apiVersion": "v1", "kind": "ConfigMap"}, validations=[{"expression": "params != null"}]),
     binding(paramRef={"name": "limits", "namespace": "team", "parameterNotFoundAction": "Deny"}),
 ]
+Found = Callable[..., list[dict[str, Any]]]
+
+
+def refusing(expression: str = "false", **fields: Any) -> list[dict[str, Any]]:
+    """Return a policy that refuses what an expression is false for, with its binding."""
+    return [policy(validations=[{"expression": expression}], **fields), binding()]
+
+
+def telling(message: str) -> list[dict[str, Any]]:
+    """Return a policy that refuses everything with the message that an expression makes, with its binding."""
+    return [policy(validations=[{"expression": "false", "messageExpression": message}]), binding()]

@@ -3,13 +3,15 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE
+from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, Found, refusing
 from tests.command import draguard, findings, reported
-from tests.policy.examples import binding, mutating, policy
+from tests.policy.examples import mutating, policy
 from tests.policy.examples import spec as with_spec
+from tests.rows import each_row
 
 INLINE = "expression: object.metadata.name == nope + 1"
 
@@ -27,7 +29,7 @@ class TestCheck:
         assert places == sorted(places)
         assert len(set(places)) > 5
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("written", "pointed_at"),
         [
             (INLINE, "nope + 1"),
@@ -48,15 +50,13 @@ class TestCheck:
             ("expression:", "expression:"),
         ],
     )
-    def test_a_finding_points_into_the_expression(
-        self, write: Callable[..., Path], written: str, pointed_at: str
-    ) -> None:
+    def test_a_finding_points_into_the_expression(self, checked: Found, written: str, pointed_at: str) -> None:
         before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
         manifest = LIMITED.replace(before, written)
-        first = next(each for each in findings("policy", "check", write(p=manifest)) if each["level"] == "error")
+        first = next(each for each in checked(manifest) if each["level"] == "error")
         assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
 
-    @pytest.mark.parametrize("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
+    @each_row("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
     def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Callable[..., Path]) -> None:
         folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
         _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
@@ -76,10 +76,9 @@ class TestCheck:
         named = "note: not tried on small objects, as other policies took too much work: a, b, c, d, e and 2 more\n"
         assert named in draguard("policy", "check", folder).out
 
-    def test_a_condition_is_stripped_before_it_is_compiled(self, write: Callable[..., Path]) -> None:
+    def test_a_condition_is_stripped_before_it_is_compiled(self, checked: Found) -> None:
         condition = r'[{name: a, expression: "\n  object.metadata.name == nope"}]'
-        folder = write(p=LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))
-        (finding,) = findings("policy", "check", folder)
+        (finding,) = checked(LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))
         assert (finding["line"], finding["column"]) == (8, 72)
 
     def test_json_has_places_too(self, write: Callable[..., Path]) -> None:
@@ -90,35 +89,31 @@ class TestCheck:
         assert "undeclared reference to 'nope'" in finding
         assert shown[caret.index("^") :].startswith("nope")
 
-    @pytest.mark.parametrize(
+    @each_row(
+        ("expression", "hint"),
+        [
+            ('objekt.metadata.name != "bad"', 'did you mean "object"?'),
+            ('object.metadata.name.contain("bad")', 'did you mean "contains"?'),
+            ("object.metadata.nam == ''", 'did you mean "name"?'),
+            ("exists(object.spec.containers, c, c.name == '')", "it is called on a value: VALUE.exists"),
+            ("startsWith(object.metadata.name, 'a')", "it is called on a value: VALUE.startsWith"),
+            ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
+            ("object.spec.container.size() > 0", 'did you mean "containers"?'),
+            ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
+            ("zzz", ""),
+            ("object.", ""),
+            ("1 + '2' == '3'", "both sides must be of one type: "),
+            ("object.metadata.name", "it must say true or false: "),
+        ],
+    )
+    def test_a_wrong_expression_comes_with_what_was_meant(self, checked: Found, expression: str, hint: str) -> None:
+        self.finds(hint, checked(LIMITED.replace('object.metadata.name != "bad"', expression)))
+
+    @each_row(
         ("old", "new", "hint"),
         [
-            ('object.metadata.name != "bad"', 'objekt.metadata.name != "bad"', 'did you mean "object"?'),
-            ('object.metadata.name != "bad"', 'object.metadata.name.contain("bad")', 'did you mean "contains"?'),
-            ('object.metadata.name != "bad"', "object.metadata.nam == ''", 'did you mean "name"?'),
-            (
-                'object.metadata.name != "bad"',
-                "exists(object.spec.containers, c, c.name == '')",
-                "it is called on a value: VALUE.exists",
-            ),
-            (
-                'object.metadata.name != "bad"',
-                "startsWith(object.metadata.name, 'a')",
-                "it is called on a value: VALUE.startsWith",
-            ),
-            ('object.metadata.name != "bad"', "object.spec.has(nodeName)", "it is not called on a value: has(…)"),
-            ('object.metadata.name != "bad"', "object.spec.container.size() > 0", 'did you mean "containers"?'),
-            ('object.metadata.name != "bad"', "object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
-            ('object.metadata.name != "bad"', "zzz", ""),
-            ('object.metadata.name != "bad"', "object.", ""),
-            ('object.metadata.name != "bad"', "1 + '2' == '3'", "both sides must be of one type: "),
-            ('object.metadata.name != "bad"', "object.metadata.name", "it must say true or false: "),
             ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
-            (
-                "dyn(object.spec.containers) != null",
-                "!has(object.spec)",
-                "quote the expression: YAML takes a leading ! for a tag",
-            ),
+            ("dyn(object.spec.containers) != null", "!has(object.spec)", "quote the expression: YAML takes a leading"),
             ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
             ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
             ("resources: [pods]", "resources: [qqq]", ""),
@@ -134,58 +129,39 @@ class TestCheck:
             ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
             ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
             ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
-            (
-                "  validations:",
-                "  paramKind: {apiVersion: v1, kind: Configmap}\n  validations:",
-                'did you mean "ConfigMap"?',
-            ),
-            ("  validations:", "  paramKind: {apiVersion: v1, kind: Qqq}\n  validations:", ""),
-            ("  validations:", "  paramKind: {apiVersion: v2, kind: Secret}\n  validations:", "it serves v1"),
+            ("matchConstraints", "matchConstraint", 'did you mean "matchConstraints"?'),
+            ("  val", "  paramKind: {apiVersion: v1, kind: Configmap}\n  val", 'did you mean "ConfigMap"?'),
+            ("  val", "  paramKind: {apiVersion: v1, kind: Qqq}\n  val", ""),
+            ("  val", "  paramKind: {apiVersion: v2, kind: Secret}\n  val", "it serves v1"),
         ],
     )
-    def test_a_finding_comes_with_what_was_meant(
-        self, write: Callable[..., Path], old: str, new: str, hint: str
-    ) -> None:
-        found = findings("policy", "check", write(p=LIMITED.replace(old, new)))
+    def test_a_finding_comes_with_what_was_meant(self, checked: Found, old: str, new: str, hint: str) -> None:
+        self.finds(hint, checked(LIMITED.replace(old, new)))
+
+    @staticmethod
+    def finds(hint: str, found: list[dict[str, Any]]) -> None:
         assert [each["hint"] for each in found if each["hint"].startswith(hint) and bool(each["hint"]) == bool(hint)]
 
-    def test_a_binding_may_mean_a_policy_with_errors(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("policyName: limited", "policyName: limit").replace("object.", "objekt."))
-        assert 'did you mean "limited"?' in [each["hint"] for each in findings("policy", "check", folder)]
+    def test_a_binding_may_mean_a_policy_with_errors_or_of_the_other_kind(self, checked: Found) -> None:
+        wrong = LIMITED.replace("policyName: limited", "policyName: limit").replace("object.", "objekt.")
+        self.finds('did you mean "limited"?', checked(wrong))
+        hint = "it is a ValidatingAdmissionPolicy: bind it by a ValidatingAdmissionPolicyBinding"
+        self.finds(hint, checked([refusing("has(object.spec)")[0], mutating("p", "Object{}")[1]]))
 
-    def test_an_expression_that_fails_by_a_wrong_variable_is_not_found_itself(self, write: Callable[..., Path]) -> None:
-        variables = [{"name": "n", "expression": "object.spec.nodename"}]
-        folder = write(p=[policy("p", variables=variables, validations=[{"expression": "variables.n == ''"}])])
-        found = [(each["rule"], each["field"]) for each in findings("policy", "check", folder)]
-        assert ("mistyped", "spec.variables[0].expression") in found
-        assert "fails-on-valid" not in dict(found)
+    def test_an_expression_that_fails_by_a_wrong_variable_is_not_found_itself(self, checked: Found) -> None:
+        found = checked(refusing("variables.n == ''", variables=[{"name": "n", "expression": "object.spec.nodename"}]))
+        fields = {each["rule"]: each["field"] for each in found}
+        assert fields["mistyped"] == "spec.variables[0].expression"
+        assert "fails-on-valid" not in fields
 
-    def test_a_policy_may_be_bound_as_one_of_the_other_kind(self, write: Callable[..., Path]) -> None:
-        folder = write(p=[policy("m", validations=[{"expression": "has(object.spec)"}]), mutating("m", "Object{}")[1]])
-        hints = [each["hint"] for each in findings("policy", "check", folder)]
-        assert "it is a ValidatingAdmissionPolicy: bind it by a ValidatingAdmissionPolicyBinding" in hints
-
-    def test_brackets_around_a_patch_are_missed(self, write: Callable[..., Path]) -> None:
+    def test_brackets_around_a_patch_are_missed(self, checked: Found) -> None:
         patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": "JSONPatch{op: 'remove', path: '/spec'}"}}
-        folder = write(p=[with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
-        assert findings("policy", "check", folder)[0]["hint"] == "put it in brackets: […]"
-
-    def test_what_cannot_be_read_is_not_said_to_be_missing(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("message: bad name", "message: bad: name"))
-        assert [each["rule"] for each in findings("policy", "check", folder)] == ["unreadable"]
-
-    def test_a_field_that_there_is_not_comes_with_what_was_meant(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("matchConstraints", "matchConstraint"))
-        assert 'help: did you mean "matchConstraints"?' in draguard("policy", "check", folder).out.splitlines()
+        (found, *_) = checked([with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
+        assert found["hint"] == "put it in brackets: […]"
 
     def test_sound_policies_pass(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED, tests=SUITE, c=[CONFIG])
-        done = draguard("policy", "check", folder)
-        assert (done.code, done.err) == (0, "")
-        assert (
-            done.out
-            == "3 documents in 2 files: no problems (Kubernetes 1.37); 1 skipped (of other kinds: 1 ConfigMap)\n"
-        )
+        summary = "3 documents in 2 files: no problems (Kubernetes 1.37); 1 skipped (of other kinds: 1 ConfigMap)\n"
+        assert draguard("policy", "check", write(p=LIMITED, tests=SUITE, c=[CONFIG])) == (0, summary, "")
 
     def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
@@ -194,30 +170,34 @@ class TestCheck:
         assert f"{folder}/p.yaml:10:35: error " in done.out
         assert "found no matching overload for '_+_' applied to '(double, int)'" in done.out
 
-    def test_what_cannot_work_is_a_warning(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace("dyn(object.spec.containers) != null", "1 < 2"))
-        assert [(each["level"], each["rule"]) for each in findings("policy", "check", folder)] == [
-            ("warning", "never-refuses")
-        ]
-        assert draguard("policy", "check", folder).code == 0
-        assert draguard("policy", "check", "--strict", folder).code == 1
+    def test_what_cannot_work_is_a_warning(self, checked: Found, tmp_path: Path) -> None:
+        found = checked(LIMITED.replace("dyn(object.spec.containers) != null", "1 < 2"))
+        assert [(each["level"], each["rule"]) for each in found] == [("warning", "never-refuses")]
+        assert draguard("policy", "check", tmp_path).code == 0
+        assert draguard("policy", "check", "--strict", tmp_path).code == 1
 
-    def test_policies_are_checked_for_a_release(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED)
-        found = findings("policy", "check", "--kubernetes-version", "1.29", folder)
-        assert [each["rule"] for each in found] == ["not-served", "not-served"]
+    @each_row(
+        ("policies", "options", "expected"),
+        [
+            (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
+            (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
+            (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
+        ],
+    )
+    def test_one_fault_is_one_finding(
+        self, checked: Found, policies: Any, options: list[str], expected: list[str]
+    ) -> None:
+        assert [each["rule"] for each in checked(policies, *options)] == expected
 
     def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
-        folder = write(
-            p=LIMITED.replace("dyn(object.spec.containers) != null", "object.spec.containers.all(c, c.name != '')")
-        )
-        lines = draguard("policy", "check", "--costs", folder).out.splitlines()
-        assert lines[0].startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
-        costs = reported("policy", "check", folder)["costs"]
-        assert [(each["policy"], each["line"], each["unbounded"]) for each in costs] == [
-            ("limited", 10, False),
-            ("limited", 12, True),
+        every = "object.spec.containers.all(c, c.name != '')"
+        folder = write(p=LIMITED.replace("dyn(object.spec.containers) != null", every))
+        first, *_ = draguard("policy", "check", "--costs", folder).out.splitlines()
+        assert first.startswith(f"{folder}/p.yaml:10: spec.validations[0].expression of limited costs at least ")
+        costs = [
+            (each["policy"], each["line"], each["unbounded"]) for each in reported("policy", "check", folder)["costs"]
         ]
+        assert costs == [("limited", 10, False), ("limited", 12, True)]
 
     def test_unreadable_files_are_findings(self, write: Callable[..., Path]) -> None:
         folder = write(p=LIMITED, q="apiVersion: [")
@@ -231,10 +211,8 @@ class TestCheck:
 
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
-        assert (done.code, done.out) == (2, "")
-        assert (
-            "error: the following arguments are required: ACTION (choose from check, test, new, generate)\n" in done.err
-        )
+        needed = "error: the following arguments are required: ACTION (choose from check, test, new, generate)\n"
+        assert (done.code, done.out, needed in done.err) == (2, "", True)
 
 
 BROKEN = """\
@@ -253,14 +231,12 @@ spec:
 
 class TestBehindAnError:
     def test_all_errors_of_an_expression_and_the_warnings_of_others_are_shown(self, write: Callable[..., Path]) -> None:
-        done = draguard("policy", "check", write(broken=BROKEN)).out
+        folder = write(broken=BROKEN)
+        done = draguard("policy", "check", folder).out
         first = "undeclared reference to 'foo' (in container ''); undeclared reference to 'bar' (in container '')"
         assert first in done
-        assert [each["rule"] for each in findings("policy", "check", write(broken=BROKEN))] == [
-            "unused-variable",
-            "validating-expressions",
-            "type-check",
-        ]
+        rules = [each["rule"] for each in findings("policy", "check", folder)]
+        assert rules == ["unused-variable", "validating-expressions", "type-check"]
         assert "not checked for" not in done
 
     def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Callable[..., Path]) -> None:
@@ -268,10 +244,8 @@ class TestBehindAnError:
         assert "type-check" not in done
         assert "note: warnings are not checked for 1 object with errors" in done
 
-    def test_what_is_validated_once_it_is_decoded_is_reported_at_once(self, write: Callable[..., Path]) -> None:
-        found = findings(
-            "policy", "check", write(broken=BROKEN.replace("spec:", "spec:\n  failurePolicy: No\n  x: 1", 1))
-        )
+    def test_what_is_validated_once_it_is_decoded_is_reported_at_once(self, checked: Found) -> None:
+        found = checked(BROKEN.replace("spec:", "spec:\n  failurePolicy: No\n  x: 1", 1))
         hints = {each["field"]: each["hint"] for each in found}
         assert "spec.x" in hints
         assert hints["spec.validations[0].expression"] == "the API server reports this once it can decode the object"
@@ -301,10 +275,6 @@ class TestRepositories:
         done = draguard("policy", "check", write(p=LIMITED, others=[pod, deployment]))
         assert done.code == 0
         assert "2 skipped (of other kinds: 1 Deployment of apps/v1, 1 Pod)" in done.out
-
-    def test_a_misspelt_field_has_no_second_finding_about_what_fails(self, write: Callable[..., Path]) -> None:
-        folder = write(p=[policy(validations=[{"expression": "object.spce.a == 1"}]), binding()])
-        assert [each["rule"] for each in findings("policy", "check", folder)] == ["type-check"]
 
     def test_without_a_path_the_current_directory_is_read(
         self, repository: Path, monkeypatch: pytest.MonkeyPatch

@@ -9,26 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS
-from tests.command import ROOT, draguard, findings
+from tests.cli.manifests import CLAIM as ALPHA
+from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS, Found, refusing, telling
+from tests.command import ROOT, Done, draguard, findings
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
+from tests.rows import each_row
 from webhook.documents.dump import dump
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "labels": {"tier": "small"}}}
+PRODUCTION = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"tier": "prod"}}}
 WIDGET: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "Widget", "metadata": {"name": "w"}}
 
 
-def bad(pod: dict[str, Any] = NODELESS) -> dict[str, Any]:
-    return pod | {"metadata": {"name": "bad"}}
+BAD = NODELESS | {"metadata": {"name": "bad"}}
+ASKING = refusing("authorizer.path('/x').check('get').allowed()")
+
+
+def named(name: str, **metadata: Any) -> dict[str, Any]:
+    return NODELESS | {"metadata": {"name": name, **metadata}}
 
 
 class TestValidate:
     def test_a_finding_shows_the_object_and_the_expression(self, write: Callable[..., Path]) -> None:
-        folder = write(policies__p=LIMITED, pod=[bad()])
+        folder = write(policies__p=LIMITED, pod=[BAD])
         done = draguard("validate", "--policies", folder / "policies", folder / "pod.yaml")
         kind = "ValidatingAdmissionPolicy"
         how = "have no such objects: add them, or give the objects of the cluster with --cluster"
@@ -44,9 +52,8 @@ class TestValidate:
             "1 document in 1 file: 1 error (Kubernetes 1.37)",
         ]
 
-    def test_json_names_the_policy_its_binding_and_the_expression(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED, pod=[bad()])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+    def test_json_names_the_policy_its_binding_and_the_expression(self, judged: Found, tmp_path: Path) -> None:
+        (found,) = judged(LIMITED, BAD)
         assert (found["level"], found["rule"], found["reason"], found["name"]) == ("error", "policy", "Invalid", "bad")
         assert found["policy"] == {
             "kind": "ValidatingAdmissionPolicy",
@@ -54,34 +61,28 @@ class TestValidate:
             "binding": "everywhere",
             "params": "",
             "field": "spec.validations[0].expression",
-            "file": f"{folder}/p.yaml",
+            "file": f"{tmp_path}/p.yaml",
             "line": 10,
             "column": 7,
         }
 
-    @pytest.mark.parametrize(
-        ("actions", "level", "code", "strictly"),
-        [(["Deny", "Audit"], "error", 1, 1), (["Warn", "Audit"], "warning", 0, 1), (["Audit"], "note", 0, 0)],
+    @each_row(
+        ("actions", "level", "codes"),
+        [(["Deny", "Audit"], "error", (1, 1)), (["Warn", "Audit"], "warning", (0, 1)), (["Audit"], "note", (0, 0))],
     )
     def test_the_level_is_that_of_the_bindings_actions(
-        self, actions: list[str], level: str, code: int, strictly: int, write: Callable[..., Path]
+        self, actions: list[str], level: str, codes: tuple[int, int], judged: Found, tmp_path: Path
     ) -> None:
-        refusing = policy(validations=[{"expression": "false"}])
-        folder = write(p=[refusing, binding(validationActions=actions)], pod=[NODELESS])
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
-        assert [each["level"] for each in findings(*command)] == [level]
-        assert (draguard(*command).code, draguard(*command, "--strict").code) == (code, strictly)
+        assert [each["level"] for each in judged([refusing()[0], binding(validationActions=actions)])] == [level]
+        command = ("validate", "--policies", tmp_path / "p.yaml", tmp_path / "pod.yaml")
+        assert (draguard(*command).code, draguard(*command, "--strict").code) == codes
         assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level} (Kubernetes 1.37)\n")
 
-    @pytest.mark.parametrize(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
+    @each_row(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
     def test_an_evaluation_error_is_reported_under_every_failure_policy(
-        self, failure_policy: str, level: str, write: Callable[..., Path]
+        self, failure_policy: str, level: str, judged: Found
     ) -> None:
-        failing = policy(
-            validations=[{"expression": "object.metadata.labels.absent == 'a'"}], failurePolicy=failure_policy
-        )
-        folder = write(p=[failing, binding()], pod=[NODELESS])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        (found,) = judged(refusing("object.metadata.labels.absent == 'a'", failurePolicy=failure_policy))
         assert (found["level"], found["rule"]) == (level, "policy-error")
         assert found["message"].endswith("no such key: absent")
 
@@ -97,8 +98,7 @@ class TestValidate:
         )
         bound = binding(paramRef={"name": "limits", "parameterNotFoundAction": "Deny"})
         config = {**CONFIG, "metadata": {"name": "limits", "namespace": "team"}}
-        pod = {**NODELESS, "metadata": {"name": "p"}}
-        folder = write(policies__p=[asking, bound], policies__context=[config, NAMESPACE], pod=[pod])
+        folder = write(policies__p=[asking, bound], policies__context=[config, NAMESPACE], pod=[named("p")])
         command: list[str | Path] = ["validate", "--policies", folder / "policies", folder / "pod.yaml"]
         (found,) = findings(*command, "--namespace", "team")
         assert found["message"].endswith("denied request: in small")
@@ -109,32 +109,20 @@ class TestValidate:
         text = draguard(*command).out
         assert " |   paramRef:\n" in text
 
-    def test_several_paths_make_one_set(self, write: Callable[..., Path]) -> None:
-        refusing, bound = policy(validations=[{"expression": "false"}]), binding()
-        folder = write(p=[refusing], b=[bound], pod=[NODELESS])
-        command: list[str | Path] = [
-            "validate",
-            "--policies",
-            folder / "p.yaml",
-            "--policies",
-            folder / "b.yaml",
-            folder / "pod.yaml",
-        ]
-        assert [each["rule"] for each in findings(*command)] == ["policy"]
+    def test_several_paths_make_one_set(self, judged: Found, write: Callable[..., Path]) -> None:
+        made, bound = refusing()
+        options = ("--policies", write(b=[bound]) / "b.yaml")
+        assert [each["rule"] for each in judged([made], options=options)] == ["policy"]
 
-    def test_objects_go_into_their_namespace_before_policies_see_them(self, write: Callable[..., Path]) -> None:
-        put = policy(validations=[{"expression": "object.metadata.namespace == 'team' && request.namespace == 'team'"}])
-        folder = write(p=[put, binding()], pod=[{**NODELESS, "metadata": {"name": "p"}}])
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
-        assert findings(*command, "-n", "team") == []
-        assert len(findings(*command)) == 1
+    def test_objects_go_into_their_namespace_before_policies_see_them(self, judged: Found) -> None:
+        put = refusing("object.metadata.namespace == 'team' && request.namespace == 'team'")
+        assert judged(put, named("p"), options=("-n", "team")) == []
+        assert len(judged(put, named("p"))) == 1
 
-    def test_defaults_are_set_before_policies_see_objects(self, write: Callable[..., Path]) -> None:
-        defaulted = policy(validations=[{"expression": "object.spec.restartPolicy == 'Always'"}])
-        folder = write(p=[defaulted, binding()], pod=[NODELESS])
-        assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
+    def test_defaults_are_set_before_policies_see_objects(self, judged: Found) -> None:
+        assert judged(refusing("object.spec.restartPolicy == 'Always'")) == []
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("options", "username", "groups"),
         [
             ([], "kubernetes-admin", ["kubeadm:cluster-admins", "system:authenticated"]),
@@ -150,18 +138,10 @@ class TestValidate:
         ],
     )
     def test_the_user_is_given_in_kubectls_words(
-        self, options: list[str], username: str, groups: list[str], write: Callable[..., Path]
+        self, options: list[str], username: str, groups: list[str], judged: Found
     ) -> None:
-        telling = policy(
-            validations=[
-                {
-                    "expression": "false",
-                    "messageExpression": "request.userInfo.username + ' ' + request.userInfo.groups.join(' ')",
-                }
-            ]
-        )
-        folder = write(p=[telling, binding()], pod=[NODELESS])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
+        user = telling("request.userInfo.username + ' ' + request.userInfo.groups.join(' ')")
+        (found,) = judged(user, options=tuple(options))
         assert found["message"].endswith(f"denied request: {username} {' '.join(groups)}")
 
     @pytest.mark.parametrize(
@@ -179,7 +159,7 @@ class TestValidate:
         names = ["a.yaml"] * 3 + ["b.yaml"] * 2 + ["c.yaml"] + ["x.yaml"] * bool(comment)
         assert [name for name, _, _ in places] == names
 
-    @pytest.mark.parametrize("command", ["validate", "mutate"])
+    @each_row("command", ["validate", "mutate"])
     def test_options_that_only_policies_read_need_some(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for option in ("--as=jane", "--as-group=dev", "--as-user-extra=a=b", "--authorizer=rules.yaml"):
             name = option.partition("=")[0]
@@ -189,212 +169,134 @@ class TestValidate:
         monkeypatch.setenv("DRAGUARD_AS", "jane")
         assert draguard(command, "examples/fixed").code == 0
 
-    def test_the_user_has_extra_values(self, write: Callable[..., Path]) -> None:
-        telling = policy(
-            validations=[
-                {"expression": "false", "messageExpression": "request.userInfo.extra['example.com/node'].join(' ')"}
-            ]
-        )
-        folder = write(p=[telling, binding()], pod=[NODELESS])
-        options = ["--as", "jane", "--as-user-extra", "example.com/Node=a=b", "--as-user-extra", "example.com/node=c"]
-        (found,) = findings("validate", "--policies", folder / "p.yaml", *options, folder / "pod.yaml")
+    def test_the_user_has_extra_values(self, judged: Found) -> None:
+        options = ("--as", "jane", "--as-user-extra", "example.com/Node=a=b", "--as-user-extra", "example.com/node=c")
+        (found,) = judged(telling("request.userInfo.extra['example.com/node'].join(' ')"), options=options)
         assert found["message"].endswith("denied request: a=b c")
 
-    def test_with_an_old_state_it_is_an_update(self, write: Callable[..., Path]) -> None:
-        telling = policy(
-            validations=[
-                {"expression": "false", "messageExpression": "request.operation + (oldObject == null ? '' : ' of old')"}
-            ]
-        )
-        folder = write(p=[telling, binding()], pod=[NODELESS])
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
-        assert findings(*command)[0]["message"].endswith(": CREATE")
-        assert findings(*command, "--old", folder / "pod.yaml")[0]["message"].endswith(": UPDATE of old")
+    def test_with_an_old_state_it_is_an_update(self, judged: Found, tmp_path: Path) -> None:
+        policies = telling("request.operation + (oldObject == null ? '' : ' of old')")
+        assert judged(policies)[0]["message"].endswith(": CREATE")
+        (found,) = judged(policies, options=("--old", tmp_path / "pod.yaml"))
+        assert found["message"].endswith(": UPDATE of old")
 
-    def test_mutating_policies_change_objects_before_the_rules(self, write: Callable[..., Path]) -> None:
-        correcting = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/1'}]")
-        claims = [*POD["spec"]["resourceClaims"], {}]
-        folder = write(p=correcting, pod=[with_spec(NODELESS, resourceClaims=claims)])
-        assert findings("validate", folder / "pod.yaml") != []
-        assert findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml") == []
+    def test_mutating_policies_change_objects_before_the_rules(self, judged: Found, tmp_path: Path) -> None:
+        pod = with_spec(NODELESS, resourceClaims=[*POD["spec"]["resourceClaims"], {}])
+        assert judged(mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/1'}]"), pod) == []
+        assert findings("validate", tmp_path / "pod.yaml") != []
 
-    def test_no_policy_changes_an_object_that_cannot_be_decoded(self, write: Callable[..., Path]) -> None:
-        correcting = mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/0/unknown'}]")
-        claims = [{**POD["spec"]["resourceClaims"][0], "unknown": True}]
-        folder = write(p=correcting, pod=[with_spec(NODELESS, resourceClaims=claims)])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+    def test_no_policy_changes_an_object_that_cannot_be_decoded(self, judged: Found) -> None:
+        pod = with_spec(NODELESS, resourceClaims=[{**POD["spec"]["resourceClaims"][0], "unknown": True}])
+        (found,) = judged(mutating("m", "[JSONPatch{op: 'remove', path: '/spec/resourceClaims/0/unknown'}]"), pod)
         assert found["rule"] == "unknown-field"
 
-    def test_a_mutating_policy_that_fails_is_reported(self, write: Callable[..., Path]) -> None:
-        failing = mutating("m", "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}")
-        folder = write(p=failing, pod=[NODELESS])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+    def test_a_mutating_policy_that_fails_is_reported(self, judged: Found) -> None:
+        (found,) = judged(mutating("m", "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}"))
         assert (found["level"], found["policy"]["name"]) == ("error", "m")
         assert found["message"].startswith("policy 'm' with binding 'm' denied request: ")
 
-    def test_an_undecodable_change_is_reported(self, write: Callable[..., Path]) -> None:
+    def test_an_undecodable_change_is_reported_and_what_fails_before_it_keeps_its_message(self, judged: Found) -> None:
         breaking = mutating("m", "[JSONPatch{op: 'add', path: '/spec/containers', value: 'x'}]")
-        folder = write(p=breaking, pod=[NODELESS])
-        (found,) = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        (found,) = judged(breaking)
         assert (found["level"], found["rule"], found["reason"]) == ("error", "policy-error", "InternalError")
         assert found["policy"]["name"] == "m"
         assert found["policy"]["field"] == "spec.mutations[0].jsonPatch.expression"
+        failing = [each for name in "ab" for each in mutating(name, "Object{metadata: object.spec.absent}")]
+        said = sorted((each["policy"]["name"], each["reason"]) for each in judged([*failing, *breaking]))
+        assert said == [("a", "Invalid"), ("b", "Invalid"), ("m", "InternalError")]
 
-    def test_what_fails_before_a_change_that_cannot_be_decoded_keeps_its_message(
-        self, write: Callable[..., Path]
-    ) -> None:
-        failing = [mutating(name, "Object{metadata: object.spec.absent}") for name in ("a", "b")]
-        breaking = mutating("m", "[JSONPatch{op: 'add', path: '/spec/containers', value: 'x'}]")
-        folder = write(p=[*failing[0], *failing[1], *breaking], pod=[NODELESS])
-        said = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert sorted((each["policy"]["name"], each["reason"]) for each in said) == [
-            ("a", "Invalid"),
-            ("b", "Invalid"),
-            ("m", "InternalError"),
-        ]
-
-    def test_what_cannot_be_decoded_reaches_no_policy(self, write: Callable[..., Path]) -> None:
-        folder = write(
-            p=[policy(validations=[{"expression": "false"}]), binding()], pod=[with_spec(NODELESS, containers=3)]
-        )
-        found = findings("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert [each["rule"] for each in found] == ["wrong-type"]
+    def test_what_cannot_be_decoded_reaches_no_policy(self, judged: Found) -> None:
+        assert [each["rule"] for each in judged(refusing(), with_spec(NODELESS, containers=3))] == ["wrong-type"]
 
     def test_a_release_that_does_not_serve_policies_may_have_them(self, write: Callable[..., Path]) -> None:
         of_claims = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1alpha2"], "resources": ["resourceclaims"]}
         rules = [of_claims | {"operations": ["*"]}]
-        refusing = policy(rules=rules, validations=[{"expression": "object.metadata.labels.a != 'b'"}])
-        claim = {
-            "apiVersion": "resource.k8s.io/v1alpha2",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "c"},
-            "spec": {"resourceClassName": "gpu.example.com"},
-        }
-        label = mutating(
-            "m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", matchConstraints={"resourceRules": rules}
-        )
-        folder = write(p=[refusing, binding(), *label], claim=[claim])
+        about = {"matchConstraints": {"resourceRules": rules}}
+        claim = yaml.safe_load(ALPHA)
+        label = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", **about)
+        folder = write(p=[*refusing("object.metadata.labels.a != 'b'", rules=rules), *label], claim=[claim])
+        claim["metadata"]["labels"] = {"a": "b"}
         for release in ("1.27", "1.30"):
-            options: list[str | Path] = [
-                "--kubernetes-version",
-                release,
-                "--policies",
-                folder / "p.yaml",
-                folder / "claim.yaml",
-            ]
+            options = ("--kubernetes-version", release, "--policies", folder / "p.yaml", folder / "claim.yaml")
             (found,) = findings("validate", *options)
             assert (found["level"], found["rule"], found["kubernetes"]) == ("error", "policy", release)
             done = draguard("mutate", *options)
-            assert (done.code, done.out) == (0, dump([claim | {"metadata": {"name": "c", "labels": {"a": "b"}}}]))
+            assert (done.code, done.out) == (0, dump([claim]))
         assert draguard("policy", "check", "--kubernetes-version", "1.27", folder / "p.yaml").code == 1
 
-    def test_namespaces_among_the_manifests_count(self, write: Callable[..., Path]) -> None:
+    def test_namespaces_among_the_manifests_count(self, judged: Found) -> None:
         every = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]}
-        selecting = policy(
-            matchConstraints={
-                "resourceRules": [every | {"resources": ["resourceclaims", "widgets"]}],
-                "namespaceSelector": {"matchLabels": {"tier": "prod"}},
-            },
-            validations=[{"expression": "namespaceObject.metadata.labels.tier != 'prod'"}],
-        )
-        claim = CLAIM | {"metadata": {"name": "c", "namespace": "prod"}}
-        widget = WIDGET | {"metadata": {"name": "w", "namespace": "prod"}}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"tier": "prod"}}}
-        folder = write(p=[selecting, binding()], alone=[claim, widget], known=[claim, widget, namespace])
-        alone = findings("validate", "--policies", folder / "p.yaml", folder / "alone.yaml")
-        assert {each["level"] for each in alone} == {"note"}
-        known = findings("validate", "--policies", folder / "p.yaml", folder / "known.yaml")
+        constraints = {
+            "resourceRules": [every | {"resources": ["resourceclaims", "widgets"]}],
+            "namespaceSelector": {"matchLabels": {"tier": "prod"}},
+        }
+        policies = refusing("namespaceObject.metadata.labels.tier != 'prod'", matchConstraints=constraints)
+        objects = [each | {"metadata": {"name": "a", "namespace": "prod"}} for each in (CLAIM, WIDGET)]
+        assert {each["level"] for each in judged(policies, *objects)} == {"note"}
+        known = judged(policies, *objects, PRODUCTION)
         assert [(each["level"], each["kind"]) for each in known] == [("error", "ResourceClaim"), ("error", "Widget")]
-        options: list[str | Path] = ["--namespace-labels", "prod=tier=dev", "--policies", folder / "p.yaml"]
-        assert findings("validate", *options, folder / "known.yaml") == []
+        assert judged(policies, *objects, PRODUCTION, options=("--namespace-labels", "prod=tier=dev")) == []
 
-    def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
-        labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")
-        folder = write(p=labelling, pod=[with_spec(NODELESS, later=True)])
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert (done.code, done.err) == (0, "")
-
-    def test_objects_of_any_kind_are_judged_by_policies(self, write: Callable[..., Path]) -> None:
+    def test_objects_of_any_kind_are_judged_by_policies(self, judged: Found, tmp_path: Path) -> None:
         rules = [{"apiGroups": ["apps"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}]
-        refusing = policy(rules=rules, validations=[{"expression": "false"}])
-        folder = write(p=[refusing, binding()], objects=[WIDGET, CONFIG])
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "objects.yaml"]
-        assert [each["kind"] for each in findings(*command)] == ["Widget"]
-        assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard(*command).out
+        assert [each["kind"] for each in judged(refusing(rules=rules), WIDGET, CONFIG)] == ["Widget"]
+        done = draguard("validate", "--policies", tmp_path / "p.yaml", tmp_path / "pod.yaml")
+        assert "1 skipped (of other kinds: 1 ConfigMap)" in done.out
 
-    def test_an_assumption_about_the_authorizer_is_reported(self, write: Callable[..., Path]) -> None:
-        asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
-        folder = write(p=[asking, binding()], pod=[NODELESS], rules="rules: [{nonResourceURLs: [/x], verbs: [get]}]")
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
-        assert [(each["level"], each["rule"]) for each in findings(*command)] == [
-            ("error", "policy"),
-            ("note", "assumed"),
-        ]
-        assert "--authorizer" in findings(*command)[1]["hint"]
-        allowed = findings(*command, "--authorizer", folder / "rules.yaml")
-        assert allowed == []
+    def test_an_assumption_about_the_authorizer_is_reported(self, judged: Found, write: Callable[..., Path]) -> None:
+        found = judged(ASKING)
+        assert [(each["level"], each["rule"]) for each in found] == [("error", "policy"), ("note", "assumed")]
+        assert "--authorizer" in found[1]["hint"]
+        rules = write(rules="rules: [{nonResourceURLs: [/x], verbs: [get]}]") / "rules.yaml"
+        assert judged(ASKING, options=("--authorizer", rules)) == []
 
-    def test_an_assumption_is_reported_once_with_the_number_of_objects(self, write: Callable[..., Path]) -> None:
-        asking = policy(validations=[{"expression": "authorizer.path('/x').check('get').allowed()"}])
-        pods = [NODELESS | {"metadata": {"name": name}} for name in "abc"]
-        folder = write(p=[asking, binding()], pods=pods)
-        found = findings("validate", "--policies", folder / "p.yaml", folder / "pods.yaml")
+    def test_an_assumption_is_reported_once_with_the_number_of_objects(self, judged: Found) -> None:
+        found = judged(ASKING, *map(named, "abc"))
         assert [each["rule"] for each in found] == ["policy", "assumed", "policy", "policy"]
         assert found[1]["message"].endswith(" (and of 2 more objects)")
 
-    def test_assumed_labels_of_a_namespace_are_reported(self, write: Callable[..., Path]) -> None:
+    def test_assumed_labels_of_a_namespace_are_reported(self, judged: Found, write: Callable[..., Path]) -> None:
         tier = "!has(namespaceObject.metadata.labels.tier) || namespaceObject.metadata.labels.tier != 'small'"
-        team = NODELESS | {"metadata": {"name": "a", "namespace": "team"}}
         picked = {"namespaceSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
-        folder = write(p=[policy(validations=[{"expression": tier}]), binding(matchResources=picked)], pod=[team])
-        command: list[str | Path] = ["validate", "--policies", folder / "p.yaml", folder / "pod.yaml"]
-        (found,) = findings(*command)
+        given = ([refusing(tier)[0], binding(matchResources=picked)], named("a", namespace="team"))
+        (found,) = judged(*given)
         assert (found["level"], found["rule"]) == ("note", "assumed")
         assert "--namespace-labels" in found["hint"]
-        assert [each["rule"] for each in findings(*command, "--namespace-labels=team=tier=small")] == ["policy"]
-        write(namespace=[NAMESPACE])
-        beside = [*command, "--policies", folder / "namespace.yaml"]
-        assert [each["rule"] for each in findings(*beside)] == ["policy"]
-        assert findings(*beside, "--namespace-labels=team=tier=large") == []
+        beside = ("--policies", write(namespace=[NAMESPACE]) / "namespace.yaml")
+        for options in (("--namespace-labels=team=tier=small",), beside):
+            assert [each["rule"] for each in judged(*given, options=options)] == ["policy"]
+        assert judged(*given, options=(*beside, "--namespace-labels=team=tier=large")) == []
 
-    def test_policies_that_the_api_server_refuses_are_findings_in_their_files(self, write: Callable[..., Path]) -> None:
-        folder = write(p=LIMITED.replace('!= "bad"', "!="), pod=[NODELESS])
-        done = draguard("validate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert done.code == 1
-        assert done.out.startswith(f"{folder}/p.yaml:10:30: error ")
+    def test_policies_that_the_api_server_refuses_are_findings_in_their_files(self, judged: Found) -> None:
+        found = judged(LIMITED.replace('!= "bad"', "!="))[0]
+        assert (found["file"][-6:], found["line"], found["column"], found["level"]) == ("p.yaml", 10, 30, "error")
 
-    @pytest.mark.parametrize(
-        ("options", "complaint"),
+    @each_row(
+        ("policies", "options", "complaint"),
         [
-            (["--policies", "{}/pod.yaml"], "--policies: no policies found in {}/pod.yaml"),
-            (["--policies", "-", "--old", "-"], "standard input (-) cannot be both the policies and something else"),
-            (
-                ["--policies", "-", "--cluster", "-"],
-                "standard input (-) cannot be both the policies and something else",
-            ),
-            (["--policies", "{}/p.yaml", "--as-group", "a"], "--as-group: groups go with a user: add --as"),
-            (["--policies", "{}/p.yaml", "--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
-            (["--policies", "{}/p.yaml", "--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
-            (
-                ["--policies", "{}/p.yaml", "--authorizer", "{}/gone"],
-                "--authorizer: {}/gone: no such file or directory",
-            ),
-            (
-                ["--policies", "{}/p.yaml", "--authorizer", "{}/p.yaml"],
-                "--authorizer: {}/p.yaml must hold one document",
-            ),
-            (["--policies", "{}/p.yaml", "--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
-            (["--policies", "{}/p.yaml", "--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
+            ("{}/pod.yaml", [], "--policies: no policies found in {}/pod.yaml"),
+            ("-", ["--old", "-"], "standard input (-) cannot be both the policies and something else"),
+            ("-", ["--cluster", "-"], "standard input (-) cannot be both the policies and something else"),
+            ("{}/p.yaml", ["--as-group", "a"], "--as-group: groups go with a user: add --as"),
+            ("{}/p.yaml", ["--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
+            ("{}/p.yaml", ["--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
+            ("{}/p.yaml", ["--authorizer", "{}/gone"], "--authorizer: {}/gone: no such file or directory"),
+            ("{}/p.yaml", ["--authorizer", "{}/p.yaml"], "--authorizer: {}/p.yaml must hold one document"),
+            ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
+            ("{}/p.yaml", ["--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
         ],
     )
-    def test_usage_errors_are_reported(self, options: list[str], complaint: str, write: Callable[..., Path]) -> None:
+    def test_usage_errors_are_reported(
+        self, policies: str, options: list[str], complaint: str, write: Callable[..., Path]
+    ) -> None:
         folder = write(p=LIMITED, pod=[NODELESS], cut="a: [")
-        done = draguard("validate", *(each.format(folder) for each in options), folder / "pod.yaml")
+        given = [each.format(folder) for each in ("--policies", policies, *options)]
+        done = draguard("validate", *given, folder / "pod.yaml")
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith(f"draguard validate: error: {complaint.format(folder)}")
 
     def test_policies_may_come_from_standard_input(self, write: Callable[..., Path]) -> None:
-        folder = write(pod=[bad()])
+        folder = write(pod=[BAD])
         done = draguard("validate", "--policies", "-", folder / "pod.yaml", stdin=LIMITED.encode())
         assert (done.code, done.err) == (1, "")
         assert "policy: <stdin>:10:7: " in done.out
@@ -414,20 +316,19 @@ class TestValidate:
 
 
 class TestMutate:
+    @staticmethod
+    def mutated(folder: Path, *options: str) -> Done:
+        return draguard("mutate", *options, "--policies", folder / "p.yaml", folder / "pod.yaml")
+
     def test_mutating_policies_change_manifests(self, write: Callable[..., Path]) -> None:
         labelling = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
-        pod = {**NODELESS, "metadata": {"name": "p"}}
-        folder = write(p=labelling, pod=[pod, CONFIG, [3]])
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
-        assert (done.code, done.err) == (0, "")
-        assert done.out == dump([{**pod, "metadata": {"name": "p", "labels": {"a": "b"}}}, CONFIG, [3]])
-        patch = draguard("mutate", "--patch", "--policies", folder / "p.yaml", folder / "pod.yaml").out
+        folder = write(p=labelling, pod=[named("p"), CONFIG, [3]])
+        assert self.mutated(folder) == (0, dump([named("p", labels={"a": "b"}), CONFIG, [3]]), "")
+        patch = self.mutated(folder, "--patch").out
         assert json.loads(patch)["patch"] == [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]
 
     def test_the_scheduler_is_brought_in_after_them(self, write: Callable[..., Path]) -> None:
-        elsewhere = mutating("m", "Object{spec: Object.spec{nodeName: 'node-2'}}")
-        folder = write(p=elsewhere, pod=[POD])
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        done = self.mutated(write(p=mutating("m", "Object{spec: Object.spec{nodeName: 'node-2'}}"), pod=[POD]))
         assert "kubernetes.io/hostname: node-2" in done.out
         assert "warning prescheduled" in done.err
 
@@ -435,58 +336,52 @@ class TestMutate:
         label = "Object{metadata: Object.metadata{labels: {'tier': namespaceObject.metadata.labels.tier}}}"
         rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
         production = {"resourceRules": rules, "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod", "labels": {"tier": "prod"}}}
-        pod = {**NODELESS, "metadata": {"name": "p", "namespace": "prod"}}
-        folder = write(p=mutating("m", label, matchConstraints=production), alone=[pod], known=[pod, namespace])
-        for name, labels in (("alone", {}), ("known", {"labels": {"tier": "prod"}})):
-            done = draguard("mutate", "--policies", folder / "p.yaml", folder / f"{name}.yaml")
-            assert dump([{**pod, "metadata": {**pod["metadata"], **labels}}]) in done.out, name
+        policies = mutating("m", label, matchConstraints=production)
+        pod, labelled = named("p", namespace="prod"), named("p", namespace="prod", labels={"tier": "prod"})
+        for pods, changed in (([pod], pod), ([pod, PRODUCTION], labelled)):
+            assert dump([changed]) in self.mutated(write(p=policies, pod=pods)).out
 
-    @pytest.mark.parametrize(
+    @each_row(
         "mutation",
         [
-            "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}",
+            "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}",  # an error, then a contradiction
             "[JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'kubernetes.io/hostname': 'other'}}]",
         ],
-        ids=["an error", "a contradiction"],
     )
     def test_an_object_whose_change_fails_stays_as_it_is(self, mutation: str, write: Callable[..., Path]) -> None:
         folder = write(p=mutating("m", mutation), pod=[NODELESS, POD])
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        done = self.mutated(folder)
         assert done.code == 1
         assert done.out.endswith((folder / "pod.yaml").read_text(encoding="utf-8").rpartition("---\n")[2])
         assert f"{folder}/pod.yaml:" in done.err
 
     def test_an_ignored_failure_of_a_policy_is_reported(self, write: Callable[..., Path]) -> None:
         ignoring = mutating("m", "Object{spec: Object.spec{nodeName: object.spec.absent}}", failurePolicy="Ignore")
-        folder = write(p=ignoring, pod=[NODELESS])
-        done = draguard("mutate", "--policies", folder / "p.yaml", folder / "pod.yaml")
+        done = self.mutated(write(p=ignoring, pod=[NODELESS]))
         assert (done.code, done.out) == (0, dump([NODELESS]))
         assert "note policy-error: " in done.err
 
+    def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
+        labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")
+        done = self.mutated(write(p=labelling, pod=[with_spec(NODELESS, later=True)]))
+        assert (done.code, done.err) == (0, "")
+
 
 class TestMissingParameters:
-    def test_what_was_looked_for_is_named(self, write: Callable[..., Path]) -> None:
-        folder = write(policies__p=LACKING, policies__c=[CONFIG], pod=[NODELESS])
-        (finding,) = findings("validate", "--policies", folder / "policies", folder / "pod.yaml")
-        assert finding["rule"] == "policy-error"
-        assert finding["hint"] == (
-            'add to what --policies names: the ConfigMap "limits" (v1) in the namespace "team"; '
-            'there is one in "default"'
-        )
+    def test_what_was_looked_for_is_named(self, judged: Found) -> None:
+        (finding,) = judged([*LACKING, CONFIG])
+        where = 'the ConfigMap "limits" (v1) in the namespace "team"; there is one in "default"'
+        assert (finding["rule"], finding["hint"]) == ("policy-error", f"add to what --policies names: {where}")
 
-    def test_a_kind_that_is_not_known_is_named(self, write: Callable[..., Path]) -> None:
+    def test_a_kind_that_is_not_known_is_named(self, judged: Found) -> None:
         quota = {"apiVersion": "example.com/v1", "kind": "Quota"}
-        folder = write(policies__p=[with_spec(LACKING[0], paramKind=quota), LACKING[1]], pod=[NODELESS])
-        (finding,) = findings("validate", "--policies", folder / "policies", folder / "pod.yaml")
-        assert finding["hint"] == (
-            "add to what --policies names: the CustomResourceDefinition of Quota (example.com/v1), or such an object"
-        )
+        (finding,) = judged([with_spec(LACKING[0], paramKind=quota), LACKING[1]])
+        added = "the CustomResourceDefinition of Quota (example.com/v1), or such an object"
+        assert finding["hint"] == f"add to what --policies names: {added}"
 
     def test_a_suite_names_what_was_looked_for(self, write: Callable[..., Path]) -> None:
         case = {"name": "a", "object": NODELESS, "expect": {"allowed": True}}
-        folder = write(p=LACKING, tests=[{"cases": [case]}])
-        finding = findings("policy", "test", folder)[0]
+        finding = findings("policy", "test", write(p=LACKING, tests=[{"cases": [case]}]))[0]
         assert finding["message"].endswith('(add to its context: the ConfigMap "limits" (v1) in the namespace "team")')
 
 

@@ -6,14 +6,16 @@ misspelt fields are found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core import amounts
 from webhook.api.core.values import Quantity, V1Struct, unjudged
-from webhook.formats.names import LATEST, tag_of
-from webhook.problem import Problem, forbidden, invalid
+from webhook.formats import LATEST, tag_of
+from webhook.formats.quantities import Quantity as Amount
+from webhook.formats.quantities import decode_quantity, parse_quantity
+from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, required
+from webhook.release import Release
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 REQUESTS_SINCE: Final = 31
@@ -155,6 +157,29 @@ def pull_policy(image: str) -> str:
     return "Always" if tag_of(image) == LATEST else "IfNotPresent"
 
 
+# The amounts of resources (``validateResourceRequirements`` and what it calls)
+
+COMPUTE: Final = frozenset({"cpu", "memory"})
+"""The resources that have amounts for a whole pod, apart from huge pages."""
+_OF_CONTAINERS: Final = COMPUTE | {"ephemeral-storage"}
+_COUNTED: Final = frozenset(
+    [
+        *("pods", "services", "services.loadbalancers", "services.nodeports", "replicationcontrollers"),
+        *("configmaps", "secrets", "persistentvolumeclaims", "resourcequotas"),
+    ]
+)
+_STANDARD: Final = _OF_CONTAINERS | _COUNTED | {f"requests.{name}" for name in (*_OF_CONTAINERS, "storage")}
+_ALL_STANDARD: Final = _STANDARD | {f"limits.{name}" for name in _OF_CONTAINERS} | {"storage"}
+HUGE: Final = "hugepages-"
+_HUGE_OF_QUOTAS: Final = (HUGE, f"requests.{HUGE}")
+_MILLI: Final = -3
+_TYPED: Final = range(29, 34)
+"""The releases that show a resource's name as Go writes it: without quotes."""
+_JSON_SINCE: Final = Release(34)
+"""From Kubernetes 1.34 rejected values are shown as JSON, not as Go writes them."""
+_LIMITS_ALONE: Final = "write limits alone: requests are the same, as such resources are not overcommitted"
+
+
 @check(Container, given=["resources"])
 def amounts_of_resources(container: View) -> Iterator[Problem]:
     """Resources of containers have known or qualified names; of extended resources, requests are their limits.
@@ -162,7 +187,94 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
     A request is at most its limit. Extended resources, such as those of device plugins, are counted in whole numbers,
     and cannot be overcommitted: state the limit alone, which is the request, too.
     """
-    yield from amounts.problems(container.resources.submitted or {}, container / "resources", container.release)
+    resources, path = container.content.get("resources") or {}, Path(("resources",))
+    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
+    for kind, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            for problem in of_resource(name, amount, container.release):
+                yield problem._replace(path=path / kind / Key(name))
+    for name, amount in requests.items():
+        may_differ = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE)
+        limit = limits.get(name)
+        if limit is None:
+            if not may_differ:
+                yield required(path / "limits", "Limit must be set for non overcommitable resources")
+        elif not may_differ and amount != limit:
+            problem = invalid(path / "requests", str(amount), f"must be equal to {name} limit of {limit}")
+            yield problem._replace(hint=_LIMITS_ALONE)
+        elif limit < amount:
+            yield invalid(path / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
+    names = limits.keys() | requests.keys()
+    if names.isdisjoint(COMPUTE) and any(name.startswith(HUGE) for name in names):
+        yield forbidden(path, "HugePages require cpu or memory")
+
+
+def only_limits(resources: Mapping[str, Any] | None, release: Release) -> list[tuple[str, Problem]]:
+    """List the findings that are repeated for the requests of a pod, which are those of limits by default.
+
+    Returns:
+        The names of resources, each with a finding about its amount.
+    """
+    limits, requests = (((resources or {}).get(field) or {}) for field in ("limits", "requests"))
+    return [
+        (name, problem)
+        for name, value in limits.items()
+        if name not in requests
+        for problem in of_resource(name, _amount(value), release)
+    ]
+
+
+def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:
+    """Yield the findings about one resource of a container, without their place."""
+    path, shown, standard = Path(), Verbatim(name) if release in _TYPED else name, "/" not in name
+    misnamed = () if name in _ALL_STANDARD else formats.label_key(name, release)
+    for detail in misnamed:
+        yield invalid(path, shown, detail)
+    if standard and not misnamed and not (name in _ALL_STANDARD or name.startswith(_HUGE_OF_QUOTAS)):
+        yield invalid(path, shown, "must be a standard resource type or fully qualified")
+    if standard and not (name in _OF_CONTAINERS or name.startswith(HUGE)):
+        yield invalid(path, shown, "must be a standard resource for containers")
+    is_extended = not standard and not formats.extended_resource_name(name, release)
+    if not standard and "kubernetes.io/" not in name and not is_extended:
+        yield invalid(path, shown, "doesn't follow extended resource name standard")
+    if amount.sign < 0:
+        yield invalid(path, str(amount), "must be greater than or equal to 0")
+    if amount.power < 0 and (is_extended or name in _COUNTED):
+        yield invalid(path, str(amount) if release >= _JSON_SINCE else _in_go(amount), "must be an integer")
+    if name.startswith(HUGE) and not _is_multiple(amount, name.removeprefix(HUGE)):
+        yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
+
+
+def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, Amount]:
+    return {name: _amount(value) for name, value in (quantities or {}).items()}
+
+
+def _amount(value: object) -> Amount:
+    """Read a quantity, and round it up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
+    amount = decode_quantity(value)
+    if amount.power >= _MILLI:
+        return amount
+    number = int(amount.digits[: amount.power - _MILLI] or "0") + 1
+    found = parse_quantity(f"{'-' if amount.sign < 0 else ''}{number}m")
+    return Amount(found.sign, found.digits, found.power, amount.notation, scale=found.scale)
+
+
+def _is_multiple(amount: Amount, size: str) -> bool:
+    try:
+        page = parse_quantity(size)
+    except ValueError:
+        return False
+    return page.sign > 0 and page.power >= 0 and amount.value() % page.value() == 0
+
+
+def _in_go(amount: Amount) -> Verbatim:
+    """Write a quantity as Go writes the fields of its struct."""
+    scale = amount.power if amount.scale is None else amount.scale
+    number = amount.counted(scale)
+    return Verbatim(
+        f"resource.Quantity{{i:resource.int64Amount{{value:{number}, scale:{scale}}}, "
+        f'd:resource.infDecAmount{{Dec:(*inf.Dec)(nil)}}, s:"{amount.spelled}", Format:"{amount.notation}"}}'
+    )
 
 
 class EphemeralContainer(Container):

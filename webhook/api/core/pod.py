@@ -11,10 +11,9 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from webhook import formats
-from webhook.api.core import amounts
-from webhook.api.core.container import ResourceList, ResourceRequirements
+from webhook.api.core.container import COMPUTE, HUGE, ResourceList, ResourceRequirements, only_limits
 from webhook.api.core.meta import Metadata, Object, created_name
-from webhook.api.core.podspec import PodSpec
+from webhook.api.core.podspec import PodSpec, containers_of
 from webhook.api.core.podupdate import Complete, changes
 from webhook.api.core.values import Quantity, Time, V1Struct, alike, repeated, unjudged
 from webhook.escapes import GO_SPACE
@@ -285,12 +284,11 @@ def new_ephemeral_containers(spec: View) -> Iterator[Problem]:
 @check(OwnPodSpec, on=[CREATE, UPDATE])
 def spaces_around_image(spec: View) -> Iterator[Problem]:
     """The image of a pod's container has no white space around it; in a template it may."""
-    for kind in ("containers", "initContainers", "ephemeralContainers"):
-        for index, container in enumerate(spec.contents(kind)):
-            image = container.get("image") or ""
-            if image != image.strip(GO_SPACE):
-                detail = "must not have leading or trailing whitespace"
-                yield invalid(spec / kind / index / "image", image, detail)
+    for kind, index, container in containers_of(spec):
+        image = container.get("image") or ""
+        if image != image.strip(GO_SPACE):
+            detail = "must not have leading or trailing whitespace"
+            yield invalid(spec / kind / index / "image", image, detail)
 
 
 @check(OwnPodSpec, on=[CREATE], given=["nodeName"])
@@ -303,12 +301,10 @@ def node_before_gates_cleared(spec: View) -> Iterator[Problem]:
 @check(OwnPodSpec, on=[CREATE, UPDATE])
 def amounts_of_default_requests(spec: View) -> Iterator[Problem]:
     """An invalid limit of a pod is reported twice, as the request defaults to the limit."""
-    for kind in ("containers", "initContainers"):
-        for index, container in enumerate(spec.contents(kind)):
-            for name, problem in amounts.only_limits(container.get("resources") or {}, spec.release):
-                path = spec / kind / index / "resources"
-                spelled = path / "requests" / Key(name)
-                yield problem._replace(path=path / "limits" / Key(name), spelled=spelled)
+    for kind, index, container in containers_of(spec, "containers", "initContainers"):
+        for name, problem in only_limits(container.get("resources"), spec.release):
+            path = spec / kind / index / "resources"
+            yield problem._replace(path=path / "limits" / Key(name), spelled=path / "requests" / Key(name))
 
 
 class Pod(Object):
@@ -350,12 +346,12 @@ def _with_pod_level(spec: dict[str, Any]) -> dict[str, Any]:
     resources = spec["resources"]
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     if limits or requests:
-        huge = {name: str(each) for name, each in _of_containers(spec, "limits").items() if amounts.is_huge(name)}
+        huge = {name: str(each) for name, each in _of_containers(spec, "limits").items() if name.startswith(HUGE)}
         limits = {name: each for name, each in huge.items() if name not in requests} | limits
     if limits:
         of_containers = _of_containers(spec, "requests").items()
-        sums = {name: str(each) for name, each in of_containers if name in amounts.COMPUTE}
-        alike = {name: each for name, each in limits.items() if name in amounts.COMPUTE or amounts.is_huge(name)}
+        sums = {name: str(each) for name, each in of_containers if name in COMPUTE}
+        alike = {name: each for name, each in limits.items() if name in COMPUTE or name.startswith(HUGE)}
         requests = alike | sums | requests
     found = {name: each for name, each in (("limits", limits), ("requests", requests)) if each}
     return spec | {"resources": resources | found}

@@ -198,17 +198,30 @@ class PodSpec(V1Struct):
     shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
 
 
+def containers_of(spec: View, *kinds: str) -> list[tuple[str, int, dict[str, Any]]]:
+    """List the containers of a pod as submitted, each after its list and its index there.
+
+    Args:
+        kinds: The lists; none for all.
+    """
+    content = spec.content
+    return [
+        (kind, index, container or {})
+        for kind in kinds or CONTAINER_LISTS
+        for index, container in enumerate(content.get(kind) or ())
+    ]
+
+
 @check(PodSpec)
 def container_names(spec: View) -> Iterator[Problem]:
     """No two containers of a pod share a name."""
     seen: set[str] = set()
-    for kind in CONTAINER_LISTS:
-        for index, container in enumerate(spec.contents(kind)):
-            name = container.get("name") or ""
-            if name in seen:
-                yield duplicate(spec / kind / index / "name", name)
-            elif name or kind == "containers":  # two without a name are duplicates too, upstream only here
-                seen.add(name)
+    for kind, index, container in containers_of(spec):
+        name = container.get("name") or ""
+        if name in seen:
+            yield duplicate(spec / kind / index / "name", name)
+        elif name or kind == "containers":  # two without a name are duplicates too, upstream only here
+            seen.add(name)
 
 
 @check(PodSpec, given=["resourceClaims"], before=IN_PLACE)
@@ -233,20 +246,18 @@ def container_claims(spec: View) -> Iterator[Problem]:
     names = {name for claim in spec.contents("resourceClaims") if (name := claim.get("name"))}
     # Each finding may name all claims of the pod.
     left, before = max(1, spec.target.enough * _MANY // max(_MANY, len(names))), None
-    for kind in CONTAINER_LISTS:
-        for index, container in enumerate(spec.contents(kind)):
-            if not (resources := container.get("resources")) or not (claims := resources.get("claims")):
-                continue
-            if claims == before:  # as those of another container, and fine
-                continue
-            if misused := _misused(claims, names, spec.release, left):
-                left -= len(misused)
-                steps = (kind, index, "resources", "claims")
-                yield from (problem.below(steps, steps) for problem in misused)
-            else:
-                before = claims
-            if left <= 0:
-                return
+    for kind, index, container in containers_of(spec):
+        claims = (container.get("resources") or {}).get("claims")
+        if not claims or claims == before:  # those of another container are fine
+            continue
+        if misused := _misused(claims, names, spec.release, left):
+            left -= len(misused)
+            steps = (kind, index, "resources", "claims")
+            yield from (problem.below(steps, steps) for problem in misused)
+        else:
+            before = claims
+        if left <= 0:
+            return
 
 
 @check(PodSpec, given=["nodeSelector"])

@@ -20,7 +20,7 @@ from webhook.api.dra.binding import (
 from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_name, pool_name, pool_path
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
-from webhook.formats.names import canonical_cidr
+from webhook.formats import canonical_cidr
 from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid
 from webhook.release import Release
 from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition
@@ -152,17 +152,10 @@ class NetworkDeviceData(Struct):
 class AllocatedDeviceStatus(Struct):
     """The state of an allocated device, as reported by its driver."""
 
-    driver = driver_name("The device's driver.", required=True, written=True)
-    pool = Text("The device's pool.", checked_by=pool_name, required=True, written=True)
-    device = dns_label("The device's name in its pool.", always=True, written=True)
-    shareID = Text(
-        "Which share of the device it is.",
-        format=formats.uuid,
-        pointer=True,
-        declared={35: {"formats": (formats.lower_case_uuid,)}},
-        since=34,
-        gate="DRAConsumableCapacity",
-    )
+    driver = DeviceRequestAllocationResult.driver.but(declared=None)
+    pool = DeviceRequestAllocationResult.pool.but(declared=None)
+    device = DeviceRequestAllocationResult.device
+    shareID = DeviceRequestAllocationResult.shareID.but(go="string")
     conditions = conditions(CONDITIONS_MAX_ITEMS).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "How a network device can be reached.", pointer=True)

@@ -86,7 +86,7 @@ def has_derived(devices: View) -> bool:
 
 def _holders(devices: View) -> Iterator[View]:
     for request in devices.requests:
-        yield from (each for each in (request.exactly, *(request.firstAvailable or ())) if each)
+        yield from (request.exactly, *(request.firstAvailable or ()))
 
 
 def too_expensive(devices: View) -> Iterator[Problem]:

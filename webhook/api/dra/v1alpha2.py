@@ -47,6 +47,12 @@ _SKIPPED = {OLDEST: True, 31: False}
 """Up to Kubernetes 1.30 a repeated name is not checked any further."""
 
 
+class Classic(Object):
+    """The base of kinds whose updates check the prefix for a generated name as a create does."""
+
+    checks_prefix: ClassVar = {OLDEST: True}
+
+
 def node_names(doc: str) -> Array:
     """Declare a set of node names."""
     return Array(
@@ -131,10 +137,8 @@ class ResourceClaimStatus(AllocationStatus):
     deallocationRequested = Bool("Whether the driver is asked to free the claim.")
 
 
-class ResourceClaim(Object):
+class ResourceClaim(Classic):
     """A request for a resource, and its allocation."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
     status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
@@ -190,10 +194,8 @@ class ResourceClaimTemplateSpec(Struct):
     spec = Nested(ResourceClaimSpec, "The spec of the claims.")
 
 
-class ResourceClaimTemplate(Object):
+class ResourceClaimTemplate(Classic):
     """A template from which every pod gets its own claim."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
 
@@ -210,10 +212,8 @@ class ResourceClassParametersReference(Struct):
     namespace = Text("Their namespace, unless they are cluster-scoped.", format=formats.dns_label)
 
 
-class ResourceClass(Object):
+class ResourceClass(Classic):
     """A kind of resource, and the driver that provides it."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     namespaced = False
 
@@ -253,10 +253,8 @@ class PodSchedulingContextStatus(Struct):
     )
 
 
-class PodSchedulingContext(Object):
+class PodSchedulingContext(Classic):
     """The communication of scheduler and drivers about a pod that waits for claims."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
     status = Nested(
@@ -297,10 +295,8 @@ class DriverRequests(Struct):
     )
 
 
-class ResourceClaimParameters(Object):
+class ResourceClaimParameters(Classic):
     """The parameters of claims in a form that the scheduler understands."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     generatedFrom = Nested(ResourceClaimParametersReference, "The driver's parameters it was made from.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
@@ -339,10 +335,8 @@ class VendorParameters(Struct):
     parameters = Anything("The driver's own parameters.")
 
 
-class ResourceClassParameters(Object):
+class ResourceClassParameters(Classic):
     """The parameters of classes in a form that the scheduler understands."""
-
-    checks_prefix: ClassVar = {OLDEST: True}
 
     generatedFrom = Nested(ResourceClassParametersReference, "The driver's parameters it was made from.", pointer=True)
     vendorParameters = Array(Nested(VendorParameters), "Parameters for drivers.", unique="driverName")
@@ -397,10 +391,9 @@ class NamedResourcesResources(Struct):
     instances = Array(Nested(NamedResourcesInstance), "The resources.", unique="name")
 
 
-class ResourceSlice(Object):
+class ResourceSlice(Classic):
     """The resources that a driver offers on a node."""
 
-    checks_prefix: ClassVar = {OLDEST: True}
     namespaced = False
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)

@@ -215,10 +215,10 @@ class Checker:
         result: Type | None = None
         found: list[Overload] = []
         inference = self._inference
-        signatures = self._scope.signatures(node.function, len(given), member=node.target is not None)
-        self._budget.spend(1 + len(signatures))
-        for overload, parameters in signatures:
-            own = inference.result(overload, parameters, given)
+        overloads = self._scope.overloads(node.function, len(given), member=node.target is not None)
+        self._budget.spend(1 + len(overloads))
+        for overload in overloads:
+            own = inference.result(overload, given)
             if own is None:
                 continue
             found.append(overload)
@@ -357,6 +357,15 @@ _NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIME
 _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
+_MOST_RESULTS, _MOST_PARTS = 1024, 64
+_RESULTS: Final[dict[tuple[object, ...], tuple[Type | None, int]]] = {}
+"""The types of calls where nothing is to be inferred, with the number of the overload's own type parameters.
+
+By types of the overload and of the arguments; None where they do not fit.
+"""
+_UNTRIED: Final = None, -1
+
+
 class Inference:
     """The meanings of the type parameters met so far.
 
@@ -396,27 +405,23 @@ class Inference:
         if before is not None:
             self._substituted.clear()
 
-    def result(self, overload: Overload, parameters: tuple[Type, ...], given: list[Type]) -> Type | None:
+    def result(self, overload: Overload, given: list[Type]) -> Type | None:
         """The type of a call's value, with type parameters inferred from its arguments; None if they do not fit."""
-        if True in [bool(each.free) for each in given]:
-            made: dict[Type, Type] = {}
-            wanted = [self.instantiate(each, made) for each in overload.parameters]
-            if not self._all_agree(given, wanted):
-                return None
-            return self.substitute(self.instantiate(overload.result, made))
-        # No need to remember: these arguments alone determine the meanings of the overload's own parameters.
-        first = self._made
-        self._made += len(parameters)
-        self._agreed.clear()
-        meanings: dict[Type, Type] = {}
-        for one, other in zip(given, overload.parameters, strict=True):
-            if one is not other and not self._fits(one, other, meanings):
-                return None
-        if not overload.result.free:
-            return overload.result
-        for number, each in enumerate(parameters, first):
-            meanings.setdefault(each, _numbered(number))
-        return self.instantiate(overload.result, meanings)
+        key = overload.parameters, overload.result, *given
+        found, parameters = _RESULTS.get(key, _UNTRIED)
+        if parameters >= 0:
+            self._made += parameters
+            return found
+        made: dict[Type, Type] = {}
+        wanted = [self.instantiate(each, made) for each in overload.parameters]
+        if self._all_agree(given, wanted):
+            found = self.substitute(self.instantiate(overload.result, made))
+        is_plain = all(not each.free and each.parts <= _MOST_PARTS for each in given)
+        if is_plain and not (found and found.free):
+            if len(_RESULTS) >= _MOST_RESULTS:
+                _RESULTS.clear()
+            _RESULTS[key] = found, len(made)
+        return found
 
     def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
         """Like `assignable`, for all arguments of a call and its parameters together: all or nothing."""
@@ -496,32 +501,6 @@ class Inference:
                 return False
             self._agreed.add((first, second))
         return True
-
-    def _fits(self, given: Type, expected: Type, meanings: dict[Type, Type]) -> bool:
-        """Like `_agree`, for a type without parameters and an overload's type, whose parameters are not yet fresh.
-
-        Args:
-            given: The type of an argument.
-            expected: The type that the overload declares.
-            meanings: The meanings of the overload's parameters; new ones are added.
-        """
-        if not expected.free:
-            return self._agree(given, expected)
-        if expected.kind is Kind.PARAMETER:
-            meaning = meanings.setdefault(expected, given)
-            if fits := given is meaning or self._agree(given, meaning):
-                meanings[expected] = self.most_general(given, meaning)
-            return fits
-        if given.kind in _UNKNOWN:
-            return True
-        if given.kind is Kind.NULL:
-            return expected.kind in _NULLABLE
-        if given.kind is not expected.kind or given.name != expected.name:
-            return False
-        return given.kind not in _COMPOSED or (
-            len(given.parameters) == len(expected.parameters)
-            and all(self._fits(*pair, meanings) for pair in zip(given.parameters, expected.parameters, strict=True))
-        )
 
     def _stands_for(self, type_: Type, parameter: Type) -> tuple[bool, bool]:
         """Whether the parameter can stand for the type, and whether it already stood for something."""

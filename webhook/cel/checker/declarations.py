@@ -18,7 +18,7 @@ from webhook.cel.errors import Issues
 from webhook.cel.functions import Overload
 from webhook.cel.syntax.lexer import Quoting
 from webhook.cel.types import base as types
-from webhook.cel.types.base import Type, type_parameters
+from webhook.cel.types.base import Type
 from webhook.cel.types.values import Struct, Value
 from webhook.records import NamedTuple
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from webhook.cel.syntax.ast import Expression
     from webhook.cel.syntax.macros import Macro
 
-    Signature = tuple[Overload, tuple[Type, ...]]
     _Key = TypeVar("_Key")
     _Value = TypeVar("_Value")
 
@@ -163,7 +162,7 @@ class Scope:
         self.dotted_roots: frozenset[str] = frozenset()
         """The first parts of all other names with dots."""
         self._prefixes: tuple[str, ...] = ()
-        self._signatures: dict[tuple[str, int, bool], tuple[Signature, ...]] = {}
+        self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
         self._add((*libraries, Library("variables", variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
@@ -176,7 +175,7 @@ class Scope:
                     functions[each.name] = (*known, each)
             self.functions = functions
             self.namespaced = frozenset(name.rpartition(".")[2] for name in functions if "." in name)
-            self._signatures = {}
+            self._overloads = {}
         validators = dict(self.validators)
         for library in libraries:
             macros = {(each.name, each.arity, each.member): each for each in library.macros}
@@ -207,25 +206,21 @@ class Scope:
         extended = copy.copy(self)
         if options:
             extended.options = self.options._replace(**options)
-            extended._signatures = {}  # noqa: SLF001 - it is in the making
+            extended._overloads = {}  # noqa: SLF001 - it is in the making
         extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001 - as above
         return extended
 
-    def signatures(self, function: str, arity: int, *, member: bool) -> tuple[Signature, ...]:
-        """The overloads of a function for one form of call; the target of a member counts as an argument.
-
-        Each has its type parameters, each once, in order of first appearance.
-        """
+    def overloads(self, function: str, arity: int, *, member: bool) -> tuple[Overload, ...]:
+        """The overloads of a function for one form of call; the target of a member counts as an argument."""
         key = (function, arity, member)
-        found = self._signatures.get(key)
+        found = self._overloads.get(key)
         if found is None:
             known = [each for each in self.functions[function] if each.member is member]
-            overloads = [each for each in known if len(each.parameters) == arity]
+            found = tuple(each for each in known if len(each.parameters) == arity)
             if function in _COMPARISONS and not self.options.cross_type_numeric:  # of numbers of one type
-                overloads = [each for each in overloads if len({*each.parameters}) == 1]
-            found = tuple((each, type_parameters(each.parameters)) for each in overloads)
+                found = tuple(each for each in found if len({*each.parameters}) == 1)
             if found:  # the number of invalid calls is unlimited
-                self._signatures[key] = found
+                self._overloads[key] = found
         return found
 
     def candidates(self, name: str) -> list[str]:

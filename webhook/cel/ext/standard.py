@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from struct import pack, unpack
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.budget import work
 from webhook.cel import functions as costs
@@ -19,7 +20,7 @@ from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import MOST, Bounds, Overload, member
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime import conversions, operators
+from webhook.cel.runtime import conversions
 from webhook.cel.syntax import macros
 from webhook.cel.types.base import (
     ANY,
@@ -44,13 +45,17 @@ from webhook.cel.types.base import (
     struct,
     type_of,
 )
-from webhook.cel.types.values import NANOS, UINT_MAX, Duration, Timestamp, UInt, Value, from_key
+from webhook.cel.types.values import NANOS, Duration, Timestamp, UInt, Value, from_key, within
 from webhook.cel.types.values import type_of as type_of_value
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _Fields = dict[str, Value]
 
 _MAX_EXACT: Final = 2**53
-_INT32: Final = 2**31
+_int32: Final = partial(within, least=-(2**31), most=2**31 - 1)
+_uint32: Final = partial(within, least=0, most=2**32 - 1)
 
 
 def _json(value: Value) -> Value:
@@ -74,19 +79,7 @@ def _json(value: Value) -> Value:
 
 def _nanos(fields: _Fields) -> int:
     nanos = fields.get("nanos", 0)
-    return int(fields.get("seconds", 0)) * NANOS + int(_within_int32(nanos))
-
-
-def _within_int32(value: int) -> int:
-    if -_INT32 <= value < _INT32:
-        return value
-    raise EvaluationError("integer overflow")
-
-
-def _within_uint32(value: int) -> int:
-    if value <= UINT_MAX >> 32:
-        return value
-    raise EvaluationError("unsigned integer overflow")
+    return int(fields.get("seconds", 0)) * NANOS + int(_int32(nanos))
 
 
 def _float(value: float) -> float:
@@ -110,7 +103,9 @@ def _message(name: str, type_: Type, fields: Mapping[str, Type], make: Callable[
     return StructType(type_, fields, make, name=f"google.protobuf.{name}")
 
 
-def _wrapper(name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = operators.identity) -> StructType:
+def _wrapper(
+    name: str, type_: Type, zero: Value, convert: Callable[[Value], Value] = conversions.identity
+) -> StructType:
     def make(fields: _Fields) -> Value:
         return convert(fields.get("value", zero))
 
@@ -140,10 +135,10 @@ WELL_KNOWN: Final = (
     _wrapper("Bytes", BYTES, b""),
     _wrapper("Double", DOUBLE, 0.0),
     _wrapper("Float", DOUBLE, 0.0, _float),
-    _wrapper("Int32", INT, 0, _within_int32),
+    _wrapper("Int32", INT, 0, _int32),
     _wrapper("Int64", INT, 0),
     _wrapper("String", STRING, ""),
-    _wrapper("UInt32", UINT, UInt(0), _within_uint32),
+    _wrapper("UInt32", UINT, UInt(0), _uint32),
     _wrapper("UInt64", UINT, UInt(0)),
 )
 
@@ -208,57 +203,31 @@ def _conversion(target: Type, sources: Mapping[Type, Callable[[Any], Value]]) ->
         yield _overload(name.removesuffix("64"), f"{_NAMES[source]}_to_{name}", (source,), target, convert)
 
 
-_CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
-    BOOL: {BOOL: operators.identity, STRING: conversions.string_to_bool},
-    BYTES: {BYTES: operators.identity, STRING: conversions.string_to_bytes},
-    DOUBLE: {DOUBLE: operators.identity, INT: float, STRING: conversions.string_to_double, UINT: float},
-    DURATION: {DURATION: operators.identity, INT: conversions.int_to_duration, STRING: conversions.string_to_duration},
-    INT: {
-        INT: operators.identity, DOUBLE: conversions.double_to_int, DURATION: lambda duration: duration.nanos,
-        STRING: conversions.string_to_int, TIMESTAMP: conversions.timestamp_to_int, UINT: conversions.uint_to_int,
-    },
-    STRING: {
-        STRING: operators.identity, BOOL: conversions.bool_to_string, BYTES: conversions.bytes_to_string,
-        DOUBLE: conversions.double_to_string, DURATION: conversions.format_duration, INT: conversions.int_to_string,
-        TIMESTAMP: conversions.format_timestamp, UINT: conversions.int_to_string,
-    },
-    TIMESTAMP: {
-        TIMESTAMP: operators.identity, INT: conversions.int_to_timestamp, STRING: conversions.string_to_timestamp,
-    },
-    UINT: {
-        UINT: operators.identity, DOUBLE: conversions.double_to_uint, INT: conversions.int_to_uint,
-        STRING: conversions.string_to_uint,
-    },
-}  # fmt: skip
-"""The implementations of conversions, by the type that they give and the type that they take."""
+def _accessor(name: str, part: str, of: Callable[[datetime, int], int], unit: int = 0) -> Iterator[Overload]:
+    """A function that gives a part of a time and, in a unit of some nanoseconds, a duration."""
+    access = conversions.accessor(of)
+    yield member(name, f"timestamp_to_{part}", (TIMESTAMP,), INT, access)
+    yield member(name, f"timestamp_to_{part}_with_tz", (TIMESTAMP, STRING), INT, access)
+    if unit:
+        yield member(name, f"duration_to_{part}", (DURATION,), INT, conversions.in_units(unit))
 
 
-def _accessor(
-    name: str, part: str, implementation: Callable[..., int], of_duration: Callable[..., int] | None = None
-) -> Iterator[Overload]:
-    yield member(name, f"timestamp_to_{part}", (TIMESTAMP,), INT, implementation)
-    yield member(name, f"timestamp_to_{part}_with_tz", (TIMESTAMP, STRING), INT, implementation)
-    if of_duration is not None:
-        yield member(name, f"duration_to_{part}", (DURATION,), INT, of_duration)
-
-
-_access: Final = conversions.accessor
 _ACCESSORS: Final = (
-    *_accessor("getFullYear", "year", conversions.year),
-    *_accessor("getMonth", "month", _access(lambda moment: moment.month - 1)),
-    *_accessor("getDayOfYear", "day_of_year", _access(lambda moment: moment.timetuple().tm_yday - 1)),
-    *_accessor("getDayOfMonth", "day_of_month", _access(lambda moment: moment.day - 1)),
-    *_accessor("getDate", "day_of_month_1_based", _access(lambda moment: moment.day)),
-    *_accessor("getDayOfWeek", "day_of_week", _access(lambda moment: (moment.weekday() + 1) % 7)),
-    *_accessor("getHours", "hours", _access(lambda moment: moment.hour), conversions.in_units(3600 * NANOS)),
-    *_accessor("getMinutes", "minutes", _access(lambda moment: moment.minute), conversions.in_units(60 * NANOS)),
-    *_accessor("getSeconds", "seconds", _access(lambda moment: moment.second), conversions.in_units(NANOS)),
-    *_accessor("getMilliseconds", "milliseconds", conversions.milliseconds, conversions.in_units(10**6)),
+    *_accessor("getFullYear", "year", lambda moment, more: moment.year + more),
+    *_accessor("getMonth", "month", lambda moment, _: moment.month - 1),
+    *_accessor("getDayOfYear", "day_of_year", lambda moment, _: moment.timetuple().tm_yday - 1),
+    *_accessor("getDayOfMonth", "day_of_month", lambda moment, _: moment.day - 1),
+    *_accessor("getDate", "day_of_month_1_based", lambda moment, _: moment.day),
+    *_accessor("getDayOfWeek", "day_of_week", lambda moment, _: (moment.weekday() + 1) % 7),
+    *_accessor("getHours", "hours", lambda moment, _: moment.hour, 3600 * NANOS),
+    *_accessor("getMinutes", "minutes", lambda moment, _: moment.minute, 60 * NANOS),
+    *_accessor("getSeconds", "seconds", lambda moment, _: moment.second, NANOS),
+    *_accessor("getMilliseconds", "milliseconds", lambda moment, _: moment.microsecond // 1000, 10**6),
 )
 
 _OPERATORS: Final = (
     Overload("type", "type", (A,), type_of(A), type_of_value),
-    Overload("dyn", "to_dyn", (A,), DYN, operators.identity),
+    Overload("dyn", "to_dyn", (A,), DYN, conversions.identity),
     Overload("_?_:_", "conditional", (BOOL, A, A), A),
     Overload("_&&_", "logical_and", (BOOL, BOOL), BOOL),
     Overload("_||_", "logical_or", (BOOL, BOOL), BOOL),
@@ -311,7 +280,7 @@ STANDARD: Final = Library(
     "standard",
     functions=(
         *_OPERATORS,
-        *chain.from_iterable(map(_conversion, _CONVERSIONS, _CONVERSIONS.values())),
+        *chain.from_iterable(map(_conversion, conversions.CONVERSIONS, conversions.CONVERSIONS.values())),
         *_STRINGS,
         *_ACCESSORS,
     ),

@@ -17,7 +17,7 @@ from webhook.cel.runtime.operators import must_fit
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import DYN, INT, STRING, Kind, Type, list_of
-from webhook.cel.types.values import Duration, Timestamp, UInt, Value, from_key, type_of
+from webhook.cel.types.values import Value, from_key, type_of
 from webhook.escapes import GO_ESCAPES, GO_SPACE
 from webhook.patterns import Pattern
 
@@ -39,6 +39,11 @@ _PRINTABLE: Final = frozenset(
         Kind.DURATION, Kind.TYPE, Kind.NULL,
     }
 )  # fmt: skip
+_QUOTED: Final = {
+    Kind.STRING: "{}", Kind.BYTES: "b{}", Kind.DOUBLE: "{}", Kind.TIMESTAMP: "timestamp({})",
+    Kind.DURATION: "duration({})",
+}  # fmt: skip
+"""How scalars in lists and maps are written that are in quotes there."""
 _STRING_CLAUSE: Final = (
     "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, "
     "and timestamps, was given "
@@ -189,21 +194,14 @@ class Formatter:
             raise _FormatError(f"no formatting function for map key of type {type_of(key).name}")
         return self._item(key)
 
-    def _nested(self, value: Value) -> str:  # noqa: PLR0911 - one return for each type
-        if type(value) is str:
-            return json.dumps(value, ensure_ascii=False)
-        if type(value) is bytes:
-            return f"b{json.dumps(_bytes_text(value), ensure_ascii=False)}"
-        if type(value) is float:
-            if not math.isfinite(value):
-                return f'"{conversions.double_to_string(value)}"'
+    def _nested(self, value: Value) -> str:
+        type_ = type_of(value)
+        if type(value) is float and math.isfinite(value):
             return f"{value:.{_DEFAULT_PRECISION}f}"
-        if type(value) is Timestamp:
-            return f'timestamp("{_scalar(value)}")'
-        if type(value) is Duration:
-            return f'duration("{_scalar(value)}")'
-        if type_of(value).kind not in _PRINTABLE:
-            raise _FormatError(f"no formatting function for {type_of(value).name}")
+        if type_.kind in _QUOTED:
+            return _QUOTED[type_.kind].format(json.dumps(_scalar(value), ensure_ascii=False))
+        if type_.kind not in _PRINTABLE:
+            raise _FormatError(f"no formatting function for {type_.name}")
         return self._string(value)
 
 
@@ -215,39 +213,25 @@ def _joined(parts: Iterable[str]) -> str:
     return ", ".join(found)
 
 
-def _bytes_text(value: bytes) -> str:
-    try:
-        return conversions.bytes_to_string(value)
-    except EvaluationError as error:
-        raise _FormatError(f'could not convert argument "{error}" to string') from None
-
-
 def _infinite(number: float) -> str:
     if math.isnan(number):
         return "NaN"
     return "" if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
 
 
-def _scalar(value: Value) -> str:  # noqa: PLR0911 - one return for each type
+def _scalar(value: Value) -> str:
     if value is None:
         return "null"
-    if type(value) is str:
-        return value
-    if type(value) is bool:
-        return conversions.bool_to_string(value)
-    if type(value) is int or type(value) is UInt:
-        return str(int(value))
-    if type(value) is float:
-        return conversions.double_to_string(value)
-    if type(value) is bytes:
-        return _bytes_text(value)
-    if type(value) is Timestamp:
-        return conversions.format_timestamp(value)
-    if type(value) is Duration:
-        return conversions.format_duration(value)
     if type(value) is Type:
         return value.name
-    raise _FormatError(f"{_STRING_CLAUSE}{type_of(value).name}")
+    type_ = type_of(value)
+    convert = conversions.CONVERSIONS[STRING].get(type_)
+    if convert is None:
+        raise _FormatError(f"{_STRING_CLAUSE}{type_.name}")
+    try:
+        return str(convert(value))
+    except EvaluationError as error:
+        raise _FormatError(f'could not convert argument "{error}" to string') from None
 
 
 _PRINTED: Final = (_PRINTABLE, _STRING_CLAUSE)

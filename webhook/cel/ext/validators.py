@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from webhook.cel.checker.declarations import Library, Validator
 from webhook.cel.errors import INVALID_ARGUMENT, MISMATCHED_TYPE, EvaluationError, Issues
 from webhook.cel.regex import re2 as regex
-from webhook.cel.runtime.conversions import int_to_duration, int_to_timestamp, string_to_duration, string_to_timestamp
+from webhook.cel.runtime.conversions import CONVERSIONS
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.types import base as types
@@ -16,18 +16,18 @@ from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 
 
-def _literals(function: str, accepts: Mapping[type, Callable[..., object]]) -> Validator:
+def _literals(function: str, accepts: Mapping[Type, Callable[[Any], object]]) -> Validator:
     """The first argument of a function, where it is a literal, must be one that the function takes.
 
     Args:
-        accepts: By class of literals, a function that raises `EvaluationError` for an invalid one.
+        accepts: By type of literals, a function that raises `EvaluationError` for an invalid one.
     """
 
     def check(node: Expression, issues: Issues) -> None:
         argument = node.arguments[0] if isinstance(node, ast.Call) and node.arguments else None
-        if isinstance(argument, ast.Literal) and type(argument.value) in accepts:
+        if isinstance(argument, ast.Literal) and argument.type in accepts:
             try:
-                accepts[type(argument.value)](argument.value)
+                accepts[argument.type](argument.value)
             except EvaluationError:
                 issues.report(argument.offset, INVALID_ARGUMENT, function)
 
@@ -84,9 +84,9 @@ homogeneous_aggregates: Final = Validator(_check_aggregates)
 EXTENDED_VALIDATIONS: Final = Library(
     "extended validations",
     validators=(
-        _literals("duration", {str: string_to_duration, int: int_to_duration, type(None): _nothing}),
-        _literals("timestamp", {str: string_to_timestamp, int: int_to_timestamp, type(None): _nothing}),
-        _literals("matches", {str: regex.check_pattern}),
+        _literals("duration", {**CONVERSIONS[types.DURATION], types.NULL: _nothing}),
+        _literals("timestamp", {**CONVERSIONS[types.TIMESTAMP], types.NULL: _nothing}),
+        _literals("matches", {types.STRING: regex.check_pattern}),
         homogeneous_aggregates,
     ),
 )

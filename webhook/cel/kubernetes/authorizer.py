@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import Overload, member
-from webhook.cel.types.base import BOOL, STRING, Type, struct
-from webhook.cel.types.values import only_receiver
+from webhook.cel.types.base import BOOL, STRING, struct
+from webhook.cel.types.values import only_class
 from webhook.escapes import GO_SPACE
 from webhook.formats import dns_label, dns_subdomain
 from webhook.records import NamedTuple
@@ -20,6 +21,8 @@ PATH_CHECK: Final = struct(f"{_PREFIX}PathCheck")
 GROUP_CHECK: Final = struct(f"{_PREFIX}GroupCheck")
 RESOURCE_CHECK: Final = struct(f"{_PREFIX}ResourceCheck")
 DECISION: Final = struct(f"{_PREFIX}Decision")
+_receiver: Final = partial(only_class, cel_takes=lambda *_: False)
+"""Values can only be called on: `==` with any value is an error (library/authz.go, receiverOnlyObjectVal)."""
 
 
 class User(NamedTuple):
@@ -30,27 +33,25 @@ class User(NamedTuple):
     uid: str = ""
 
 
-@only_receiver
+@_receiver(DECISION)
 class Decision(NamedTuple):
     """A decision of the authorizer; the reason and the error are empty if there are none."""
 
     allowed: bool
     reason: str = ""
     error: str = ""
-    cel_type: Type = DECISION
 
 
-@only_receiver
+@_receiver(PATH_CHECK)
 class PathCheck(NamedTuple):
     """A check of a path that is not a resource, `/healthz`."""
 
     authorizer: AuthorizerValue
     path: str
     verb: str = ""
-    cel_type: Type = PATH_CHECK
 
 
-@only_receiver
+@_receiver(RESOURCE_CHECK)
 class ResourceCheck(NamedTuple):
     """A check of resources of an API group."""
 
@@ -63,10 +64,9 @@ class ResourceCheck(NamedTuple):
     field_selector: str = ""
     label_selector: str = ""
     verb: str = ""
-    cel_type: Type = RESOURCE_CHECK
 
 
-@only_receiver
+@_receiver(AUTHORIZER)
 class AuthorizerValue(NamedTuple):
     """The value of `authorizer`, which checks what a user may do.
 
@@ -76,14 +76,12 @@ class AuthorizerValue(NamedTuple):
 
     user: User
     authorize: Callable[[PathCheck | ResourceCheck], Decision]
-    cel_type: Type = AUTHORIZER
 
 
-@only_receiver
+@_receiver(GROUP_CHECK)
 class _GroupCheck(NamedTuple):
     authorizer: AuthorizerValue
     group: str
-    cel_type: Type = GROUP_CHECK
 
 
 def _path(authorizer: AuthorizerValue, path: str) -> PathCheck:

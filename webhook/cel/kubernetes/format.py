@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from webhook import formats
 from webhook.cel.checker.declarations import Library
 from webhook.cel.functions import Overload, member
 from webhook.cel.kubernetes.url import parse_request_uri
-from webhook.cel.types.base import STRING, Type, list_of, optional_of, struct
+from webhook.cel.types.base import STRING, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
 
@@ -31,7 +31,7 @@ _LEAP_YEAR: Final = 2000
 _SHORTEST_DATETIME: Final = 4
 
 
-@only_class
+@only_class(FORMAT)
 class Format:
     """A format, as a value of expressions.
 
@@ -42,7 +42,6 @@ class Format:
     """
 
     __slots__ = ("name", "regex_size", "validate")
-    cel_type: ClassVar[Type] = FORMAT
 
     def __init__(self, name: str, validate: Callable[[str], formats.Messages], regex_size: int) -> None:
         self.name = name

@@ -6,18 +6,19 @@ Follows library/ip.go, library/cidr.go and Go's net/netip.
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from operator import attrgetter
-from typing import ClassVar, Final, NoReturn
+from typing import Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import no_such_overload
-from webhook.cel.types.base import BOOL, INT, STRING, Type, opaque
+from webhook.cel.types.base import BOOL, INT, STRING, opaque
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
+from webhook.patterns import Pattern
 from webhook.records import NamedTuple
 
 IP_TYPE: Final = opaque("net.IP")
@@ -30,13 +31,15 @@ _V4_FIELDS: Final = 4
 _MAX_OCTET: Final = 255
 _GROUP_DIGITS: Final = 4
 _INT64_DIGITS: Final = 19
-_HEX: Final = frozenset("0123456789abcdefABCDEF")
+_HEX: Final = Pattern("[0-9a-fA-F]*")
 _DIGITS: Final = frozenset("0123456789")
 _READ: Final = 64
 """The number of characters read and quoted for a unit of work."""
 
 Address = IPv4Address | IPv6Address
 """An address; one of IPv6 may have a zone."""
+Network = IPv4Interface | IPv6Interface
+"""An address, whose host bits are kept, with the length of its network's prefix."""
 
 
 class _RefusedError(ValueError):
@@ -141,13 +144,11 @@ def _parse_fields(rest: str) -> tuple[list[int], int | None]:
 
 
 def _hex_digits(rest: str) -> int:
-    size = 0
-    while size < len(rest) and rest[size] in _HEX:
-        if size == _GROUP_DIGITS:
-            _refuse("each group must have 4 or less digits", rest)
-        size += 1
+    size: int = _HEX.match(rest).end()
     if not size:
         _refuse("each colon-separated field must have at least one digit", rest)
+    if size > _GROUP_DIGITS:
+        _refuse("each group must have 4 or less digits", rest)
     return size
 
 
@@ -165,8 +166,8 @@ def zone_of(address: Address) -> str:
     return (isinstance(address, IPv6Address) and address.scope_id) or ""
 
 
-def parse_prefix(text: str) -> tuple[Address, int]:
-    """Reads a network: its address, whose host bits are kept, and the length of its prefix.
+def parse_prefix(text: str) -> Network:
+    """Reads a network.
 
     Raises:
         ValueError: The text is invalid; the message is Go's.
@@ -182,28 +183,21 @@ def parse_prefix(text: str) -> tuple[Address, int]:
         is_number = bool(length) and _DIGITS.issuperset(length) and len(length) <= _INT64_DIGITS
         if not is_number or (length[0] == "0" and length != "0"):
             _refuse(f"bad bits after slash: {quoted(length)}")
-        bits = int(length)
-        if bits > parsed.max_prefixlen:
+        if int(length) > parsed.max_prefixlen:
             _refuse("prefix length out of range")
     except ValueError as error:
         raise ValueError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
-    return parsed, bits
+    return ip_interface((parsed.packed, int(length)))
 
 
 # -- values of expressions
 
 
-class _Address(NamedTuple):
-    address: Address
-
-
-@only_class
-class IP(_Address):
+@only_class(IP_TYPE, cel_equality_cost=1)
+class IP(NamedTuple):
     """An address, as a value of expressions."""
 
-    __slots__ = ()
-    cel_type: ClassVar[Type] = IP_TYPE
-    cel_equality_cost: ClassVar[int] = 1
+    address: Address
 
     def cel_size(self) -> int:
         """How many bytes the address has."""
@@ -212,6 +206,26 @@ class IP(_Address):
     def __str__(self) -> str:
         """Write the address in its canonical form."""
         return str(self.address)
+
+
+@only_class(CIDR_TYPE, cel_equality_cost=1)
+class CIDR(NamedTuple):
+    """A network, as a value of expressions."""
+
+    interface: Network
+
+    @property
+    def length(self) -> int:
+        """The length of the prefix."""
+        return self.interface.network.prefixlen
+
+    def cel_size(self) -> int:
+        """The number of bytes of the address that count."""
+        return -(-self.length // _BITS_A_BYTE)
+
+    def __str__(self) -> str:
+        """The network in CIDR notation."""
+        return str(self.interface)
 
 
 def _ip(text: str) -> IP:
@@ -224,6 +238,17 @@ def _ip(text: str) -> IP:
     if _is_mapped(address):
         raise EvaluationError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
     return IP(address)
+
+
+def _cidr(text: str) -> CIDR:
+    # The API server's texts have the prefix twice.
+    try:
+        interface = parse_prefix(text)
+    except ValueError as error:
+        raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
+    if _is_mapped(interface):
+        raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return CIDR(interface)
 
 
 def _is_mapped(address: Address) -> bool:
@@ -247,52 +272,9 @@ def _kind(name: str, id_: str, is_of: Callable[[Address], bool]) -> Overload:
     return member(name, id_, (IP_TYPE,), BOOL, lambda ip: is_of(ip.address))
 
 
-class _Prefix(NamedTuple):
-    address: Address
-    length: int
-
-
-@only_class
-class CIDR(_Prefix):
-    """A network, as a value of expressions: an address, whose host bits are kept, and the length of the prefix."""
-
-    __slots__ = ()
-    cel_type: ClassVar[Type] = CIDR_TYPE
-    cel_equality_cost: ClassVar[int] = 1
-
-    def cel_size(self) -> int:
-        """The number of bytes of the address that count."""
-        return -(-self.length // _BITS_A_BYTE)
-
-    def masked(self) -> CIDR:
-        """The network without host bits."""
-        rest = self.address.max_prefixlen - self.length
-        return self._replace(address=type(self.address)(int(self.address) >> rest << rest))
-
-    def contains(self, address: Address) -> bool:
-        """Whether an address is in the network."""
-        rest = self.address.max_prefixlen - self.length
-        return type(address) is type(self.address) and int(address) >> rest == int(self.address) >> rest
-
-    def __str__(self) -> str:
-        """The network in CIDR notation."""
-        return f"{self.address}/{self.length}"
-
-
-def _cidr(text: str) -> CIDR:
-    # The API server's texts have the prefix twice.
-    try:
-        cidr = CIDR(*parse_prefix(text))
-    except ValueError as error:
-        raise EvaluationError(f"{_FAILED}{_FAILED}{error}") from None
-    if _is_mapped(cidr.address):
-        raise EvaluationError(f"{_FAILED}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
-    return cidr
-
-
 def _contains_ip(cidr: CIDR, address: IP | str) -> bool:
     try:
-        return cidr.contains((_ip(address) if isinstance(address, str) else address).address)
+        return (_ip(address) if isinstance(address, str) else address).address in cidr.interface.network
     except EvaluationError:  # which upstream does not show
         raise no_such_overload() from None
 
@@ -300,7 +282,7 @@ def _contains_ip(cidr: CIDR, address: IP | str) -> bool:
 def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
     if isinstance(other, str):
         other = _cidr(other)
-    return cidr.length <= other.length and cidr.contains(other.address)
+    return cidr.length <= other.length and other.interface.ip in cidr.interface.network
 
 
 LIBRARY: Final = Library(
@@ -324,8 +306,10 @@ LIBRARY: Final = Library(
         member("containsIP", "cidr_contains_ip_ip", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip),
         member("containsCIDR", "cidr_contains_cidr_string", (CIDR_TYPE, STRING), BOOL, _contains_cidr),
         member("containsCIDR", "cidr_contains_cidr", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr),
-        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.address)),
+        member("ip", "cidr_ip", (CIDR_TYPE,), IP_TYPE, lambda cidr: IP(cidr.interface.ip)),
         member("prefixLength", "cidr_prefix_length", (CIDR_TYPE,), INT, lambda cidr: cidr.length),
-        member("masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, CIDR.masked),
+        member(
+            "masked", "cidr_masked", (CIDR_TYPE,), CIDR_TYPE, lambda cidr: CIDR(ip_interface(cidr.interface.network))
+        ),
     ),
 )

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, Final, TypeGuard
+from typing import Final, TypeGuard
 
-from webhook import formats
 from webhook.budget import READ, work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
-from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, Type, struct
+from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, struct
 from webhook.cel.types.values import only_class
+from webhook.formats import quantities
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
 
-@only_class
+@only_class(QUANTITY)
 class Quantity:
     """A quantity, as a value of expressions; `computed` if it is the result of `add` or `sub`."""
 
     __slots__ = ("computed", "number")
-    cel_type: ClassVar[Type] = QUANTITY
 
-    def __init__(self, number: formats.Quantity, *, computed: bool = False) -> None:
+    def __init__(self, number: quantities.Quantity, *, computed: bool = False) -> None:
         self.number = number
         self.computed = computed
 
@@ -58,7 +57,7 @@ def parse(text: str) -> Quantity:
 
 def _parse(text: str) -> Quantity:
     try:
-        return Quantity(formats.parse_quantity(text))
+        return Quantity(quantities.parse_quantity(text))
     except ValueError as error:
         raise EvaluationError(str(error)) from None
 
@@ -81,7 +80,7 @@ _TWO: Final = (QUANTITY, QUANTITY)
 
 def _sum(name: str, *, negated: bool) -> tuple[Overload, Overload]:
     def computed(one: Quantity, other: Quantity | int) -> Quantity:
-        number = other.number if isinstance(other, Quantity) else formats.whole_quantity(other)
+        number = other.number if isinstance(other, Quantity) else quantities.whole_quantity(other)
         return Quantity(one.number + (-number if negated else number), computed=True)
 
     return (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import operator
 import string
 from functools import lru_cache
-from typing import ClassVar, Final
+from typing import Final
 
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.runtime.operators import compare
-from webhook.cel.types.base import BOOL, INT, STRING, Type, struct
+from webhook.cel.types.base import BOOL, INT, STRING, struct
 from webhook.cel.types.values import INT_MAX, UINT_MAX, only_class
 from webhook.formats import quoted
 from webhook.records import NamedTuple
@@ -26,8 +26,11 @@ _SHORT: Final = 19
 """Digits that always fit 64 bits."""
 
 
-class _Version(NamedTuple):
-    """The parts of a version, in an order in which they compare as in the specification of semver.org.
+@only_class(SEMVER, cel_has_slices=True)  # in Go; so it cannot be a key of a map
+class Semver(NamedTuple):
+    """A version, as a value of expressions; versions are equal if only their builds differ.
+
+    Its parts are in an order in which they compare as in the specification of semver.org.
 
     Args:
         numbers: Major, minor and patch.
@@ -43,16 +46,6 @@ class _Version(NamedTuple):
         """Write the version, without its build."""
         pre_release = ".".join(text if is_text else str(number) for is_text, number, text in self.pre_release)
         return ".".join(map(str, self.numbers)) + (f"-{pre_release}" if pre_release else "")
-
-
-@only_class
-class Semver(_Version):
-    """A version, as a value of expressions; versions are equal if only their builds differ."""
-
-    __slots__ = ()
-    cel_type: ClassVar[Type] = SEMVER
-    cel_has_slices: ClassVar[bool] = True
-    """In Go; so it cannot be a key of a map."""
 
 
 def parse(text: str) -> Semver:

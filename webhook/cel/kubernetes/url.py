@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import cache
-from typing import ClassVar, Final
+from typing import Final
 
 from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError, succeeds
 from webhook.cel.functions import Overload, member
 from webhook.cel.kubernetes.net import parse_address
-from webhook.cel.types.base import BOOL, STRING, Type, list_of, map_of, struct
+from webhook.cel.types.base import BOOL, STRING, list_of, map_of, struct
 from webhook.cel.types.values import only_class
 from webhook.formats import quoted
 from webhook.patterns import Pattern
@@ -59,8 +59,12 @@ _VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
 _VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
 
 
-class _Parts(NamedTuple):
-    """The parts of a URL, as bytes; where an escaped form and a plain one may differ, the escaped one is kept too."""
+@only_class(URL_TYPE)
+class URL(NamedTuple):
+    """A URL, as a value of expressions.
+
+    Its parts are bytes; where an escaped form and a plain one may differ, it has the escaped one.
+    """
 
     scheme: str = ""
     opaque: bytes = b""
@@ -71,14 +75,6 @@ class _Parts(NamedTuple):
     has_empty_query: bool = False
     omits_host: bool = False
     raw_fragment: bytes = b""
-
-
-@only_class
-class URL(_Parts):
-    """A URL, as a value of expressions."""
-
-    __slots__ = ()
-    cel_type: ClassVar[Type] = URL_TYPE
 
     def __eq__(self, other: object) -> bool:
         """URLs are equal if they are written alike."""

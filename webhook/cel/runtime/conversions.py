@@ -6,14 +6,27 @@ import datetime as dt
 import decimal
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
-from typing import Final, NoReturn
+from typing import Any, Final
 
 from webhook.budget import READ, work
 from webhook.cel.errors import EvaluationError
-from webhook.cel.types.values import INT_MAX, INT_MIN, NANOS, UINT_MAX, Duration, Timestamp, UInt
+from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
+from webhook.cel.types.values import (
+    INT_MAX,
+    INT_MIN,
+    NANOS,
+    UINT_MAX,
+    Duration,
+    Timestamp,
+    UInt,
+    Value,
+    int64,
+    uint64,
+    within,
+)
 from webhook.escapes import GO_ESCAPES
 from webhook.patterns import Pattern
 
@@ -153,29 +166,18 @@ def _local(timestamp: Timestamp, zone: str) -> tuple[dt.datetime, int]:
         except (KeyError, ValueError, OSError):  # no such zone is a KeyError
             raise EvaluationError(f"unknown time zone {zone}") from None
     years = _CYCLE_YEARS if seconds < _SECOND_YEAR else -_CYCLE_YEARS if seconds >= _LAST_YEAR else 0
-    moment = _epoch() + dt.timedelta(days=years // _CYCLE_YEARS * _CYCLE_DAYS, seconds=seconds)
+    days, microseconds = years // _CYCLE_YEARS * _CYCLE_DAYS, timestamp.nanos % NANOS // 1000
+    moment = _epoch() + dt.timedelta(days, seconds, microseconds)
     return moment.astimezone(known), -years
 
 
-def accessor(part: Callable[[dt.datetime], int]) -> Callable[..., int]:
+def accessor(part: Callable[[dt.datetime, int], int]) -> Callable[..., int]:
     """A function of a timestamp and, optionally, a time zone's name that gives a part of the date or time."""
 
     def access(timestamp: Timestamp, zone: str = "UTC") -> int:
-        return part(_local(timestamp, zone)[0])
+        return part(*_local(timestamp, zone))
 
     return access
-
-
-def year(timestamp: Timestamp, zone: str = "UTC") -> int:
-    """The year."""
-    moment, more = _local(timestamp, zone)
-    return moment.year + more
-
-
-def milliseconds(timestamp: Timestamp, zone: str = "UTC") -> int:
-    """The thousandths of the second."""
-    _local(timestamp, zone)
-    return timestamp.nanos % NANOS // 10**6
 
 
 def in_units(unit: int) -> Callable[[Duration], int]:
@@ -201,140 +203,76 @@ _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
-_TWO_63: Final = float(2**63)
-_TWO_64: Final = float(2**64)
 _MAX_DIGITS: Final = 20
 _EXPONENT_FROM: Final = 6
 
 
-def fail(source: str, target: str) -> NoReturn:
-    """Raises the error of an impossible conversion.
+def _failure(source: Type, target: Type) -> EvaluationError:
+    """The error of an impossible conversion."""
+    return EvaluationError(f"type conversion error from '{source.name}' to '{target.name}'")
 
-    Raises:
-        EvaluationError: Always.
+
+def _reader(target: Type, read: Callable[[str], Value], characters: int = READ) -> Callable[[str], Value]:
+    """A conversion of texts.
+
+    Args:
+        read: Gives None for a text that has no value.
+        characters: How many it reads for a unit of work.
     """
-    raise EvaluationError(f"type conversion error from '{source}' to '{target}'")
+
+    def convert(text: str) -> Value:
+        work(len(text) // characters)
+        found = read(text)
+        if found is None:
+            raise _failure(STRING, target)
+        return found
+
+    return convert
 
 
-def _overflow(unsigned: str = "") -> NoReturn:
-    raise EvaluationError(f"{unsigned}integer overflow")
-
-
-def double_to_int(value: float) -> int:
-    """Truncates the fraction."""
-    if math.isnan(value) or not -_TWO_63 < value < _TWO_63:
-        _overflow()
-    return int(value)
-
-
-def double_to_uint(value: float) -> UInt:
-    """Truncates the fraction."""
-    if math.isnan(value) or not 0 <= value < _TWO_64:
-        _overflow("unsigned ")
-    return UInt(int(value))
-
-
-def uint_to_int(value: UInt) -> int:
-    """The same number, signed."""
-    return int(value) if value <= INT_MAX else _overflow()
-
-
-def int_to_uint(value: int) -> UInt:
-    """The same number, unsigned."""
-    return UInt(value) if value >= 0 else _overflow("unsigned ")
-
-
-def string_to_int(text: str) -> int:
-    """Reads a decimal number."""
-    work(len(text) // READ)
-    found = _int64(text)
-    return fail("string", "int") if found is None else found
-
-
-def _int64(text: str) -> int | None:
-    """The number that a text is in decimal, if it fits 64 bits."""
-    if _INTEGER.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
+def _whole(text: str, form: Pattern, least: int, most: int) -> int | None:
+    """The number that a text of some form is in decimal, if it is within bounds."""
+    if form.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
         value = int(digits) * (-1 if text[0] == "-" else 1)
-        if INT_MIN <= value <= INT_MAX:
+        if least <= value <= most:
             return value
     return None
 
 
-def string_to_uint(text: str) -> UInt:
-    """Reads a decimal number without sign."""
-    work(len(text) // READ)
-    if _DIGITS.fullmatch(text) and len(digits := text.lstrip("0") or "0") <= _MAX_DIGITS:
-        value = int(digits)
-        if value <= UINT_MAX:
-            return UInt(value)
-    fail("string", "uint")
+def _int64(text: str) -> int | None:
+    return _whole(text, _INTEGER, INT_MIN, INT_MAX)
 
 
-def string_to_double(text: str) -> float:
+def _uint64(text: str) -> UInt | None:
+    value = _whole(text, _DIGITS, 0, UINT_MAX)
+    return None if value is None else UInt(value)
+
+
+def _double(text: str) -> float | None:
     """Reads a number as Go's strconv.ParseFloat does."""
-    work(len(text) // READ)
     if _DOUBLE.fullmatch(text):
         if text.lstrip("+-")[:2] in {"0x", "0X"}:
             with suppress(OverflowError):
                 return float.fromhex(text.replace("_", ""))
         elif not math.isinf(value := float(text)) or "i" in text.lower():
             return value
-    fail("string", "double")
+    return None
 
 
-def string_to_bool(text: str) -> bool:
-    """Reads the texts that Go's strconv.ParseBool accepts."""
-    return _BOOLS[text] if text in _BOOLS else fail("string", "bool")
-
-
-def string_to_bytes(text: str) -> bytes:
-    """The text in UTF-8."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def bytes_to_string(value: bytes) -> str:
-    """Decodes the bytes as UTF-8."""
+def _bytes_to_string(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
         raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
 
 
-def string_to_duration(text: str) -> Duration:
-    """Reads a duration, `1h30m`."""
-    work(len(text))
-    return parse_duration(text) or fail("string", "google.protobuf.Duration")
-
-
-def string_to_timestamp(text: str) -> Timestamp:
-    """Reads a timestamp in RFC 3339 format."""
-    work(len(text) // READ)
-    return parse_timestamp(text) or fail("string", "google.protobuf.Timestamp")
-
-
-def int_to_duration(_: int) -> Duration:
+def _int_to_duration(_: int) -> Duration:
     """Fails: cel-go declares the conversion up to 0.27, and has none (common/types/int.go, ConvertToType)."""
-    fail("int", "google.protobuf.Duration")
+    raise _failure(INT, DURATION)
 
 
-def int_to_timestamp(seconds: int) -> Timestamp:
-    """The timestamp at some seconds after the epoch."""
-    return Timestamp(seconds * NANOS)
-
-
-def timestamp_to_int(timestamp: Timestamp) -> int:
-    """Whole seconds since the epoch."""
-    return timestamp.nanos // NANOS
-
-
-def int_to_string(value: int) -> str:
-    """The number in decimal."""
+def _int_to_string(value: int) -> str:
     return str(int(value))
-
-
-def bool_to_string(value: bool) -> str:  # the value itself
-    """`true` or `false`."""
-    return "true" if value else "false"
 
 
 def double_to_string(value: float) -> str:
@@ -351,3 +289,41 @@ def double_to_string(value: float) -> str:
     mantissa = "".join(map(str, digits)).rstrip("0")
     fraction = f".{mantissa[1:]}" if len(mantissa) > 1 else ""
     return f"{'-' if value < 0 else ''}{mantissa[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02d}"
+
+
+def identity(value: Value) -> Value:
+    """`dyn(value)`, and the conversion of a value to its own type."""
+    return value
+
+
+CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
+    BOOL: {BOOL: identity, STRING: _reader(BOOL, _BOOLS.get)},
+    BYTES: {BYTES: identity, STRING: lambda text: text.encode("utf-8", "surrogatepass")},
+    DOUBLE: {DOUBLE: identity, INT: float, STRING: _reader(DOUBLE, _double), UINT: float},
+    DURATION: {DURATION: identity, INT: _int_to_duration, STRING: _reader(DURATION, parse_duration, 1)},
+    INT: {
+        INT: identity,
+        DOUBLE: lambda number: int(within(number, INT_MIN + 1, INT_MAX)),  # without the least, as in cel-go
+        DURATION: lambda duration: duration.nanos,
+        STRING: _reader(INT, _int64),
+        TIMESTAMP: lambda timestamp: timestamp.nanos // NANOS,
+        UINT: lambda number: int64(int(number)),
+    },
+    STRING: {
+        STRING: identity,
+        BOOL: lambda value: "true" if value else "false",
+        BYTES: _bytes_to_string,
+        DOUBLE: double_to_string,
+        DURATION: format_duration,
+        INT: _int_to_string,
+        TIMESTAMP: format_timestamp,
+        UINT: _int_to_string,
+    },
+    TIMESTAMP: {
+        TIMESTAMP: identity,
+        INT: lambda seconds: Timestamp(seconds * NANOS),
+        STRING: _reader(TIMESTAMP, parse_timestamp),
+    },
+    UINT: {UINT: identity, DOUBLE: uint64, INT: uint64, STRING: _reader(UINT, _uint64)},
+}
+"""The implementations of conversions, by the type that they give and the type that they take."""

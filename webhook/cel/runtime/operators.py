@@ -18,9 +18,7 @@ from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     ABSENT,
-    INT_MAX,
     INT_MIN,
-    UINT_MAX,
     Duration,
     Optional,
     Struct,
@@ -28,7 +26,9 @@ from webhook.cel.types.values import (
     UInt,
     Value,
     are_comparable,
+    int64,
     to_key,
+    uint64,
 )
 
 MAX_ELEMENTS: Final = 1 << 22
@@ -235,18 +235,6 @@ def contains(item: Value, container: Value) -> bool:
 Operation = Callable[..., Value]
 
 
-def _int(value: int) -> int:
-    if INT_MIN <= value <= INT_MAX:
-        return value
-    raise EvaluationError("integer overflow")
-
-
-def _uint(value: int) -> UInt:
-    if 0 <= value <= UINT_MAX:
-        return UInt(value)
-    raise EvaluationError("unsigned integer overflow")
-
-
 def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
     """Stops an evaluation before it builds a list or text beyond all bounds.
 
@@ -259,8 +247,8 @@ def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
 
 def _on_whole_numbers(compute: Callable[[int, int], int]) -> dict[object, Operation]:
     return {
-        (int, int): lambda first, second: _int(compute(first, second)),
-        (UInt, UInt): lambda first, second: _uint(compute(first, second)),
+        (int, int): lambda first, second: int64(compute(first, second)),
+        (UInt, UInt): lambda first, second: uint64(compute(first, second)),
     }
 
 
@@ -274,11 +262,11 @@ def _later(moment: Timestamp, span: Duration) -> Timestamp:
 
 
 def _earlier(moment: Timestamp, span: Duration) -> Timestamp:
-    return Timestamp(moment.nanos + _int(-span.nanos), moment.offset)  # Go negates the duration
+    return Timestamp(moment.nanos + int64(-span.nanos), moment.offset)  # Go negates the duration
 
 
 def _between(first: Timestamp, second: Timestamp) -> Duration:
-    return Duration(_int(first.nanos - second.nanos))
+    return Duration(int64(first.nanos - second.nanos))
 
 
 def _quotient(first: int, second: int) -> int:
@@ -331,7 +319,7 @@ OPERATORS: Final[Mapping[str, Mapping[object, Operation]]] = {
         **_on_whole_numbers(add),
         (float, float): add,
         **{(cls, cls): _joined for cls in (str, bytes, list)},
-        (Duration, Duration): lambda first, second: Duration(_int(first.nanos + second.nanos)),
+        (Duration, Duration): lambda first, second: Duration(int64(first.nanos + second.nanos)),
         (Timestamp, Duration): _later,
         (Duration, Timestamp): lambda span, moment: _later(moment, span),
     },
@@ -345,9 +333,9 @@ OPERATORS: Final[Mapping[str, Mapping[object, Operation]]] = {
     "_/_": {**_on_whole_numbers(_quotient), (float, float): _ratio},
     "_%_": _on_whole_numbers(_remainder),
     "-_": {
-        int: lambda number: _int(-number),
+        int: lambda number: int64(-number),
         float: neg,
-        Duration: lambda span: Duration(_int(-span.nanos)),
+        Duration: lambda span: Duration(int64(-span.nanos)),
         bool: _not_negated,
     },
     "_<_": _ordered(lt),
@@ -391,11 +379,3 @@ def precedes(one: Value, other: Value) -> bool:
 def compare(one: Any, other: Any) -> int:  # two values that have an order
     """-1, 0 or 1, as a value is less than another, equal or greater."""
     return int(one > other) - int(one < other)
-
-
-# -- any values
-
-
-def identity(value: Value) -> Value:
-    """`dyn(value)`, and the conversion of a value to its own type."""
-    return value

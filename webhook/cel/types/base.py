@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from _thread import allocate_lock
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, Self
 from weakref import WeakValueDictionary
@@ -206,14 +206,3 @@ def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     if is_optional(type_):
         return type_.parameters[0], True
     return type_, False
-
-
-def type_parameters(declared: Sequence[Type]) -> tuple[Type, ...]:
-    """The parameters in some types, each once, in order of first appearance."""
-    found: dict[Type, None] = {}
-    for each in declared:
-        if each.kind is Kind.PARAMETER:
-            found[each] = None
-        elif each.free:
-            found |= dict.fromkeys(type_parameters(each.parameters))
-    return tuple(found)

@@ -8,6 +8,8 @@ costs depend on, `cel_equality_cost` the cost of `==` if that does not depend on
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from webhook.cel.errors import EvaluationError
@@ -39,6 +41,30 @@ class UInt(int):
     def __repr__(self) -> str:
         """The number as CEL writes it."""
         return f"{int(self)}u"
+
+
+def within(value: float, least: int, most: int) -> Any:  # a value of the same class
+    """The number itself, if it is within bounds.
+
+    Raises:
+        EvaluationError: It is not.
+    """
+    if least <= value <= most:
+        return value
+    raise EvaluationError("integer overflow" if least else "unsigned integer overflow")
+
+
+int64: Final = partial(within, least=INT_MIN, most=INT_MAX)
+"""The number itself, if it fits 64 bits with a sign."""
+
+
+def uint64(value: float) -> UInt:
+    """A number without sign and fraction.
+
+    Raises:
+        EvaluationError: It does not fit 64 bits.
+    """
+    return UInt(within(value, 0, UINT_MAX))
 
 
 class _Nanos:
@@ -207,26 +233,25 @@ def python_type(type_: Type) -> type | None:
     return _CLASSES.get(type_.kind) or _OWN_CLASSES.get(type_)
 
 
-def only_class(cls: _Class) -> _Class:
-    """Declares that all values of a library's type are of this very class, which makes calls with them faster.
+def only_class(type_: Type, **about: object) -> Callable[[_Class], _Class]:
+    """Declares that all values of a library's type are of one class, which makes calls with them faster.
 
     `==` between them and other values is an error, unless their `cel_takes` accepts the other value.
+
+    Args:
+        about: Other attributes that describe the values.
     """
-    _OWN_CLASSES[cls.cel_type] = cls
-    return cls
 
+    def declare(cls: _Class) -> _Class:
+        _OWN_CLASSES[type_] = cls
+        for name, value in {"cel_type": type_, **about}.items():
+            setattr(cls, name, value)
+        return cls
 
-def only_receiver(cls: _Class) -> _Class:
-    """Declares that values of a class can only be called on: `==` between them and any value is an error.
-
-    Follows receiverOnlyObjectVal in the apiserver's pkg/cel/library/authz.go.
-    """
-    _RECEIVERS.add(cls)
-    return cls
+    return declare
 
 
 _OWN_CLASSES: Final[dict[Type, type]] = {}
-_RECEIVERS: Final[set[type]] = set()
 
 
 def are_comparable(first: Value, second: Value) -> bool:
@@ -236,8 +261,6 @@ def are_comparable(first: Value, second: Value) -> bool:
         return True
     if cls is Optional:
         return type(second) is not Optional or are_comparable(first.value, second.value)
-    if cls in _RECEIVERS:
-        return False
     takes = getattr(first, "cel_takes", None)
     if takes is not None:
         return bool(takes(second))

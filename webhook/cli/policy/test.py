@@ -19,7 +19,7 @@ from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import SUFFIXES, Trees
 from webhook.engine.suites import SuiteError, SuiteErrors, SuiteResult, run_suite
-from webhook.findings import Finding, found, guarded, unread
+from webhook.findings import Finding, found, guarded, readable
 from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.policies import is_policy
@@ -199,7 +199,7 @@ def test(
         selected: Selects cases by name; None to run all. Coverage is reported for all cases only.
     """
     report, runs = Report(), list[SuiteRun]()
-    findings: dict[Finding, None] = {}
+    findings = list[Finding]()
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
     for directory in _directories(paths, selection, findings):
         for document in (*directory.suites, *directory.manifests):
@@ -210,27 +210,25 @@ def test(
             result = None
             with guarded(suite, faults):
                 result = _result(suite, directory, stated, selected, faults)
-            findings |= dict.fromkeys(faults)
+            findings += faults
             if result is None:
                 continue
             progress(sum(len(each.result.cases) for each in runs))
             minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
             runs.append(SuiteRun(suite, f"1.{minor}", result))
             about = (each for each in placed(result.findings, minor, suite) if directory.reports(each))
-            findings |= dict.fromkeys((*about, *runs[-1].failures()))
+            findings += (*about, *runs[-1].failures())
             if not result.cases and any(each.problem.level == ERROR for each in result.findings):
                 report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
             if selected is None:
                 _add(coverage, directory.relevant(result.coverage), suite)
         if not directory.suites:
-            findings |= dict.fromkeys(
-                _untested(each for each in directory.manifests if _real(each.source) in directory.named)
-            )
+            findings += _untested(each for each in directory.manifests if _real(each.source) in directory.named)
     for each, manifest in coverage.values():
         if each.missing:
             message = f"no case makes this {' or '.join(each.missing)}"
-            findings[located(Problem(WARNING, "not-covered", "", each.path, message), manifest)] = None
-    report.findings += findings
+            findings.append(located(Problem(WARNING, "not-covered", "", each.path, message), manifest))
+    report.findings += dict.fromkeys(findings)
     report.tested = Tested(runs, list(coverage.values()), strict)
     return report
 
@@ -281,32 +279,24 @@ class _Directory(NamedTuple):
                 yield each
 
 
-def _directories(paths: Iterable[str], selection: Selection, findings: dict[Finding, None]) -> Iterator[_Directory]:
+def _directories(paths: Iterable[str], selection: Selection, findings: list[Finding]) -> Iterator[_Directory]:
     """Read the directories of the named suites and policies; unreadable files become findings."""
     named: dict[str, list[Document]] = {}
     spelt: dict[str, str] = {}
     paths = list(paths)
-    for document in _readable(read(paths, selection=selection), findings):
+    for document in readable(read(paths, selection=selection), findings):
         if is_suite(document.data) or is_policy(document.data) or document.source == STDIN_NAME:
             where = STDIN_NAME if document.source == STDIN_NAME else os.path.dirname(document.source)
             where = spelt.setdefault(_real(where or "."), where)  # a directory may be named in several ways
             named.setdefault(where, []).append(document)
     for where, documents in named.items():
-        beside = documents if where == STDIN_NAME else list(_readable(read(_manifests(where, paths)), findings))
+        beside = documents if where == STDIN_NAME else [*readable(read(_manifests(where, paths)), findings)]
         suites = [each for each in documents if is_suite(each.data)]
         yield _Directory(
             suites or [each for each in beside if is_suite(each.data)],
             [each for each in beside if not is_suite(each.data)],
             {_real(each.source) for each in documents},
         )
-
-
-def _readable(documents: Iterable[Document | Unreadable], findings: dict[Finding, None]) -> Iterator[Document]:
-    for document in documents:
-        if isinstance(document, Unreadable):
-            findings[unread(document)] = None
-        else:
-            yield document
 
 
 _real = os.path.realpath

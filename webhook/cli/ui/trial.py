@@ -15,7 +15,8 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
-from webhook.check.simulated import settings_of, what_if
+from webhook.check.simulated import what_if
+from webhook.check.target import settings_of
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -37,7 +38,7 @@ from webhook.records import NamedTuple
 from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted
-from webhook.scan.stored import Cluster
+from webhook.scan.stored import Stored
 from webhook.simulation import Settings, release_in
 from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
@@ -179,7 +180,7 @@ class Snapshot:
             self._stated.cluster, report, [*KINDS, *_WORKLOADS], quiet=self._stated.quiet, tell=notes.append
         ):
             try:
-                inventory.add(document.data, has_nulls=False)
+                inventory.take(document.data, has_nulls=False)
             except MalformedError as error:
                 notes.append(f"note: not read: {error}")
                 inventory.add_allocation(document.data)
@@ -192,7 +193,7 @@ class Snapshot:
         self.settings = settings_of(arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
-        cluster = Cluster(inventory=inventory, settings=self.settings)
+        cluster = Stored(inventory=inventory, settings=self.settings)
         self._fleet = Fleet(cluster.catalog, self.settings.release, self.settings.gates)
         self.rows = list(Table(cluster).rows())
         found = (cluster.find((row.driver, row.pool), row.device) for row in self.rows)
@@ -352,7 +353,7 @@ class Snapshot:
             what_if(Namespace(without=(), release=[value]), inventory, DEFAULT_NAMESPACE)
             return f"claim {value} is released", self._deletion(claim, namespace)
         rule = _rule(value, len(before) + 1, self.places, self.settings)
-        inventory.add(rule)
+        inventory.take(rule)
         warned = "".join(f"# {each.message}\n" for each in self._problems(rule) if each.level == WARNING)
         return f"device {value} is tainted", warned + dump([rule])
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.api.judgement import decoder
 from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
-from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_in, kind_of
 from webhook.problem import Path, quoted
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 
@@ -60,7 +60,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
         DecodingError: It cannot be decoded, or is of another kind in the same version.
         ConversionError: It is of another version.
     """
-    own, kind = (kind_of(text(each, "apiVersion"), text(each, "kind")) for each in (before, obj))
+    own, kind = (kind_in(each) for each in (before, obj))
     is_other = own != kind and bool(kind.kind) and policies.kinds.has_group(own.group)
     if is_other and policies.kinds.find(kind) is None:
         raise DecodingError(_unregistered(kind))

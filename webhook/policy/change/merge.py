@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.objects import JSONObject, text
+from webhook.objects import JSONObject
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
-from webhook.policy.manifest.kinds import kind_of
+from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
@@ -61,7 +61,7 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
         MergeError: It does.
     """
     for error in _fractions(configuration, schema):
-        kind = kind_of(text(configuration, "apiVersion"), text(configuration, "kind"))
+        kind = kind_in(configuration)
         raise MergeError(f"unable to convert unstructured object to {kind}: {error}")
 
 
@@ -71,14 +71,19 @@ def _fractions(value: Any, shape: Shape) -> Iterator[str]:
             yield f"cannot convert float64 to {shape.go}"
         elif shape.kind == shapes.INT_OR_STRING:
             yield f"json: cannot unmarshal number {shown(value)} into Go value of type int32"
-    elif isinstance(value, list) and isinstance(shape, ListOf):
-        for each in value:
-            yield from _fractions(each, shape.item)
+    for _, each, inner in _parts(value, shape):
+        if type(each) is not str:
+            yield from _fractions(each, inner)
+
+
+def _parts(value: Any, shape: Shape) -> Iterator[tuple[str, Any, Shape]]:
+    """Yield the parts of a value, of known shapes, and the steps to them."""
+    if isinstance(value, list) and isinstance(shape, ListOf):
+        yield from ((f"[{index}]", each, shape.item) for index, each in enumerate(value))
     elif isinstance(value, dict) and isinstance(shape, Structure | MapOf):
         for name, each in value.items():
-            item = shape.field(name) if isinstance(shape, Structure) else shape.item
-            if item is not None and type(each) is not str:
-                yield from _fractions(each, item)
+            if (inner := shape.field(name) if isinstance(shape, Structure) else shape.item) is not None:
+                yield f".{name}", each, inner
 
 
 def without_nulls(value: Any, shape: Shape) -> Any:
@@ -204,18 +209,11 @@ def _key_text(key: tuple[Any, ...], shape: ListOf) -> str:
 
 def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
     """Find the atomic values in a configuration, which would be replaced as a whole."""
-    if isinstance(value, dict) and isinstance(shape, Structure | MapOf):
-        if shape.is_atomic:
-            yield path
-        if isinstance(shape, Structure):
-            for key, each in value.items():
-                if (field := shape.field(key)) is not None:
-                    yield from _atomics(each, field, f"{path}.{key}")
-    elif isinstance(value, list) and isinstance(shape, ListOf):
-        if shape.merging == shapes.ATOMIC:
-            yield path
-        for index, each in enumerate(value):
-            yield from _atomics(each, shape.item, f"{path}[{index}]")
+    is_map = isinstance(value, dict) and isinstance(shape, Structure | MapOf) and shape.is_atomic
+    if is_map or (isinstance(value, list) and isinstance(shape, ListOf) and shape.merging == shapes.ATOMIC):
+        yield path
+    for step, each, inner in () if isinstance(shape, MapOf) else _parts(value, shape):
+        yield from _atomics(each, inner, f"{path}{step}")
 
 
 def _merged(old: Any, new: Any, shape: Shape) -> Any:

@@ -23,12 +23,19 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import Invocation, PolicyFault
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
-from webhook.policy.evaluation.session import Evaluation, OutOfBudgetError, Session, convert, evaluate_conditions
-from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Audit, Decision, Fault, Verdict
+from webhook.policy.evaluation.session import (
+    ConfigurationError,
+    Evaluation,
+    OutOfBudgetError,
+    Session,
+    convert,
+    evaluate_conditions,
+)
+from webhook.policy.evaluation.verdict import INVALID, MUTATION_FAILURE, Decision, Fault, Tally, Verdict
 from webhook.policy.manifest.kinds import Kind, kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, WARN, Stated
+from webhook.policy.manifest.model import DENY, MUTATING, Stated
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
@@ -90,30 +97,21 @@ def mutate(
     # Each policy is evaluated once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
     session = Session(request, policies, authorizer, deadline)
     mutator = _Mutator(session)
+    tally = mutator.tally
     try:
-        if session.request.operation != DELETE:
+        if request.operation != DELETE:
             mutator.evaluate_all()
-        if not mutator.errors:
+        if not tally.refusals:
             mutator.run_webhooks(webhooks)
     except DecodingError as error:
-        message, decisions = f"Internal error occurred: {error}", tuple(mutator.decisions)
+        message, decisions = f"Internal error occurred: {error}", tuple(tally.decisions)
         failed = Verdict(allowed=False, code=_INTERNAL, reason=INTERNAL, message=message, causes=(str(error),))
         return failed._replace(decisions=decisions, cost=session.meter.cost)
-    verdict = Verdict(
-        allowed=True,
-        decisions=tuple(mutator.decisions),
-        object=mutator.object,
-        notes=tuple(session.notes),
-        cost=session.meter.cost,
-        warnings=tuple(dict.fromkeys(mutator.warnings)),
-        audit_annotations=mutator.audit.published(),
-    )
-    if not mutator.errors:
-        return _refused_if_lost(session.request, verdict)
-    refusals = tuple(_refusal(each) for each in mutator.errors)
-    return verdict._replace(
-        allowed=False, code=_FORBIDDEN, reason=mutator.errors[0].reason, message=refusals[0], causes=refusals
-    )
+    verdict = tally.verdict(mutator.object, session.notes, session.meter.cost)
+    if verdict.allowed:
+        return _refused_if_lost(request, verdict)
+    causes = tuple(map(_refusal, tally.refusals))
+    return verdict._replace(code=_FORBIDDEN, reason=tally.refusals[0].reason, message=causes[0], causes=causes)
 
 
 def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
@@ -180,10 +178,7 @@ class _Mutator:
         self._session = session
         self._sent = self.object = session.request.object
         self._decoded: tuple[JSONObject | None, JSONObject | None] = None, None
-        self.decisions: list[Decision] = []
-        self.errors: list[Decision] = []
-        self.warnings: list[str] = []
-        self.audit = Audit(MUTATION_FAILURE)
+        self.tally = Tally(MUTATION_FAILURE, _refusal)
         self._invoked: set[Key] = set()
         self._touched = False
 
@@ -191,7 +186,7 @@ class _Mutator:
         """Evaluate every policy that matches the request; those that cannot be evaluated come first."""
         for invocation in sorted(self._session.invocations(MUTATING), key=lambda each: each.fault is None):
             if invocation.fault:
-                self._failed(invocation.unconfigured(invocation.fault, reason="Forbidden"))
+                self.tally.add(invocation.unconfigured(invocation.fault, reason="Forbidden"))
             else:
                 self._evaluate(invocation)
 
@@ -220,11 +215,11 @@ class _Mutator:
             obj = convert(self.object, matched.kind)
             bindings = self._session.bindings(invocation, convert(seen, matched.kind))
         except ConfigurationError as error:
-            self._failed(invocation.unconfigured(error.fault, reason="Forbidden"))
+            self.tally.add(invocation.unconfigured(PolicyFault(str(error)), reason="Forbidden"))
             return
         met = evaluate_conditions(policy, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:
-            self._failed(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
+            self.tally.add(invocation.failed(met.error, path=met.failed, fault=met.fault, refuses=True))
         if not met.holds or (due is not None and _key(invocation) not in due):
             return
         for mutation in policy.mutations:
@@ -236,7 +231,7 @@ class _Mutator:
                 outcome = evaluation.evaluate(mutation)
                 if outcome.error:
                     fault = outcome.fault
-                    self._failed(invocation.failed(outcome.error, path=mutation.path, fault=fault, refuses=True))
+                    self.tally.add(invocation.failed(outcome.error, path=mutation.path, fault=fault, refuses=True))
                     continue
                 changed = _changed(obj, mutation, outcome.value, self._session.policies, bindings)
                 self._expect_own_version(matched.kind)
@@ -244,7 +239,7 @@ class _Mutator:
                 self._record(error, invocation, mutation)
                 continue
             self._touched = True
-            self.decisions.append(invocation.decision(denied=False, path=mutation.path, changed=changed != obj))
+            self.tally.add(invocation.decision(denied=False, path=mutation.path, changed=changed != obj))
             self.object = obj = changed
         if policy.reinvoked:
             self._invoked.add(_key(invocation))
@@ -276,19 +271,9 @@ class _Mutator:
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
         fault = error.fault if isinstance(error, MutationError) else None
         decision = invocation.failed(str(error), path=mutation.path, fault=fault, refuses=True)
-        self._failed(replace(decision, denied=True, reason=INTERNAL) if ends else decision)
+        self.tally.add(replace(decision, denied=True, reason=INTERNAL) if ends else decision)
         if ends:
             raise error
-
-    def _failed(self, decision: Decision) -> None:
-        self.decisions.append(decision)
-        for action in decision.actions:
-            if action == DENY:
-                self.errors.append(decision)
-            elif action == WARN:
-                self.warnings.append(_refusal(decision))
-            else:
-                self.audit.failure(0, decision)
 
 
 def _key(invocation: Invocation) -> Key:

@@ -13,7 +13,7 @@ Kubernetes' remaining kinds, only the metadata is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,7 +22,7 @@ from webhook.api.versions import type_of
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
 from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request
 from webhook.policy.evaluation.verdict import Decision
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
 from webhook.policy.manifest.model import MUTATING, VALIDATING, Binding, Given, Policy, has
 from webhook.policy.manifest.policies import GROUP
 from webhook.problem import ERROR, Path, Problem, quoted
@@ -46,23 +46,21 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
     Args:
         obj: The object as submitted.
     """
-    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
-    if not api_version or not kind:
+    api_version, kind = text(obj, "apiVersion"), kind_in(obj)
+    if not api_version or not kind.kind:
         return []
-    if type_of(api_version, kind):
-        return judgement.undecodable(obj, kinds.release)
-    if served := kinds.unserved(kind_of(api_version, kind)):
-        message = f'no matches for kind "{kind}" in version "{api_version}"'
+    if served := kinds.unserved(kind):
+        message = f'no matches for kind "{kind.kind}" in version "{api_version}"'
         hint = f"its CustomResourceDefinition serves {', '.join(served)}"
         return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
-    if custom := kinds.custom(kind_of(api_version, kind)):
-        found = judgement.undecodable(obj, kinds.release)
-        of_metadata = [each for each in found if each.rule != UNKNOWN_FIELD or each.path[:1] == ("metadata",)]
-        return [*of_metadata, *custom.unknown_fields(obj)]
-    if not kinds.has_group(kind_of(api_version, kind).group):
+    custom = kinds.custom(kind)
+    if not custom and not kinds.has_group(kind.group):
         return []
     found = judgement.undecodable(obj, kinds.release)
-    return [problem for problem in found if problem.rule != UNKNOWN_FIELD]
+    if type_of(api_version, kind.kind):
+        return found
+    known = [each for each in found if each.rule != UNKNOWN_FIELD or (custom and each.path[:1] == ("metadata",))]
+    return [*known, *custom.unknown_fields(obj)] if custom else known
 
 
 def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
@@ -71,7 +69,7 @@ def decoded(obj: JSONObject, kinds: Kinds) -> JSONObject:
     Args:
         obj: The object as submitted, which can be decoded.
     """
-    if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+    if custom := kinds.custom(kind_in(obj)):
         return custom.completed(obj, kinds.release)
     return conversion.with_defaults(obj, kinds.release)
 
@@ -82,7 +80,7 @@ def stored(obj: JSONObject, kinds: Kinds) -> JSONObject | None:
     Args:
         obj: The object as submitted.
     """
-    if custom := kinds.custom(kind_of(text(obj, "apiVersion"), text(obj, "kind"))):
+    if custom := kinds.custom(kind_in(obj)):
         return custom.stored(obj, kinds.release)
     return None if undecodable(obj, kinds) else decoded(obj, kinds)
 
@@ -199,45 +197,26 @@ class PolicyFault(NamedTuple):
     missing: str = ""
 
 
-class ConfigurationError(Exception):
-    """A policy or binding cannot be evaluated; the failure policy decides what that means."""
-
-    def __init__(self, text: str, missing: str = "") -> None:
-        super().__init__(text)
-        self.fault = PolicyFault(text, missing)
-
-
-def no_param_kind(policy: Policy, objects: PolicySet) -> PolicyFault | None:
-    """Return the fault of a policy whose paramKind does not exist."""
-    kind = policy.param_kind
-    if kind is None or objects.is_namespaced(kind) is not None:
-        return None
-    missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
-    return PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
-
-
-def collect_params(policy: Policy, binding: Binding, namespace: str, objects: PolicySet) -> list[JSONObject | None]:
+def _params(
+    policy: Policy, binding: Binding, namespace: str, objects: PolicySet
+) -> Sequence[JSONObject | None] | PolicyFault:
     """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
 
-    Raises:
-        ConfigurationError: The parameters do not exist, or cannot exist.
+    Returns:
+        Them, or why they do not exist, or cannot exist.
     """
     kind, ref = policy.param_kind, binding.param_ref
     if kind is None or ref is None:
         return [None]
     where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
     if is_namespaced and not where:
-        raise ConfigurationError(
-            "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-        )
+        return PolicyFault("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
     if ref.namespace and not is_namespaced:
-        raise ConfigurationError("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-    found: list[JSONObject | None] = [*_found(kind, ref, where, objects)]
+        return PolicyFault("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    found = [*_found(kind, ref, where, objects)]
     if not found and ref.denies_missing:
-        raise ConfigurationError(
-            "no params found for policy binding with `Deny` parameterNotFoundAction",
-            _missing(kind, ref, where, objects),
-        )
+        text = "no params found for policy binding with `Deny` parameterNotFoundAction"
+        return PolicyFault(text, _missing(kind, ref, where, objects))
     return found[:1] if ref.selector is None else found
 
 
@@ -330,57 +309,41 @@ class Candidate(NamedTuple):
         matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
         if matched is None:
             return
-        if fault := no_param_kind(hook.policy, objects):
+        if (kind := hook.policy.param_kind) and objects.is_namespaced(kind) is None:
+            missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
+            fault = PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
             yield Invocation(hook, None, matched, fault=fault)
             return
         for binding in hook.bindings:
             if binding.match and not match(binding.match, request, objects.kinds, labels):
                 continue
-            try:
-                for params in collect_params(hook.policy, binding, request.namespace, objects):
-                    yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
-            except ConfigurationError as error:
-                yield Invocation(hook, binding, matched, fault=error.fault)
-
-
-class Plans:
-    """Plans which policies are evaluated."""
-
-    def __init__(self, hooks: tuple[Hook, ...], objects: PolicySet) -> None:
-        self._hooks = hooks
-        self._objects = objects
-        self._known: dict[RequestPlace, Plan] = {}
-
-    def find(self, request: Request) -> Plan:
-        """Return the evaluations for a request, in the policies' order."""
-        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
-        found = self._known.get(place)
-        if found is None:
-            found = tuple(self._planned(request))
-            parts = (*request.resource, *request.kind, request.operation, request.subresource)
-            keep(self._known, place, found, sum(map(len, parts)))
-        return found
-
-    def _planned(self, request: Request) -> Iterator[Invocation | Candidate]:
-        if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
-            return
-        objects = self._objects
-        pair = request.resource.group, request.resource.resource
-        for hook in self._hooks:
-            criteria = hook.policy.match
-            if criteria.named is not None and pair not in criteria.named:
+            found = _params(hook.policy, binding, request.namespace, objects)
+            if isinstance(found, PolicyFault):
+                yield Invocation(hook, binding, matched, fault=found)
                 continue
-            if not criteria.is_about_places:
-                yield Candidate(hook, None)
-                continue
-            matched = match(criteria, request, objects.kinds, objects.namespace_labels)
-            if matched is None:
-                continue
-            candidate = Candidate(hook, matched)
-            if all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
-                yield from candidate.invocations(request, objects, objects.namespace_labels)
-            else:
-                yield candidate
+            for params in found:
+                yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
+
+
+def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Iterator[Invocation | Candidate]:
+    if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
+        return
+    pair = request.resource.group, request.resource.resource
+    for hook in hooks:
+        criteria = hook.policy.match
+        if criteria.named is not None and pair not in criteria.named:
+            continue
+        if not criteria.is_about_places:
+            yield Candidate(hook, None)
+            continue
+        matched = match(criteria, request, objects.kinds, objects.namespace_labels)
+        if matched is None:
+            continue
+        candidate = Candidate(hook, matched)
+        if all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
+            yield from candidate.invocations(request, objects, objects.namespace_labels)
+        else:
+            yield candidate
 
 
 def _is_about_places(policy: Policy, binding: Binding, objects: PolicySet) -> bool:
@@ -416,7 +379,6 @@ class PolicySet:
         mutating: Mutating policies that have bindings.
         policies: All policies, including those without a binding.
         findings: Problems of policies and bindings; those with an error are not in the set.
-        plans: The plans of which policies to evaluate, by the kind of policy.
     """
 
     kinds: Kinds
@@ -426,19 +388,29 @@ class PolicySet:
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
     findings: tuple[PolicyFinding, ...]
-    plans: Mapping[str, Plans] = field(init=False)
+    _plans: Mapping[str, dict[RequestPlace, Plan]] = field(init=False)
     _namespaces: Mapping[str, JSONObject] = field(init=False)
     _stored: dict[Kind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Make empty plans, and index the namespaces: each request looks for one, and a cluster may have thousands."""
+        """Index the namespaces: each request looks for one, and a cluster may have thousands."""
         found: dict[str, JSONObject] = {}
         for each in self.objects.get(_NAMESPACE_KIND, ()):
             if name := name_of(each):
                 found.setdefault(name, each)
         object.__setattr__(self, "_namespaces", found)
-        plans = {VALIDATING: Plans(self.validating, self), MUTATING: Plans(self.mutating, self)}
-        object.__setattr__(self, "plans", plans)
+        object.__setattr__(self, "_plans", {VALIDATING: {}, MUTATING: {}})
+
+    def plan(self, kind: str, request: Request) -> Plan:
+        """Return the evaluations of the policies of a kind for a request, in their order."""
+        place = request.resource, request.kind, request.operation, request.subresource, not request.namespace
+        found = self._plans[kind].get(place)
+        if found is None:
+            hooks = self.validating if kind == VALIDATING else self.mutating
+            found = tuple(_planned(hooks, request, self))
+            parts = (*request.resource, *request.kind, request.operation, request.subresource)
+            keep(self._plans[kind], place, found, sum(map(len, parts)))
+        return found
 
     def prepare(self) -> None:
         """Compile all expressions now instead of on first use."""
@@ -458,7 +430,7 @@ class PolicySet:
         """
         known, kinds = dict(self.objects), self.kinds.beside(objects)
         for each in objects:
-            kind = kind_of(text(each, "apiVersion"), text(each, "kind"))
+            kind = kind_in(each)
             known[kind] = (*known.get(kind, ()), stored_in(plain(namespace), plain(each), kind, kinds))
         return replace(self, objects=known, kinds=kinds)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.objects import JSONObject, mapping, metadata_of, plain, text
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_of
+from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
 from webhook.records import NamedTuple
 
 CREATE: Final = "CREATE"
@@ -136,7 +136,7 @@ def request_of(
         obj, old = None, old if old is not None else obj
     if operation == CREATE:
         old = None
-    kind = kind_of(text(shown, "apiVersion"), text(shown, "kind"))
+    kind = kind_in(shown)
     metadata = metadata_of(shown)
     name, stated = text(metadata, "name"), text(metadata, "namespace")
     holder = kinds.kind_of(resource) if resource else None

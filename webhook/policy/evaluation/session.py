@@ -15,13 +15,13 @@ from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIM
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import Type, struct
 from webhook.later import cached_property
-from webhook.objects import JSONObject, metadata_of, text
+from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import ConfigurationError, Invocation, Matched
+from webhook.policy.evaluation.policyset import Invocation, Matched
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.verdict import Fault
 from webhook.policy.manifest.expressions import Failure
-from webhook.policy.manifest.kinds import Kind, kind_of
+from webhook.policy.manifest.kinds import Kind, kind_in
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
@@ -275,7 +275,8 @@ def evaluate_conditions(policy: Policy, bindings: Mapping[str, Any], request: Re
     return MatchResult(holds=False, error=aggregate(errors), failed=failed, fault=fault) if errors else HOLD
 
 
-# -- Converts objects to the API version that a policy matches
+class ConfigurationError(Exception):
+    """A binding cannot be evaluated; the failure policy decides what that means."""
 
 
 def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
@@ -288,7 +289,7 @@ def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
         return None
     if obj.get("kind") == kind.kind and obj.get("apiVersion") == kind.api_version:  # as nearly always
         return obj
-    own = kind_of(text(obj, "apiVersion"), text(obj, "kind"))
+    own = kind_in(obj)
     if own == kind or own.kind != kind.kind:  # a Scale, or the options of a DELETE, is of a kind of its own
         return obj
     try:
@@ -328,7 +329,7 @@ class Session:
 
     def invocations(self, kind: str) -> Iterator[Invocation]:
         """List the policies of a kind to evaluate, in their order."""
-        return self.invocations_in(self.policies.plans[kind].find(self.request))
+        return self.invocations_in(self.policies.plan(kind, self.request))
 
     @property
     def namespace(self) -> JSONObject | None:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.escapes import GO_SPACE
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import ConfigurationError, Invocation
+from webhook.policy.evaluation.policyset import Invocation
 from webhook.policy.evaluation.request import Request
 from webhook.policy.evaluation.session import (
     TRUE,
+    ConfigurationError,
     Evaluation,
     EvaluationResult,
     OutOfBudgetError,
     Session,
     evaluate_conditions,
 )
-from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Audit, Decision, Verdict, code_of, forbidden
-from webhook.policy.manifest.model import DENY, VALIDATING, WARN, Validation
-from webhook.records import NamedTuple
+from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Decision, Tally, Verdict, code_of, forbidden
+from webhook.policy.manifest.model import VALIDATING, Validation
 
 if TYPE_CHECKING:
     from webhook.cel.runtime.meter import Meter
@@ -34,16 +34,9 @@ MAX_MESSAGE_BYTES: Final = 5 * 1024
 _NO_MESSAGE: Final = "failed expression: "
 
 
-class _Result(NamedTuple):
-    """The outcome of one evaluation of a policy."""
-
-    decisions: Sequence[Decision] = ()
-    annotations: Sequence[tuple[str, str]] = ()
-    errors: Sequence[Decision] = ()
-    """Errors of audit annotations, which refuse the request whatever the binding's actions are."""
-
-
-_NOTHING: Final = _Result()
+_Result = tuple["Sequence[Decision]", "Sequence[tuple[str, str]]"]
+"""The decisions of a policy, and its audit annotations."""
+_NOTHING: Final[_Result] = (), ()
 
 
 def validate(
@@ -59,42 +52,28 @@ def validate(
         DeadlineExceededError: The deadline has passed.
     """
     session = Session(request, policies, authorizer, deadline)
-    audit = Audit(VALIDATION_FAILURE)
-    decisions: list[Decision] = []
-    refusals: list[Decision] = []
-    warnings: list[str] = []
+    tally = Tally(VALIDATION_FAILURE, _warning)
     for invocation in session.invocations(VALIDATING):
-        policy, binding, fault = invocation.hook.policy, invocation.binding, invocation.fault
+        policy, fault = invocation.hook.policy, invocation.fault
         if fault and policy.fails_open:
             continue
-        result = _Result(errors=[invocation.unconfigured(fault)]) if fault else _evaluate(session, invocation)
-        decisions += result.decisions
-        decisions += result.errors
-        for index, decision in enumerate((*result.decisions, *result.errors)):
-            for action in decision.actions if decision.denied else ():
-                if action == DENY:
-                    refusals.append(decision)
-                elif action == WARN:
-                    who = f" with binding '{binding.name}'" if binding else ""
-                    warnings.append(f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}")
-                else:
-                    audit.failure(index, decision)
-        for key, value in result.annotations:
-            audit.annotate(policy, key, value)
-    verdict = Verdict(
-        allowed=True,
-        cost=session.meter.cost,
-        warnings=tuple(dict.fromkeys(warnings)),
-        audit_annotations=audit.published(),
-        decisions=tuple(decisions),
-        object=session.request.object,
-        notes=tuple(session.notes),
-    )
-    if not refusals:
+        decisions, annotations = ([invocation.unconfigured(fault)], ()) if fault else _evaluate(session, invocation)
+        for index, decision in enumerate(decisions):
+            tally.add(decision, index)
+        for key, value in annotations:
+            tally.annotate(policy, key, value)
+    verdict = tally.verdict(request.object, session.notes, session.meter.cost)
+    if verdict.allowed:
         return verdict
-    reason, refusal = refusals[0].reason, refusals[0].refusal
-    message = forbidden(session.request, refusal)
-    return verdict._replace(allowed=False, code=code_of(reason), reason=reason, message=message, causes=(refusal,))
+    reason, refusal = tally.refusals[0].reason, tally.refusals[0].refusal
+    message = forbidden(request, refusal)
+    return verdict._replace(code=code_of(reason), reason=reason, message=message, causes=(refusal,))
+
+
+def _warning(decision: Decision) -> str:
+    policy, binding = decision.policy, decision.binding
+    who = f" with binding '{binding.name}'" if binding else ""
+    return f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}"
 
 
 def _evaluate(session: Session, invocation: Invocation) -> _Result:
@@ -103,22 +82,23 @@ def _evaluate(session: Session, invocation: Invocation) -> _Result:
         bindings = session.bindings(invocation, session.object(matched.kind))
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
-        return _Result([invocation.failed(text, is_of_binding=True)])
+        return [invocation.failed(text, is_of_binding=True)], ()
     met = evaluate_conditions(policy, bindings, session.request, session.meter)
     if met.error:
         # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
         failed = invocation.failed(met.error, path=met.failed, fault=met.fault)
-        return _NOTHING if policy.fails_open else _Result([failed])
+        return _NOTHING if policy.fails_open else ([failed], ())
     if not met.holds:
         return _NOTHING
     try:
         decisions = _validations(invocation, bindings, session.meter)
-        if not policy.annotations:
-            return _Result(decisions)
-        whole = {**_without_authorizer(bindings), "namespaceObject": session.namespace}
-        return _Result(decisions, *_annotations(invocation, whole, session.meter))
+        if policy.annotations:
+            whole = {**_without_authorizer(bindings), "namespaceObject": session.namespace}
+            errors, annotations = _annotations(invocation, whole, session.meter)
+            return [*decisions, *errors], annotations
     except OutOfBudgetError as error:
-        return _Result([invocation.failed(str(error))])
+        return [invocation.failed(str(error))], ()
+    return decisions, ()
 
 
 def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,9 +161,8 @@ def usable_message(value: Any) -> tuple[str, str]:
     return message, ""
 
 
-def _annotations(
-    invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
-) -> tuple[list[tuple[str, str]], list[Decision]]:
+def _annotations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> _Result:
+    """Return the audit annotations, and errors, which refuse the request whatever the binding's actions are."""
     policy = invocation.hook.policy
     evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []
@@ -191,17 +170,8 @@ def _annotations(
     for expression in policy.annotations:
         outcome = evaluation.evaluate(expression)
         if outcome.error and not policy.fails_open:
-            decision = Decision(
-                policy,
-                invocation.binding,
-                denied=True,
-                is_error=True,
-                message=outcome.error,
-                fault=outcome.fault,
-                path=expression.path,
-                refuses=True,
-            )
-            errors.append(decision)
+            fault, path = outcome.fault, expression.path
+            errors.append(invocation.failed(outcome.error, fault=fault, path=path, refuses=True))
         elif isinstance(outcome.value, str) and (value := outcome.value.strip(GO_SPACE)):
             found.append((expression.name, value))
-    return found, errors
+    return errors, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -156,40 +156,60 @@ MUTATION_FAILURE: Final = "mutation_failure"
 """draguard's own audit annotation: if a mutating policy fails, the API server refuses the request or ignores it."""
 
 
-class Audit:
-    """Collects audit annotations; `failures` is the key of the one that lists failures."""
+class Tally:
+    """Collects the decisions of policies, and what they lead to: refusals, warnings and audit annotations.
 
-    def __init__(self, failures: str) -> None:
-        self._key = failures
+    Args:
+        failures: The key of the audit annotation that lists failures.
+        warning: Returns the warning of a decision.
+
+    Attributes:
+        refusals: The decisions that refuse the request.
+    """
+
+    def __init__(self, failures: str, warning: Callable[[Decision], str]) -> None:
+        self.decisions: list[Decision] = []
+        self.refusals: list[Decision] = []
+        self._key, self._warning = failures, warning
+        self._warnings: dict[str, None] = {}
         self._failures: list[JSONObject] = []
-        self._values: dict[str, list[str]] = {}
+        self._annotations: dict[str, dict[str, None]] = {}
 
-    def failure(self, index: int, decision: Decision) -> None:
-        """Record that an object fails a policy's expression, the ``index``-th of its sort."""
-        binding = decision.binding
-        if len(self._failures) == MAX_AUDITED_FAILURES:
-            return
-        self._failures.append(
-            {
-                "message": decision.message,
-                "policy": decision.policy.name,
-                "binding": binding.name if binding else "",
-                "expressionIndex": index,
-                "validationActions": list(decision.actions),
-            }
-        )
+    def add(self, decision: Decision, index: int = 0) -> None:
+        """Add the decision of a policy's expression, the ``index``-th of its sort."""
+        self.decisions.append(decision)
+        for action in decision.actions if decision.denied else ():
+            if action == DENY:
+                self.refusals.append(decision)
+            elif action == WARN:
+                self._warnings[self._warning(decision)] = None
+            elif len(self._failures) < MAX_AUDITED_FAILURES:
+                failure = {
+                    "message": decision.message,
+                    "policy": decision.policy.name,
+                    "binding": decision.binding.name if decision.binding else "",
+                    "expressionIndex": index,
+                    "validationActions": list(decision.actions),
+                }
+                self._failures.append(failure)
 
     def annotate(self, policy: Policy, key: str, value: str) -> None:
-        """Record the value of an audit annotation; equal values of several bindings are recorded once."""
+        """Add the value of an audit annotation; equal values of several bindings are recorded once."""
         cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
-        values = self._values.setdefault(f"{policy.name}/{key}", [])
-        if cut not in values:
-            values.append(cut)
+        self._annotations.setdefault(f"{policy.name}/{key}", {})[cut] = None
 
-    def published(self) -> dict[str, str]:
-        """Return the annotations."""
-        published = {key: ", ".join(values) for key, values in self._values.items()}
+    def verdict(self, obj: JSONObject | None, notes: Iterable[str], cost: int) -> Verdict:
+        """Return the verdict on an object, without the message of a refusal."""
+        annotations = {key: ", ".join(values) for key, values in self._annotations.items()}
         if self._failures:
             text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
-            published[self._key] = text.translate(GO_JSON_ESCAPES)
-        return published
+            annotations[self._key] = text.translate(GO_JSON_ESCAPES)
+        return Verdict(
+            allowed=not self.refusals,
+            warnings=tuple(self._warnings),
+            audit_annotations=annotations,
+            decisions=tuple(self.decisions),
+            object=obj,
+            notes=tuple(notes),
+            cost=cost,
+        )

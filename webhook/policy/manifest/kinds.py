@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
 from webhook.later import cached_property
-from webhook.objects import is_definition
+from webhook.objects import is_definition, text
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
@@ -52,6 +52,11 @@ def kind_of(api_version: str, kind: str) -> Kind:
     """Make a kind from the ``apiVersion`` and ``kind`` of an object."""
     group, _, version = api_version.rpartition("/")
     return Kind(group, version, kind)
+
+
+def kind_in(obj: object) -> Kind:
+    """Return the kind that an object states."""
+    return kind_of(text(obj, "apiVersion"), text(obj, "kind"))
 
 
 class Known(NamedTuple):
@@ -191,48 +196,42 @@ def built_in() -> Iterator[Known]:
 class Kinds:
     """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects."""
 
-    def __init__(self, release: Release = DEFAULT, objects: Iterable[object] = ()) -> None:
+    def __init__(
+        self,
+        release: Release = DEFAULT,
+        objects: Iterable[object] = (),
+        known: Mapping[tuple[str, str], Known] | None = None,
+        defined: Mapping[tuple[str, str], Definition] | None = None,
+    ) -> None:
         self.release = release
-        self._known = dict(_kubernetes_own())
-        self._defined: dict[tuple[str, str], Definition] = {}
+        self._known = dict(known or _kubernetes_own())
+        self._defined = dict(defined or {})
         if definitions := list(filter(is_definition, objects)):
-            self._define(definitions)
+            from webhook.structural.definition import definition_of  # most runs have none
+
+            for each in filter(None, map(definition_of, definitions)):
+                new = Known(*each[:4], dict.fromkeys(each.versions, _ALWAYS))
+                if self._known.setdefault((new.group, new.kind), new) is new:
+                    self._defined[new.group, new.kind] = each
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
-
-    def _define(self, definitions: Iterable[object]) -> None:
-        from webhook.structural.definition import definition_of  # most runs have none
-
-        for obj in definitions:
-            if defined := definition_of(obj):
-                known = Known(*defined[:4], dict.fromkeys(defined.versions, _ALWAYS))
-                if self._known.setdefault((known.group, known.kind), known) is known:
-                    self._defined[known.group, known.kind] = defined
 
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
         definitions = list(filter(is_definition, objects))
-        if not definitions:
-            return self
-        kinds = Kinds(self.release)
-        kinds._known, kinds._defined = dict(self._known), dict(self._defined)
-        kinds._define(definitions)
-        kinds._by_resource = {(each.group, each.resource): each for each in kinds._known.values()}
-        return kinds
+        return Kinds(self.release, definitions, self._known, self._defined) if definitions else self
 
     def at(self, release: Release) -> Kinds:
         """Return the same kinds, as of another release."""
-        other = Kinds(release)
-        other._known, other._defined, other._by_resource = self._known, self._defined, self._by_resource
-        return other
+        return Kinds(release, (), self._known, self._defined)
 
     def find(self, kind: Kind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
-        known = self._known.get((kind.group, kind.kind))
+        known = self._of(kind)
         return known if known and kind.version in self._served(known) else None
 
     def resource_of(self, kind: Kind) -> Resource:
         """Return a kind's resource, by its usual name if the kind is not known."""
-        known = self._known.get((kind.group, kind.kind))
+        known = self._of(kind)
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
     def sent_to(self, kind: Kind) -> tuple[str, ...]:
@@ -279,8 +278,7 @@ class Kinds:
 
     def is_namespaced(self, kind: Kind) -> bool | None:
         """Tell whether a kind is namespaced; None if it is not known."""
-        known = self._known.get((kind.group, kind.kind))
-        return known.namespaced if known else None
+        return known.namespaced if (known := self._of(kind)) else None
 
     def kind_of(self, resource: Resource) -> Kind | None:
         """Return the kind of a known resource."""
@@ -289,7 +287,7 @@ class Kinds:
 
     def has_group(self, group: str) -> bool:
         """Tell whether all kinds of a group are known."""
-        return any(group == own for own, _ in _kubernetes_own())
+        return group in _names()
 
     @property
     def groups(self) -> list[str]:
@@ -306,13 +304,11 @@ class Kinds:
 
     def releases(self, kind: Kind) -> tuple[Release, Release] | None:
         """Return the first and the last release that serve a kind in this version; None if it is not known."""
-        known = self._known.get((kind.group, kind.kind))
-        return known.versions.get(kind.version) if known else None
+        return known.versions.get(kind.version) if (known := self._of(kind)) else None
 
     def versions(self, kind: Kind) -> list[str]:
         """List the versions in which the release serves a kind, the preferred one first."""
-        known = self._known.get((kind.group, kind.kind))
-        return self._served(known) if known else []
+        return self._served(known) if (known := self._of(kind)) else []
 
     @cached_property
     def equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
@@ -330,6 +326,9 @@ class Kinds:
             for resource in (Resource(known.group, version, known.resource) for version in known.versions):
                 found[resource] = tuple(each for each in stored if each != resource)
         return found
+
+    def _of(self, kind: Kind) -> Known | None:
+        return self._known.get((kind.group, kind.kind))
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -264,32 +264,24 @@ def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
     mutating = obj["kind"] == MUTATING
     compiler = Compiler(release, params=bool(param_kind), composed=mutating, patches=mutating)
 
-    def compiled(text: str, path: Path, role: Role, name: str = "") -> Stated:
-        return Stated(text, path, name, compiler.compile(role, text))
+    def compiled(holder: JSONObject, path: Path, role: Role, name: str = "", field: str = "expression") -> Stated:
+        return Stated(holder[field], path / field, name, compiler.compile(role, holder[field]))
+
+    def variable(each: JSONObject, path: Path) -> Stated:
+        name, text = each["name"], each["expression"]
+        return Stated(text, path / "expression", name, compiler.variable(name, text))
 
     def validation(each: JSONObject, path: Path) -> Validation:
-        message = each.get("messageExpression") or ""
-        return Validation(
-            compiled(each["expression"], path / "expression", VALIDATION),
-            each.get("message") or "",
-            compiled(message, path / "messageExpression", MESSAGE) if message else None,
-            each.get("reason") or "Invalid",
-        )
+        expression = compiled(each, path, VALIDATION)
+        message = compiled(each, path, MESSAGE, field="messageExpression") if each.get("messageExpression") else None
+        return Validation(expression, each.get("message") or "", message, each.get("reason") or "Invalid")
 
     def mutation(each: JSONObject, path: Path) -> Stated:
-        field, kind = PATCHES[each["patchType"]], each["patchType"]
-        return compiled(each[field]["expression"], path / field / "expression", MUTATIONS[kind], kind)
+        kind = each["patchType"]
+        return compiled(each[PATCHES[kind]], path / PATCHES[kind], MUTATIONS[kind], kind)
 
-    conditions = [
-        compiled(each["expression"], path / "expression", CONDITION, each["name"])
-        for each, path in _each(spec, "matchConditions")
-    ]
-    variables = [
-        Stated(
-            each["expression"], path / "expression", each["name"], compiler.variable(each["name"], each["expression"])
-        )
-        for each, path in _each(spec, "variables")
-    ]
+    conditions = [compiled(each, path, CONDITION, each["name"]) for each, path in _each(spec, "matchConditions")]
+    variables = [variable(*each) for each in _each(spec, "variables")]
     return Policy(
         kind=obj["kind"],
         name=name_of(obj),
@@ -302,7 +294,7 @@ def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
         composed={each.name: each for each in variables},
         validations=tuple(validation(*each) for each in _each(spec, "validations")),
         annotations=tuple(
-            compiled(each["valueExpression"], path / "valueExpression", ANNOTATION, each["key"])
+            compiled(each, path, ANNOTATION, each["key"], "valueExpression")
             for each, path in _each(spec, "auditAnnotations")
         ),
         mutations=tuple(mutation(*each) for each in _each(spec, "mutations")),

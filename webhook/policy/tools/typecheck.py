@@ -197,23 +197,17 @@ def _errors(
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
     typed = environment = _environment(kind, policy, kinds, release, typing)
     known: dict[str, Type] = {}
-    for variable in policy.variables:
+    for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
         type_: Type = types.DYN
         try:
-            type_ = environment.check(variable.text).type
-        except CompileError as error:
-            yield variable, error, environment
-        except BudgetExceededError:
-            pass  # compiling the policy reports this
-        known[variable.name] = variable_type(type_)
-        environment = with_variables(typed, dict(known))
-    for stated in _expressions(policy):
-        try:
-            environment.check(stated.text)
+            type_ = environment.check(stated.text).type
         except CompileError as error:
             yield stated, error, environment
         except BudgetExceededError:
-            pass  # as above
+            pass  # compiling the policy reports this
+        if index < len(policy.variables):
+            known[stated.name] = variable_type(type_)
+            environment = with_variables(typed, dict(known))
 
 
 def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
