@@ -172,6 +172,7 @@ class TestFit:
         found = reported("simulate", DEPLOYMENT, "--cluster", CLUSTER, "--fit")
         assert (found["pods"], found["nodes"]) == (1, {"node-b": 1})
         assert found["last"]["condition"]["reason"] == "Unschedulable"
+        assert found["last"]["name"] == "inference-XXXXX-1"  # as the controller would name the second
 
     def test_takes_one_kind_of_pod(self) -> None:
         done = draguard("simulate", DEPLOYMENT, "-", "--cluster", CLUSTER, "--fit", stdin=POD.encode())

@@ -211,8 +211,8 @@ class TestPods:
         assert simulated("--fit")["pods"] == 1
         assert "1 pod like team-y/inference-XXXXX-0 fits" in text
         assert page.shown("1 allocated in this simulation") == 1
-        assert "team-y/inference-XXXXX-0-0 → " in text
-        assert "<h3>team-y/inference-XXXXX-0-1</h3>" in text
+        assert "team-y/inference-XXXXX-0 → " in text
+        assert "<h3>team-y/inference-XXXXX-1</h3>" in text
         (sent,) = re.findall(r'<button name="make" value="(.*?)">', text)
         text, _ = ui.show(manifest=STORY, fit="1", make=unescape(sent))
         assert "5 pods like team-y/inference-XXXXX-0 fit, with memory >= 40Gi in request gpu" in title_of(text)

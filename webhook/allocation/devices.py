@@ -317,6 +317,8 @@ class Catalog:
                 self.with_counters[slice_.id].append(slice_)
             if slice_.counter_sets or any(each.content.consumes for each in slice_.devices):
                 self._drivers_of_pool[slice_.pool].add(slice_.driver)
+        self.contents = tuple(self._contents.values())
+        """The different devices, in the order of their slices."""
         self._contents.clear()
         self.is_local = "" not in self.by_node
         """Whether each slice serves a single node, so that labels of nodes do not matter."""

@@ -157,7 +157,8 @@ class Funnel:
         """The pools that have devices for the node but cannot be used there."""
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
-            known[ask, key] = self._find_whys()
+            looks = map(self._looks, range(len(view.devices)))
+            known[ask, key] = [next((why for why, is_so in each if is_so), "") for each in looks]
         self._whys = known[ask, key]
         depths = Counter([self._depth(each) for each in self._whys])
         self.counts = {name: sum(depths[each] for each in depths if each > step) for step, name in enumerate(STEPS[:6])}
@@ -167,22 +168,19 @@ class Funnel:
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _find_whys(self) -> list[Why]:
-        """Return what rules out each device by itself, the constraints of the claim aside; empty for nothing."""
-        ask, view, chooser = self.ask, self.view, self.ask.chooser
-        tests: dict[Why, Callable[[int], object]] = {
-            "elsewhere": lambda index: view.matches is not None and view.matches[index] is not True,
-            "class": lambda index: chooser.is_of_class(self.content(index)) is not True,
-            "selector": lambda index: chooser.first_false(self.content(index)),
-            "node": lambda index: chooser.choose(self.content(index)) is not True,
-            # A request for all devices does not want those with too little capacity.
-            **({"capacity": self._lacks_capacity} if ask.is_all else {}),
-            "in use": lambda index: not ask.is_admin and view.taken >> index & 1,
-            "taint": lambda index: view.variant.features.DeviceTaints and not ask.tolerates(self.content(index)),
-            "capacity": self._lacks_capacity,
-            "counters": self._lacks_counters,
-        }
-        return [next((why for why, test in tests.items() if test(index)), "") for index in range(len(view.devices))]
+    def _looks(self, index: int) -> Iterator[tuple[Why, object]]:
+        """Yield what may rule out a device by itself, the constraints of the claim aside, and whether it does."""
+        ask, view, content = self.ask, self.view, self.content(index)
+        yield "elsewhere", view.matches is not None and view.matches[index] is not True
+        first = ask.chooser.first_false(content)
+        yield "class" if first and first.of_class else "selector", first
+        yield "node", ask.chooser.choose(content) is not True
+        if ask.is_all:  # it does not want those with too little capacity
+            yield "capacity", self._lacks_capacity(index)
+        yield "in use", not ask.is_admin and view.taken >> index & 1
+        yield "taint", view.variant.features.DeviceTaints and not ask.tolerates(content)
+        yield "capacity", self._lacks_capacity(index)
+        yield "counters", self._lacks_counters(index)
 
     def _depth(self, why: Why) -> int:
         """Return the number of steps that devices pass which something rules out."""
@@ -308,7 +306,7 @@ class Funnel:
             before = self._common.add(index)
             if before is None:
                 return (Lack("devices in use draw on the same counters and have no compatibility group in common"),)
-            self._common.restore(before)
+            self._common.common = before
         left = self.left(view.pool_of[index])
         found = []
         for (counter_set, name), amount in content.consumes.items():

@@ -435,27 +435,17 @@ class Common:
                             key = (pool.name, name)
                             self.common[key] = _joined(self.common.get(key), groups)
 
-    def add(self, index: int) -> Mapping[CounterSetKey, CompatibilityGroups | None] | None:
-        """Put a device on its counter sets; return their previous groups, or None if it is not compatible."""
-        pool = self._view.pools[self._view.pool_of[index]].name
-        before: dict[CounterSetKey, CompatibilityGroups | None] = {}
+    def add(self, index: int) -> dict[CounterSetKey, CompatibilityGroups] | None:
+        """Put a device on its counter sets; return what the sets had in common before, None if it is not compatible."""
+        pool, before = self._view.pools[self._view.pool_of[index]].name, self.common
+        after = {**before}
         for name, groups in declared(self._view.devices[index].content.others):
-            key = (pool, name)
-            known = self.common.get(key)
+            known = after.get((pool, name))
             if known is not None and not (known & groups if known and groups else known == groups):
-                self.restore(before)
                 return None
-            before.setdefault(key, known)
-            self.common[key] = _joined(known, groups)
+            after[pool, name] = _joined(known, groups)
+        self.common = after
         return before
-
-    def restore(self, before: Mapping[CounterSetKey, CompatibilityGroups | None]) -> None:
-        """Restore the groups that `add` returned."""
-        for key, known in before.items():
-            if known is None:
-                self.common.pop(key, None)
-            else:
-                self.common[key] = known
 
 
 def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> CompatibilityGroups:
@@ -473,7 +463,7 @@ class Draw(NamedTuple):
     """
 
     counters: bool = False
-    groups: Mapping[CounterSetKey, CompatibilityGroups | None] | None = None
+    groups: dict[CounterSetKey, CompatibilityGroups] | None = None
 
 
 _NOTHING: Final = Draw()
@@ -622,7 +612,7 @@ class State:
 
     def _restore_groups(self, draw: Draw) -> None:
         if draw.groups is not None and self._common is not None:
-            self._common.restore(draw.groups)
+            self._common.common = draw.groups
 
     def _release_constraints(self, ask: Ask) -> None:
         constraints = self.constraints[ask.claim]

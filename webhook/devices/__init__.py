@@ -9,7 +9,7 @@ from typing import Any, Final
 from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, quantity_text
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
-from webhook.objects import JSONObject, full_name_of, items, name_of, namespace_of, text
+from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
 
@@ -111,10 +111,10 @@ _LISTED: Final = 3
 
 def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list[str]]]:
     """Return the header and the cells; columns that are empty everywhere are left out."""
-    header, apart = list(HEADER), list[str]()
-    if is_wide:  # the attributes of which some devices have other values than others
-        names = dict.fromkeys(name for row in rows for name in row.attributes)
-        apart = [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
+    names = dict.fromkeys(name for row in rows if is_wide for name in row.attributes)
+    # The attributes of which some devices have other values than others.
+    apart = [name for name in names if len({str(row.attributes.get(name)) for row in rows}) > 1]
+    titles = [*HEADER, *apart]
     lines = [
         [
             "<several>" if row.node == EVERYWHERE else row.node,
@@ -132,8 +132,7 @@ def columns(rows: Sequence[Row], *, is_wide: bool) -> tuple[list[str], list[list
         ]
         for row in rows
     ]
-    used = [place for place in range(len(header) + len(apart)) if place == 0 or any(line[place] for line in lines)]
-    titles = [*header, *apart]
+    used = [place for place in range(len(titles)) if place == 0 or any(line[place] for line in lines)]
     return [titles[place] for place in used], [[line[place] for place in used] for line in lines]
 
 
@@ -231,9 +230,7 @@ class Table:
             state=HELD if is_held else STRANDED if why else FREE,
             why=why,
             claims=[full_name_of(each) for each in claims],
-            pods=sorted(
-                {f"{namespace_of(one)}/{name_of(one)}" for each in claims for one in self._cluster.running(each)}
-            ),
+            pods=sorted({full_name_of(one) for each in claims for one in self._cluster.running(each)}),
             shares=used.shares.get(device.name, 0),
             capacity={
                 name: (

@@ -73,11 +73,11 @@ class Blocked(NamedTuple):
     note: str = ""
 
 
-def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Use] | Blocked:
+def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool, is_trial: bool = False) -> list[Use] | Blocked:
     """Find the claims of a pod; generate those from templates, as the controller does.
 
     Args:
-        inventory: The claims and templates; generated claims are added.
+        inventory: The claims and templates; generated claims are added, unless it is a trial.
         groups: Whether PodGroups can have claims (DRAWorkloadResourceClaims).
     """
     namespace, me = namespace_of(pod), Consumer(POD, name_of(pod), uid_of(pod))
@@ -90,13 +90,15 @@ def claims_of(pod: JSONObject, inventory: Inventory, *, groups: bool) -> list[Us
         owner, consumer = pod, me
         if group is not None and [text(entry, field) for field in fields] in of_group:
             owner, consumer = group, Consumer(POD_GROUP, name_of(group), uid_of(group))
-        name, is_owned = _named(entry, owner, inventory)
+        name, is_owned, generated = _named(entry, owner, inventory)
         if name is None and is_owned:
             continue
         if name is None:
             return not_created(pod)
         claim = inventory.find("ResourceClaim", name, namespace)
-        if claim is None:
+        if claim is None and generated and not is_trial:
+            inventory.put(generated)
+        if (claim := claim or generated) is None:
             return Blocked(f'resourceclaim "{name}" not found', _DELETED if is_owned else "")
         if at(claim, "metadata", "deletionTimestamp"):
             return Blocked(f'resourceclaim "{name}" is being deleted', _held(claim))
@@ -162,20 +164,18 @@ def source(entry: JSONObject, field: str) -> str:
     return text(entry, field) or text(entry, "source", field)
 
 
-def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool]:
-    """Return a claim's name, None if there is none; and whether it must be owned by the consumer."""
+def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool, JSONObject | None]:
+    """Return a claim's name, None if there is none; whether the consumer must own it; and what a template makes."""
     if name := source(entry, "resourceClaimName"):
-        return name, False
+        return name, False, None
     for status in items(owner, "status", "resourceClaimStatuses"):
         if text(status, "name") == text(entry, "name"):
-            return text(status, "resourceClaimName") or None, True
+            return text(status, "resourceClaimName") or None, True, None
     template = inventory.find("ResourceClaimTemplate", source(entry, "resourceClaimTemplateName"), namespace_of(owner))
     if template is None:
-        return None, False
+        return None, False, None
     claim = made(template, owner, text(entry, "name"))
-    if inventory.find("ResourceClaim", name_of(claim), namespace_of(owner)) is None:
-        inventory.put(claim)
-    return name_of(claim), True
+    return name_of(claim), True, claim
 
 
 def made(template: JSONObject, owner: JSONObject, entry: str) -> JSONObject:

@@ -16,7 +16,7 @@ from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.formats.quantities import BINARY_SI, decode_quantity, whole_quantity
 from webhook.inventory import Inventory
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -36,7 +36,8 @@ class Quotas:
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
-        self._charged: dict[tuple[str, str], Counter[str]] = {}
+        self._charged: dict[str, Counter[str]] = {}
+        """The usage of the claims among these, by full name."""
         self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
@@ -46,7 +47,7 @@ class Quotas:
         Args:
             extended: Whether its devices count as extended resources, too.
         """
-        if (namespace_of(claim), name_of(claim)) in self._charged or not self._inventory.knows(QUOTA):
+        if full_name_of(claim) in self._charged or not self._inventory.knows(QUOTA):
             return ""
         usage = self._usage(claim, extended=extended)
         return next((why for _, why in self._refusals(namespace_of(claim), usage)), "")
@@ -101,18 +102,18 @@ class Quotas:
 
     def admit(self, claim: JSONObject, *, extended: bool) -> str:
         """Count a new claim from now on; return the reason for refusing it, empty if the API server accepts it."""
-        key = namespace_of(claim), name_of(claim)
+        key = full_name_of(claim)
         why = self.refusal(claim, extended=extended)
         if not why and key not in self._charged and self._inventory.knows(QUOTA):
             self._charged[key] = self._usage(claim, extended=extended)
-            self._more[key[0]].update(self._charged[key])
+            self._more[namespace_of(claim)].update(self._charged[key])
         return why
 
     def release(self, claim: JSONObject) -> None:
         """Stop counting a claim, which is deleted."""
-        key = namespace_of(claim), name_of(claim)
+        key = full_name_of(claim)
         if (used := self._charged.pop(key, None)) is not None:
-            self._more[key[0]].subtract(used)
+            self._more[namespace_of(claim)].subtract(used)
 
     def _usage(self, claim: JSONObject, *, extended: bool) -> Counter[str]:
         """Return what a claim uses, by the keys of quotas: of alternatives, the most devices of each class."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from webhook.api.dra.names import NAMED_BY
 from webhook.engine.manifests import review
 from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS, Inventory
@@ -29,8 +30,6 @@ _CAUSES: Final = (
     "not-published",
 )
 """The rules about causes of pending pods for which the scheduler has no hint."""
-_SOURCES: Final = {kind: f"{kind[0].lower()}{kind[1:]}Name" for kind in CLAIMS}
-"""The fields of a pod's claims that name an object, by its kind."""
 _REFUSALS_MAX: Final = 10
 """The maximum number of refusals of an object that are shown."""
 
@@ -95,7 +94,7 @@ class Annotated(Answers):
         )
         for rule, obj in applying:
             for problem in rule.check(obj, self._context):
-                named = namespace_of(obj), str(value_at(obj, problem.path))
+                named = f"{namespace_of(obj)}/{value_at(obj, problem.path)}"
                 # Of a claim that the API server has refused, a note says why it is not there.
                 if rule.name != "claim-not-found" or named not in self._cluster.refused:
                     yield told(problem)
@@ -196,9 +195,9 @@ def _refuser(
 
     def refusals(submitted: JSONObject, pod: JSONObject) -> Iterator[str]:
         named = (
-            by_name.get((kind, namespace_of(pod), source(entry, field)))
+            by_name.get((kind, namespace_of(pod), source(entry, NAMED_BY[kind])))
             for entry in items(pod, "spec", "resourceClaims")
-            for kind, field in _SOURCES.items()
+            for kind in CLAIMS
         )
         for each in (submitted, *filter(None, named)):
             if id(each) not in known:

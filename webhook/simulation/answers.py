@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from webhook.allocation.devices import TaintRule
 from webhook.allocation.selecting import NO_FAULT
+from webhook.api.dra.names import NAMED_BY
 from webhook.deviceselectors.parts import drivers_of
 from webhook.engine.prescheduled import REQUIRED_TERMS
 from webhook.inventory import CLAIMS, Inventory
@@ -22,7 +23,6 @@ from webhook.inventory.claims import (
     device_of,
     requests_of,
     results_of,
-    source,
     uid_of,
 )
 from webhook.inventory.resources import ExtendedResources
@@ -30,7 +30,7 @@ from webhook.later import cached_property
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple
 from webhook.simulation import binding
-from webhook.simulation.binding import EPOCH, are_reservable, written
+from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
@@ -38,8 +38,6 @@ from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
 
-_FIELDS: Final = {f"{kind[0].lower()}{kind[1:]}Name": kind for kind in CLAIMS}
-"""The kinds that entries of a pod's claims name, by field."""
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _NOTHING: Final = Advice([], 0, is_complete=True)
 
@@ -59,7 +57,7 @@ def _advice_untried(
     pod, done = deepcopy(placement.pod), []
     for entry in items(pod, "spec", "resourceClaims"):
         done += _with_source(entry, namespace_of(pod), inventory)
-    uses = claims_of(pod, _named_by(pod, inventory), groups=False)
+    uses = claims_of(pod, inventory, groups=False, is_trial=True)
     if isinstance(uses, Blocked):
         return _NOTHING
     uses = [use if allocation_of(use.claim) else use._replace(claim=deepcopy(use.claim)) for use in uses]
@@ -92,27 +90,10 @@ def _advice_untried(
     return Advice(suggestions, len(tries) + found.tried, found.is_complete)
 
 
-def _named_by(pod: JSONObject, inventory: Inventory) -> Inventory:
-    """Return the claims and templates that a pod names, for a trial that other pods do not see."""
-    found = Inventory()
-    namespace = namespace_of(pod)
-    named = [
-        (kind, source(entry, field))
-        for entry in items(pod, "spec", "resourceClaims")
-        for field, kind in _FIELDS.items()
-    ]
-    named += [
-        ("ResourceClaim", text(each, "resourceClaimName")) for each in items(pod, "status", "resourceClaimStatuses")
-    ]
-    for kind, name in named:
-        if (obj := inventory.find(kind, name, namespace)) is not None:
-            found.put(obj)
-    return found
-
-
 def _with_source(entry: JSONObject, namespace: str, inventory: Inventory) -> list[str]:
     """Let an entry of a pod's claims name an object that exists; return the change."""
-    for field, kind in _FIELDS.items():
+    for kind in CLAIMS:
+        field = NAMED_BY[kind]
         name = text(entry, field)
         if name and inventory.find(kind, name, namespace) is None:
             known = [each for space, each in inventory.names(kind) if space == namespace]
@@ -221,10 +202,8 @@ class Answers:
             once = Suggestion(f"once {' and '.join(wishes)}", len(nodes))
             return _advised([group], Advice([once], 0, is_complete=True)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
-        is_reservable = needs is None or are_reservable(
-            needs.claims, needs.consumers, self._cluster.settings.release, self._cluster.timestamp
-        )
-        if placement.node is not None or (placement.candidates and is_reservable):
+        is_bindable = placement.candidates and (needs is None or Round(self._cluster, needs).is_reservable)
+        if placement.node is not None or is_bindable:
             return _advised([], _NOTHING), _NOTHING
         if verdicts is None or needs is None:
             advice = _advice_untried(self._scheduler, placement, self._explained)
@@ -326,7 +305,7 @@ class Answers:
         """Report devices that a scheduled pod's claims have had before, and that no slice publishes any more."""
         before = placement.needs.claims if placement.needs and placement.candidates else ()
         catalog = self._cluster.allocator.catalog
-        for claim in filter(allocation_of, before if any(each.devices for each in catalog.slices) else ()):
+        for claim in filter(allocation_of, before if catalog.contents else ()):
             for device in map(device_of, results_of(claim)):
                 if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
 from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
@@ -272,14 +272,3 @@ def _dumped(allocation: Any, timestamp: str) -> str:
 
 def _go(name: str) -> str:
     return name[0].upper() + name[1:]
-
-
-def are_reservable(
-    claims: Sequence[JSONObject], consumers: Sequence[Consumer], release: Release, timestamp: str
-) -> bool:
-    """Tell whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
-    return not any(
-        refusal(claim, consumer, namespace_of(claim), release, timestamp)
-        for claim, consumer in zip(claims, consumers, strict=False)
-        if allocation_of(claim) and not consumer.has(claim)
-    )

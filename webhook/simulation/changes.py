@@ -18,6 +18,7 @@ from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.kubernetes import semver
 from webhook.cel.syntax.ast import Call, Literal
 from webhook.cel.syntax.lexer import tokenize
+from webhook.deviceselectors.fleet import published
 from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
@@ -242,7 +243,7 @@ class _Request:
             return
         unguarded = [read for read in reads(parts.root) if not read.is_guarded] if error.missing else ()
         for read in unguarded:
-            known = _published(self._cluster, read.holder)
+            known = published(self._cluster.allocator.catalog.contents, read.holder)
             domains = {domain for domain, _ in known}
             names = {name for domain, name in known if domain == read.domain}
             having = [domain for domain, name in known if name == read.name]
@@ -287,13 +288,11 @@ class _Request:
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
         full_name, found = f"{read.domain}/{read.name}", set[object]()
-        for each in self._cluster.allocator.catalog.slices:
+        for each in self._cluster.allocator.catalog.contents:
             spellings = (full_name, read.name) if each.driver == read.domain else (full_name,)
-            for device in each.devices:
-                published = getattr(device.content, read.holder)
-                for value in filter(None, map(published.get, spellings)):
-                    if len(value) == 1 and value.keys() <= _SCALARS:
-                        found |= set(value.values())
+            for value in filter(None, map(getattr(each, read.holder).get, spellings)):
+                if len(value) == 1 and value.keys() <= _SCALARS:
+                    found |= set(value.values())
         return found
 
     def _of_capacity(self) -> Iterator[Change]:
@@ -303,8 +302,7 @@ class _Request:
             for each in _largest(values) if name not in asked else ():  # the whole, or the default, is too much
                 what = f"with capacity.requests {name}: {each} in {self._title}"
                 yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
-        devices = (device for each in self._cluster.allocator.catalog.slices if asked for device in each.devices)
-        known = {name for device in devices for name in device.content.capacity}
+        known = {name for each in self._cluster.allocator.catalog.contents for name in each.capacity}
         for name, wanted in asked.items():
             alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
             alike = [each for each in alike if each not in asked]  # they differ in the domain
@@ -373,20 +371,6 @@ def _largest(values: Iterable[str], below: Quantity | None = None) -> list[str]:
     """Return the largest of some amounts, or of those below another one."""
     known = {each for value in values if (each := readable_quantity(value)) and (below is None or each < below)}
     return [str(each) for each in sorted(known, reverse=True)[:_AMOUNTS_MAX]]
-
-
-def _published(cluster: Cluster, holder: str) -> dict[tuple[str, str], None]:
-    """Return the domains and names of the attributes or capacity that devices publish, in their order."""
-    found: dict[tuple[str, str], None] = {}
-    for driver, full_name in dict.fromkeys(
-        (each.driver, name)
-        for each in cluster.allocator.catalog.slices
-        for device in each.devices
-        for name in getattr(device.content, holder)
-    ):
-        domain, given, name = full_name.rpartition("/")
-        found[domain if given else driver, name] = None
-    return found
 
 
 def _setting(**fields: Any) -> Callable[[JSONObject], object]:
@@ -811,14 +795,14 @@ def _of_classes(
     is_empty = bool(counts) and not any(counts)
     if not is_empty and not error.missing:
         return
-    published = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
+    known = {text(each, "spec", "driver") for each in inventory.all("ResourceSlice")}
     for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
         device_class = inventory.find("DeviceClass", name) or {}
         written = [text(each, "cel", "expression") for each in items(device_class, "spec", "selectors")]
         every = [(each, parts_of(each, settings.release, settings.gates)) for each in written]
         selected = {driver for _, parts in every if parts for driver in drivers(parts.all)}
-        for driver in sorted(selected - published) if is_empty else ():
-            if meant := nearest(driver, published):
+        for driver in sorted(selected - known) if is_empty else ():
+            if meant := nearest(driver, known):
                 better = [each.replace(driver, meant) for each in written]
                 yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
         for place, (expression, parts) in enumerate(every):

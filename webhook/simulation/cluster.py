@@ -30,7 +30,7 @@ from webhook.inventory.claims import MADE, Blocked, Consumer, allocation_of, cla
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
 from webhook.simulation.binding import newest, written
@@ -390,8 +390,8 @@ class Cluster:
     def __init__(self, inventory: Inventory, settings: Settings) -> None:
         self.inventory = inventory
         self.quotas = Quotas(inventory)
-        self.refused: dict[tuple[str, str], str] = {}
-        """Why the API server refuses claims, by namespace and name."""
+        self.refused: dict[str, str] = {}
+        """Why the API server refuses claims, by full name."""
         self.nodes = [NodeState(each) for each in inventory.all("Node")]
         self.names = [node.name for node in self.nodes]
         self.index = {node.name: index for index, node in enumerate(self.nodes)}
@@ -409,12 +409,12 @@ class Cluster:
         }
         self._homes = {pool: nodes.pop() if len(nodes) == 1 else EVERYWHERE for pool, nodes in homes.items()}
         """The node of each pool; a pool that several nodes may see belongs to all of them."""
-        self.copies: set[tuple[str, str]] = set()
-        """The pods that exist only to count how many fit, by namespace and name."""
+        self.copies: set[str] = set()
+        """The pods that exist only to count how many fit, by full name."""
         self.namespaces_of_pods: set[str] = set()
         """The namespaces in which pods run, so that others which are not known are gone."""
-        self._placed: dict[tuple[str, str], tuple[int, Demand]] = {}
-        """The pods on nodes, with their demands."""
+        self._placed: dict[str, tuple[int, Demand]] = {}
+        """The nodes and demands of the pods on nodes, by full name."""
         for pod in inventory.running():
             self.namespaces_of_pods.add(namespace_of(pod))
             if (home := self.index.get(text(pod, "spec", "nodeName"))) is not None:
@@ -511,7 +511,7 @@ class Cluster:
         self.log.append(node)
 
     def _add(self, pod: JSONObject, demand: Demand, node: int) -> None:
-        self._placed[namespace_of(pod), name_of(pod)] = node, demand
+        self._placed[full_name_of(pod)] = node, demand
         self.nodes[node].add(demand)
 
     def users(self, node: int, resources: Iterable[str]) -> Iterator[str]:
@@ -521,16 +521,15 @@ class Cluster:
             if using := sorted((key for key in demands if demands[key].get(name)), key=lambda key: -demands[key][name]):
                 amount = amount_text(name, demands[using[0]][name])
                 more = f", {len(using) - 1} more pods use some" if using[1:] else ""
-                yield f"pod {'/'.join(using[0])} uses {name} {amount}{more}"
+                yield f"pod {using[0]} uses {name} {amount}{more}"
 
     def nodes_of(self, claim: JSONObject) -> set[str]:
         """Return the nodes of the pods that a claim is reserved for, by name."""
         return {self.names[self._placed[key][0]] for key in self._consumers(claim)}
 
-    def _consumers(self, claim: JSONObject) -> set[tuple[str, str]]:
-        reserved = items(claim, "status", "reservedFor")
-        names = {(namespace_of(claim), text(each, "name")) for each in reserved if is_pod(each)}
-        return names & self._placed.keys()
+    def _consumers(self, claim: JSONObject) -> set[str]:
+        reserved, namespace = items(claim, "status", "reservedFor"), namespace_of(claim)
+        return {f"{namespace}/{text(each, 'name')}" for each in reserved if is_pod(each)} & self._placed.keys()
 
     def refusal_of_pod(self, pod: JSONObject) -> str:
         """Explain why the API server rejects a pod, and count it in quotas if it is accepted; empty if it is.
@@ -548,7 +547,7 @@ class Cluster:
         for claim in claims:
             if why := self.quotas.admit(claim, extended=extended):
                 self.delete(claim)
-                self.refused[namespace_of(claim), name_of(claim)] = why
+                self.refused[full_name_of(claim)] = why
 
     def refusal(self, claim: JSONObject) -> str:
         """Explain why the API server rejects a claim made from a template, and count it in quotas if it is accepted.

@@ -86,7 +86,7 @@ def _state(cluster: Cluster, claim: JSONObject, others: Sequence[str]) -> str:
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry, pod in consumers(claim, cluster.inventory):
         name, state = text(entry, "name"), ""
-        if (namespace, name) in cluster.copies:
+        if f"{namespace}/{name}" in cluster.copies:
             state = COPY
         elif pod is None:
             state = "not found" if namespace in cluster.namespaces_of_pods else ""
@@ -431,10 +431,10 @@ class Explainer:
 
 
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the steps of a request of a group, with what is said of the devices that pass them."""
+    """Return the steps of a request of a group, with what is said of the devices that pass them."""
     selecting = f"with {request['selecting']}" if request["selecting"] else "selected"
     labels = ("", "of the class", selecting, "free", "tolerated", f"with enough {request['short']}")
-    yield from zip(STEPS, labels, strict=False)
+    return zip(STEPS, labels, strict=False)
 
 
 def _most_common(blames: Counter[Blame]) -> tuple[Blame, list[str]]:

@@ -21,6 +21,7 @@ from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.budget import DeadlineExceededError, check_deadline
 from webhook.inventory.affinity import nodes_named, selects
 from webhook.inventory.claims import (
+    MADE,
     POD,
     Blocked,
     Consumer,
@@ -144,6 +145,16 @@ class Round:
         attempt = self.on(node).attempt
         return None if attempt is None else attempt.on(self.cluster.nodes[node].node)
 
+    @property
+    def is_reservable(self) -> bool:
+        """Whether the API server lets the scheduler reserve the claims that have devices already (PreBind)."""
+        release, timestamp = self.cluster.settings.release, self.cluster.timestamp
+        return not any(
+            binding.refusal(claim, consumer, namespace_of(claim), release, timestamp)
+            for claim, consumer in zip(self.needs.claims, self.needs.consumers, strict=False)
+            if allocation_of(claim) and not consumer.has(claim)
+        )
+
     def filter(self, node: int) -> Verdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
@@ -224,26 +235,18 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
     """Prefer nodes where earlier alternatives of ``firstAvailable`` were possible (computeScore)."""
     score = 0
     for claim, results in zip(claims, devices, strict=False):
-        chosen = {request for request, *_ in results if "/" in request}
-        if not chosen:
-            continue
-        for request in items(claim, "spec", "devices", "requests"):
-            for rank, alternative in enumerate(items(request, "firstAvailable")):
-                if f"{text(request, 'name')}/{text(alternative, 'name')}" in chosen:
-                    score += _ALTERNATIVES_MAX - rank
+        if chosen := {request for request, *_ in results if "/" in request}:
+            ranks = (each.path[-1] for each in requests_of(claim) if each.name in chosen)
+            score += sum(_ALTERNATIVES_MAX - int(rank) for rank in ranks)
     return score
 
 
 class Verdicts:
-    """The verdicts of all nodes on pods of one shape.
+    """The verdicts of all nodes on pods of one shape, or of those that their node affinity names."""
 
-    Args:
-        names: The names of the only nodes to check; None for all.
-    """
-
-    def __init__(self, cluster: Cluster, names: frozenset[str] | None = None) -> None:
+    def __init__(self, cluster: Cluster, demand: Demand) -> None:
         self._cluster = cluster
-        index = cluster.index
+        names, index = nodes_named(demand.spec), cluster.index
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
         self.by_node: dict[int, Verdict] = {}
         self.fitting: dict[int, int] = {}
@@ -378,11 +381,9 @@ class Scheduler:
         groups = "DRAWorkloadResourceClaims" in cluster.settings.gates
         uses = claims_of(pod, cluster.inventory, groups=groups)
         if isinstance(uses, Blocked):
-            keys = (
-                (namespace_of(pod), source(each, "resourceClaimName")) for each in items(pod, "spec", "resourceClaims")
-            )
-            known = cluster.refused
-            refusals = [_REFUSED.format("/".join(key), known[key]) for key in keys if known.get(key)]
+            entries, known, namespace = items(pod, "spec", "resourceClaims"), cluster.refused, namespace_of(pod)
+            named = (f"{namespace}/{source(each, 'resourceClaimName')}" for each in entries)
+            refusals = [_REFUSED.format(each, known[each]) for each in named if each in known]
             return Placement(pod, None, None, reason=uses.reason, notes=tuple(filter(None, [uses.note, *refusals])))
         for use in uses:
             if refused := cluster.refusal(use.claim):
@@ -484,7 +485,7 @@ class Scheduler:
             [_shape(pod), [shape_of(each) for each in claims], len({name_of(c) for c in claims}), left is None],
             sort_keys=True,
         )
-        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, nodes_named(needs.demand.spec))
+        verdicts = self._verdicts.pop(key, None) or Verdicts(cluster, demand)
         self._verdicts[key] = verdicts
         if len(self._verdicts) > _SHARED_MAX:
             del self._verdicts[next(iter(self._verdicts))]
@@ -752,12 +753,13 @@ def fit(
         take: Takes the placement of each copy that fits.
     """
     nodes: Counter[str] = Counter()
+    stem = "".join(name_of(pod).rpartition(MADE)[:2]) or name_of(pod)  # without the number of a pod of several
     for number in range(MOST):
-        metadata: JSONObject = {**pod["metadata"], "name": f"{name_of(pod)}-{number}"}
+        metadata: JSONObject = {**pod["metadata"], "name": f"{stem}-{number}"}
         metadata.pop("uid", None)
         spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
         copy = {**pod, "metadata": metadata, "spec": spec, "status": {}}
-        scheduler.cluster.copies.add((namespace_of(copy), name_of(copy)))
+        scheduler.cluster.copies.add(full_name_of(copy))
         try:
             placement = scheduler.schedule(copy)
         except DeadlineExceededError:

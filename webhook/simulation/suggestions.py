@@ -12,11 +12,9 @@ from typing import Final
 from webhook.allocation import Result
 from webhook.allocation.selecting import Fault
 from webhook.budget import Budget, DeadlineExceededError, current, limited
-from webhook.inventory.affinity import nodes_named
 from webhook.inventory.claims import DeviceID
 from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
-from webhook.simulation.binding import are_reservable
 from webhook.simulation.changes import NODES_MAX, RELEASE, Change, of_claims, of_cluster, of_pods, releases
 from webhook.simulation.cluster import Cluster
 from webhook.simulation.rejections import Group
@@ -189,7 +187,7 @@ class Suggestions:
         fitting = self._nodes(needs, changes)
         if not fitting:
             return
-        untried = Verdicts(self._cluster, nodes_named(_edited(needs, changes).demand.spec)).nodes[NODES_MAX:]
+        untried = Verdicts(self._cluster, _edited(needs, changes).demand).nodes[NODES_MAX:]
         at_least = bool(_concerned(changes, untried))
         exact, nodes = self._least(needs, changes, fitting, opening=1)
         yield self._suggestion(needs, exact, nodes, at_least=at_least)
@@ -222,10 +220,9 @@ class Suggestions:
         with self._changed(needs, changes) as round_:
             if self._filtered > _FILTERED_MAX:
                 raise DeadlineExceededError
-            cluster, needs = round_.cluster, round_.needs
-            if not are_reservable(needs.claims, needs.consumers, cluster.settings.release, cluster.timestamp):
+            if not round_.is_reservable:
                 return []
-            verdicts = Verdicts(cluster, nodes_named(needs.demand.spec))
+            verdicts = Verdicts(round_.cluster, round_.needs.demand)
             verdicts.update(round_, at_most=NODES_MAX)
             self._filtered += len(verdicts.by_node)
             fitting = verdicts.fitting

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -101,16 +102,16 @@ def distinct(pods: Iterable[JSONObject], notes: list[str]) -> Iterator[JSONObjec
     Args:
         notes: Takes a note about each pod that is left out.
     """
-    known: dict[tuple[str, str], int] = {}
+    known = Counter[str]()
     for pod in pods:
-        key = namespace_of(pod), name_of(pod)
-        times = known[key] = known.get(key, 0) + 1
-        if times == 1 or not key[1]:
+        full_name, name = full_name_of(pod), name_of(pod)
+        known[full_name] += 1
+        if known[full_name] == 1 or not name:
             yield pod
-        elif MADE in key[1]:
-            yield {**pod, "metadata": {**pod["metadata"], "name": f"{key[1]}-{times}"}}
+        elif MADE in name:
+            yield {**pod, "metadata": {**pod["metadata"], "name": f"{name}-{known[full_name]}"}}
         else:
-            notes.append(f"Pod {full_name_of(pod)} is made twice: the API server refuses the second")
+            notes.append(f"Pod {full_name} is made twice: the API server refuses the second")
 
 
 def sample(obj: JSONObject) -> JSONObject | None:
@@ -203,17 +204,17 @@ class Running:
     """
 
     def __init__(self, pods: Iterable[JSONObject] = ()) -> None:
-        self._by_name: dict[tuple[str, str], JSONObject] = {}
+        self._by_name: dict[str, JSONObject] = {}
         self._by_owner: dict[_Key, list[JSONObject]] = {}
         for pod in pods:
-            self._by_name[namespace_of(pod), name_of(pod)] = pod
+            self._by_name[full_name_of(pod)] = pod
             if not at(pod, "metadata", "deletionTimestamp"):  # its controller makes another pod in its place
                 for owner in owners_of(pod):
                     self._by_owner.setdefault(owner, []).append(pod)
 
     def named(self, pod: JSONObject) -> JSONObject | None:
         """Return the running pod of the same name; None if there is none."""
-        return self._by_name.get((namespace_of(pod), name_of(pod)))
+        return self._by_name.get(full_name_of(pod))
 
     def of(self, workload: JSONObject) -> list[JSONObject]:
         """Return the running pods of a workload."""

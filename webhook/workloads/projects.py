@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.objects import JSONObject, mapping, number
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Path, Problem, value_at
 from webhook.workloads.locations import PodsIn, Steps, every_object, manifest
 
 Container = tuple[Steps, JSONObject]
@@ -16,8 +16,9 @@ _CONTAINERS: Final = ("template", "spec", "containers")
 _CLAIMS: Final = ("template", "spec", "resourceClaims")
 
 
-def _items(value: Any, name: str) -> list[Any]:
-    found = value.get(name) if isinstance(value, dict) else None
+def _items(value: Any, *path: str | int) -> list[Any]:
+    """Return the items of the list at a path, of any type."""
+    found = value_at(value, path)
     return found if isinstance(found, list) else []
 
 
@@ -63,8 +64,7 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
         if found := mapping(template, name):
             yield (*at, name), found
     for steps in (("containerSet", "containers"), ("initContainers",), ("sidecars",)):
-        holder = mapping(template, *steps[:-1])
-        for index, each in enumerate(_items(holder, steps[-1])):
+        for index, each in enumerate(_items(template, *steps)):
             if isinstance(each, dict):
                 yield (*at, *steps, index), each
 
@@ -72,7 +72,7 @@ def _containers(template: Any, at: Steps) -> Iterator[Container]:
 def _nim(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of ``draResources`` of each service (k8s-nim-operator, dra_types.go, nimpipeline_types.go)."""
     if obj.get("kind") == "NIMPipeline":
-        for index, each in enumerate(_items(mapping(obj, "spec"), "services")):
+        for index, each in enumerate(_items(obj, "spec", "services")):
             yield from _nim_service(obj, mapping(each, "spec"), ("spec", "services", index, "spec"))
     else:
         yield from _nim_service(obj, mapping(obj, "spec"), ("spec",))
@@ -102,8 +102,8 @@ def _nim_service(obj: JSONObject, spec: JSONObject, at: Steps) -> Iterator[PodsI
         yield PodsIn(pod, (*places, ((), (*at, "draResources"))), number=_whole(spec, "replicas"), unsure=unsure)
 
 
-def _whole(value: JSONObject, name: str) -> int:
-    stated = number(value, name)
+def _whole(value: Any, *path: str) -> int:
+    stated = number(value, *path)
     return 1 if stated is None else stated
 
 
@@ -124,7 +124,7 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     there = (*at, "extraPodSpec")
     main = {"name": "main", "image": "unknown", **mapping(extra, "mainContainer")}
     places: list[tuple[Steps, Steps]] = [((*_CONTAINERS, 0), (*there, "mainContainer"))]
-    if claims := _items(mapping(service, "resources"), "claims"):
+    if claims := _items(service, "resources", "claims"):
         own = mapping(main, "resources")
         main["resources"] = {**own, "claims": [*_items(own, "claims"), *claims]}
         start = len(_items(own, "claims"))
@@ -137,8 +137,8 @@ def _service(obj: JSONObject, service: Any, at: Steps) -> Iterator[PodsIn]:
     places += [((*_CONTAINERS, index + 1), (*there, "containers", index)) for index in range(len(others))]
     spec = {name: field for name, field in extra.items() if name in PodSpec.fields}
     pod = manifest(obj, {"spec": {**spec, "containers": [main, *others]}})
-    nodes = _whole(mapping(service, "multinode"), "nodeCount")
-    yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=_whole(service, "replicas") * nodes)
+    count = _whole(service, "replicas") * _whole(service, "multinode", "nodeCount")
+    yield PodsIn(pod, (*places, (_CONTAINERS[:2], there)), number=count)
 
 
 _MACHINES: Final[dict[str, Steps]] = {
@@ -147,6 +147,8 @@ _MACHINES: Final[dict[str, Steps]] = {
     "VirtualMachineInstanceReplicaSet": ("spec", "template", "spec"),
     "VirtualMachinePool": ("spec", "virtualMachineTemplate", "spec", "template", "spec"),
 }
+_OF_MACHINES: Final = {"name": "claimName", "request": "requestName"}
+"""The fields of a container's use of a claim, and those in which a machine states them."""
 
 
 def _machine(obj: JSONObject) -> Iterator[PodsIn]:
@@ -155,7 +157,7 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
     spec = mapping(obj, *map(str, at))
     requests: list[tuple[Steps, Any]] = []
     for name in ("gpus", "hostDevices"):
-        devices = _items(mapping(spec, "domain", "devices"), name)
+        devices = _items(spec, "domain", "devices", name)
         requests += [((*at, "domain", "devices", name, index), each) for index, each in enumerate(devices)]
     for index, each in enumerate(_items(spec, "networks")):
         requests.append(((*at, "networks", index, "resourceClaim"), mapping(each, "resourceClaim")))
@@ -166,15 +168,13 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
             continue
         here = (*_CONTAINERS, 0, "resources", "claims", len(uses))
         places += [((*here, "request"), (*steps, "requestName")), (here, (*steps, "claimName"))]
-        uses.append({"name": each["claimName"]})
-        if "requestName" in each:
-            uses[-1]["request"] = each["requestName"]
+        uses.append({name: each[field] for name, field in _OF_MACHINES.items() if field in each})
     claims = _items(spec, "resourceClaims")
     if uses or claims:
         container = {"name": "compute", "image": "unknown", "resources": {"claims": uses}}
         pod = manifest(obj, {"spec": {"containers": [container], "resourceClaims": claims}})
-        count = _whole(mapping(obj, "spec"), "replicas")
-        yield PodsIn(pod, (*places, (_CLAIMS, (*at, "resourceClaims")), ((), at)), number=count)
+        places += [(_CLAIMS, (*at, "resourceClaims")), ((), at)]
+        yield PodsIn(pod, tuple(places), number=_whole(obj, "spec", "replicas"))
 
 
 PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
@@ -203,7 +203,7 @@ def _knative(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     if spec.get("resourceClaims"):
         paths.append((*at, "resourceClaims"))
     for index, container in enumerate(_items(spec, "containers")):
-        if _items(mapping(container, "resources"), "claims"):
+        if _items(container, "resources", "claims"):
             paths.append((*at, "containers", index, "resources", "claims"))
     yield from ((path, "Knative Serving refuses resource claims", hint) for path in paths)
 
@@ -214,7 +214,7 @@ def _train_job(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     Of ``resourcesPerNode`` only limits and requests are used (trainer, pkg/runtime/core/trainingruntime.go).
     """
     trainer = ("spec", "trainer", "resourcesPerNode")
-    if _items(mapping(obj, *trainer), "claims"):
+    if _items(obj, *trainer, "claims"):
         yield (*trainer, "claims"), "a TrainJob cannot add resource claims", _RUNTIME
     for steps, value in every_object(mapping(obj, "spec").get("runtimePatches"), ("spec", "runtimePatches")):
         if value.get("resourceClaims"):
@@ -226,7 +226,7 @@ _RUNTIME: Final = "state them in the pod templates of its TrainingRuntime"
 
 def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
     """The operator ignores claims in resources (k8s-nim-operator, nimservice_types.go)."""
-    if _items(mapping(obj, "spec", "resources"), "claims"):
+    if _items(obj, "spec", "resources", "claims"):
         yield (
             ("spec", "resources", "claims"),
             "the NIM operator ignores these claims",
