@@ -4,8 +4,6 @@ Hypothesis chooses seeds, and random numbers the rest: it would take ten times a
 """
 
 import copy
-import gzip
-import json
 import marshal
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -14,19 +12,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.conformance.recorded import FILES
+from tests.conformance.recorded import FILES, bases
 
 
 def base_objects() -> Iterator[Any]:
     """Read the objects that the recorded verdicts are about."""
     for file in FILES:
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                value = json.loads(line)
-                if "op" in value:
-                    break
-                yield value["object"]
-                yield from value.get("stored", [])
+        for each in bases(file):
+            yield each["object"]
+            yield from each.get("stored", [])
 
 
 OBJECTS = list(base_objects())

@@ -79,25 +79,13 @@ def test_a_refusal_reads_as_the_api_servers() -> None:
     }
 
 
-def test_one_cause_stands_without_brackets_and_a_core_kind_without_group() -> None:
+def test_a_stale_update_is_a_conflict_and_one_cause_stands_without_brackets() -> None:
     pod = copy.deepcopy(POD)
     pod["spec"]["resourceClaims"][0]["name"] = "cat"
     assert validated(pod)["status"]["message"] == (
         'Pod "pod" is invalid: spec.containers[0].resources.claims[0]: Not found: "gpu": '
         "must be one of the names in pod.spec.resourceClaims: cat"
     )
-
-
-def test_an_update_is_compared_with_the_old_object_and_one_of_the_status_judged_as_such() -> None:
-    status = validated(with_spec(resourceClassName="other"), CLAIM, "UPDATE")["status"]
-    assert [cause["field"] for cause in status["details"]["causes"]] == ["spec"]
-    assert validated(CLAIM, CLAIM, "UPDATE")["allowed"]
-    new = {**with_spec(resourceClassName="other"), "status": {"deallocationRequested": True}}
-    causes = validated(new, CLAIM, "UPDATE", subResource="status")["status"]["details"]["causes"]
-    assert [cause["field"] for cause in causes] == ["status"]
-
-
-def test_a_stale_update_is_a_conflict() -> None:
     old = {**CLAIM, "metadata": {**CLAIM["metadata"], "resourceVersion": "2"}}
     new = {**CLAIM, "metadata": {**CLAIM["metadata"], "resourceVersion": "1"}}
     assert validated(new, old, "UPDATE")["status"] == {
@@ -108,6 +96,15 @@ def test_a_stale_update_is_a_conflict() -> None:
         "modified; please apply your changes to the latest version and try again",
         "details": {"name": "claim", "group": "resource.k8s.io", "kind": "resourceclaims"},
     }
+
+
+def test_an_update_is_compared_with_the_old_object_and_one_of_the_status_judged_as_such() -> None:
+    status = validated(with_spec(resourceClassName="other"), CLAIM, "UPDATE")["status"]
+    assert [cause["field"] for cause in status["details"]["causes"]] == ["spec"]
+    assert validated(CLAIM, CLAIM, "UPDATE")["allowed"]
+    new = {**with_spec(resourceClassName="other"), "status": {"deallocationRequested": True}}
+    causes = validated(new, CLAIM, "UPDATE", subResource="status")["status"]["details"]["causes"]
+    assert [cause["field"] for cause in causes] == ["status"]
 
 
 def test_what_cannot_be_decoded_or_is_no_object_is_a_bad_request() -> None:
@@ -121,13 +118,10 @@ def test_what_cannot_be_decoded_or_is_no_object_is_a_bad_request() -> None:
     assert (empty["status"]["code"], empty["status"]["message"]) == (400, "an object must be a JSON object")
 
 
-def test_a_field_of_another_release_is_no_mistake_of_the_user() -> None:
+def test_a_field_is_judged_by_a_release_that_knows_it() -> None:
     # The API server has decoded the object: fields unknown here came with a later release.
     assert validated(with_spec(priority=1))["allowed"]
     assert not validated(with_spec(priority=1, allocationMode="Later"))["allowed"]
-
-
-def test_a_pod_is_judged_by_a_release_that_knows_its_fields() -> None:
     pod = copy.deepcopy(POD)
     pod["spec"]["resourceClaims"] = [{"name": "gpu", "source": {"resourceClaimName": "claim"}}]
     assert validated(pod)["allowed"]
@@ -173,14 +167,11 @@ def test_a_new_pre_scheduled_pod_is_patched_with_a_warning_or_refused_if_it_coul
     assert (status["code"], status["reason"]) == (422, "Invalid")
 
 
-def test_a_refusal_names_a_bounded_number_of_causes() -> None:
+def test_refusals_and_warnings_are_bounded() -> None:
     claims = [{"name": f"Claim {index}", "resourceClaimName": "c"} for index in range(500)]
     status = validated({**POD, "spec": {**POD["spec"], "resourceClaims": claims}})["status"]
     assert len(status["details"]["causes"]) == MAX_CAUSES
     assert status["message"].endswith(", and 401 more]")
-
-
-def test_warnings_stay_within_the_api_servers_limits() -> None:
     long = warnings(["é" * 300] + ["x" * 250] * 40)
     assert len(long[0].encode()) <= MAX_WARNING_BYTES
     assert long[0].endswith("…")

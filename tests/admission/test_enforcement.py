@@ -116,11 +116,9 @@ class TestModes:
         assert warning.endswith(end)
         assert len(warning.encode()) <= MAX_WARNING_BYTES
 
-    def test_a_refusal_has_no_hint(self) -> None:
+    def test_a_refusal_has_no_hint_and_hints_are_left_out_if_a_review_has_no_time_for_them(self) -> None:
         response = result(with_spec(allocationMode="immediate"))[0]
         assert "did you mean" not in json.dumps(response)
-
-    def test_hints_are_left_out_if_a_review_has_no_time_for_them(self) -> None:
         wrong = claim(constraints=[{"requests": ["gpuu"], "matchAttribute": "a.io/b"}] * 30)
         inline = result(wrong, Enforcement(mode="warn"), call=Call("validate", is_inline=True))[0]["warnings"]
         later = result(wrong, Enforcement(mode="warn"))[0]["warnings"]
@@ -151,11 +149,15 @@ class TestModes:
         assert len(text.encode()) <= 10 * 1024
         assert len(json.loads(text)) > 10
 
-    def test_a_rule_has_a_mode_of_its_own(self) -> None:
+    def test_a_rule_has_a_mode_of_its_own_and_a_pod_that_contradicts_itself_may_pass_as_it_is(self) -> None:
         rule = rule_of(result(LONG)[1])
         assert result(LONG, Enforcement(rules={rule: "warn"}))[0]["allowed"]
         assert not result(LONG, Enforcement(mode="warn", rules={rule: "deny"}))[0]["allowed"]
         assert not result(LONG, Enforcement(rules={"another": "warn"}))[0]["allowed"]
+        assert not result(TORN, endpoint="mutate")[0]["allowed"]
+        response, record = result(TORN, Enforcement(mode="warn"), "mutate")
+        assert (response["allowed"], record.patched) == (True, False)
+        assert "keep one of the two" in response["warnings"][0]
 
     @each_row(
         ("enforcement", "mode"),
@@ -174,12 +176,6 @@ class TestModes:
         assert {found.mode for found in record.found} == {mode}
         assert response["allowed"] is (mode != "deny")
         assert bool(response.get("warnings")) is (mode == "warn")
-
-    def test_a_pod_that_contradicts_itself_may_pass_as_it_is(self) -> None:
-        assert not result(TORN, endpoint="mutate")[0]["allowed"]
-        response, record = result(TORN, Enforcement(mode="warn"), "mutate")
-        assert (response["allowed"], record.patched) == (True, False)
-        assert "keep one of the two" in response["warnings"][0]
 
 
 class TestPolicies:
@@ -290,7 +286,7 @@ class TestExemptions:
         )
         assert not result(LONG, enforcement, **request_)[0]["allowed"]
 
-    @pytest.mark.parametrize("namespace", ["", None])
+    @each_row("namespace", ["", None])
     def test_what_has_no_namespace_is_in_none_that_is_exempt(self, namespace: str | None) -> None:
         assert not result(LONG, Enforcement(exempt_namespaces=["*"]), namespace=namespace)[0]["allowed"]
 

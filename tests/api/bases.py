@@ -1,12 +1,10 @@
 """The types that conversion compares, in each version."""
 
-import gzip
-import json
 from collections import defaultdict
-from itertools import permutations
+from itertools import chain, permutations
 from typing import Any, NamedTuple
 
-from tests.conformance.recorded import FILES
+from tests.conformance import recorded
 from webhook.api.versions import GROUP
 
 SET_BY_THE_SERVER = {"uid", "resourceVersion", "creationTimestamp", "generation", "timeAdded"}
@@ -31,16 +29,11 @@ class Base(NamedTuple):
 def bases() -> list[Base]:
     """Read the objects that the recorded cases start from."""
     found = []
-    for file in FILES:
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                each = json.loads(line)
-                if "object" not in each:
-                    break
-                version, name = each["base"].split("/", 1)
-                release = int(each["kubernetes"].removeprefix("1."))
-                if each["object"]["apiVersion"].startswith(GROUP):
-                    found.append(Base(release, version, name, each["object"], each["stored"]))
+    for each in chain.from_iterable(map(recorded.bases, recorded.FILES)):
+        version, name = each["base"].split("/", 1)
+        release = int(each["kubernetes"].removeprefix("1."))
+        if each["object"]["apiVersion"].startswith(GROUP):
+            found.append(Base(release, version, name, each["object"], each["stored"]))
     return found
 
 

@@ -1,6 +1,5 @@
 """An object has the same findings in every version that can express it; only their paths differ."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conformance.recorded import NAMESPACE_LABELS, cases
+from tests.conformance.recorded import NAMESPACE_LABELS, bases, cases
 from tests.objects import mutated
 from webhook import Problem, validate
 from webhook.api.conversion import convert
@@ -86,13 +85,8 @@ FILES = ("v1-1.36", "v1-1.34", "v1beta1-1.36", "v1alpha3-1.36")
 
 def objects() -> list[tuple[str, dict[str, Any]]]:
     """Read the objects of the recorded requests, as they were sent and as they were stored, with the release."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    for file in FILES:
-        with gzip.open(FOLDER / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            for line in map(json.loads, lines):
-                if "op" in line:
-                    break
-                found += [(line["kubernetes"], obj) for obj in (line["object"], *line["stored"])]
+    lines = [line for file in FILES for line in bases(FOLDER / f"{file}.jsonl.gz")]
+    found = [(line["kubernetes"], obj) for line in lines for obj in (line["object"], *line["stored"])]
     return [(kubernetes, obj) for kubernetes, obj in found if obj["kind"] != "Pod"]
 
 

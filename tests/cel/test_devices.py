@@ -1,5 +1,3 @@
-import pytest
-
 from tests.rows import each_row, each_row_beside
 from webhook.api.dra.selectors import cel_selector
 from webhook.cel.errors import EvaluationError
@@ -85,12 +83,13 @@ def test_what_came_with_a_release_or_gate(expression: str, releases: range, gate
     assert [release for release in range(31, 37) if not judged(expression, release, gates)] == list(releases)
 
 
-def test_a_stored_selector_may_use_what_a_gate_brought_though_it_is_off_now() -> None:
+def test_a_stored_selector_may_use_what_a_gate_brought_and_what_is_wrong_is_found_once() -> None:
     expression = 'device.attributes["a"].b.includes("c") && device.allowMultipleAllocations'
     assert judged(expression, 36, NONE, stored=True) == ""
+    assert refusal_of("1 + 1", Release(36)) is refusal_of("1 + 1", Release(36))
 
 
-@pytest.mark.parametrize(("depth", "reason"), [(3, ""), (5, TOO_COMPLEX)])
+@each_row(("depth", "reason"), [(3, ""), (5, TOO_COMPLEX)])
 def test_a_selector_costs_no_more_than_a_million(depth: int, reason: str) -> None:
     names = "abcde"[:depth]
     expression = "".join(f"device.attributes.all({name}, " for name in names) + "a == a" + ")" * depth
@@ -148,10 +147,6 @@ def test_includes_finds_a_value_alone_or_in_a_list_as_long_as_attributes_may_be(
 )
 def test_named_resources_of_1_30(expression: str, reason: str) -> None:
     assert judged(expression, 30) == reason
-
-
-def test_what_is_wrong_with_a_selector_is_found_once() -> None:
-    assert refusal_of("1 + 1", Release(36)) is refusal_of("1 + 1", Release(36))
 
 
 @each_row(

@@ -139,7 +139,7 @@ def test_functions_stay_small_however_large_an_expression_is(name: str, *, foldi
         return
 
 
-@pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
+@each_row("name", ["and", "or", "list", "calls", "or of and"])
 def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

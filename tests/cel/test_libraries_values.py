@@ -19,10 +19,12 @@ def test_expressions_come_to(expression: str, expected: object) -> None:
     assert outcome(expression) == expected
 
 
-def test_values_of_libraries_can_be_keys_of_python() -> None:
+def test_values_of_libraries_can_be_keys_of_python_and_formats_have_names() -> None:
     """Equal values hash alike, so that a set of them has one element."""
     for expression in ('quantity("1k")', 'semver("1.0.0")', 'ip("::1")', 'cidr("::/0")', 'url("/a")', "format.uuid()"):
         assert len({outcome(expression), outcome(expression)}) == 1
+    assert outcome('format.named("nope").hasValue()') is False
+    assert outcome("format.date() == format.uuid()") is False
 
 
 @given(st.tuples(*[st.integers(0, 3)] * 3, st.lists(st.sampled_from(["0", "1", "a", "b-"]), max_size=2)))
@@ -35,14 +37,11 @@ def test_a_version_equals_itself_and_nothing_less(parts: tuple[int, int, int, li
     assert not parsed < parsed  # noqa: PLR0124 - whatever the order
 
 
-def test_a_pattern_that_is_none_is_refused_when_it_is_used() -> None:
-    assert outcome("'x'.find(object)", {"object": "("}).startswith("error: Illegal regex: error parsing regexp: ")
-
-
-def test_lone_surrogates_of_json_match_no_letter() -> None:
+def test_lone_surrogates_match_no_letter_and_what_comes_to_be_no_pattern_is_refused() -> None:
     assert outcome('object.find("[a-z]+")', {"object": "\ud800ab"}) == "ab"
     assert outcome('object.matches("^.ab$")', {"object": "\ud800ab"}) is True
     assert outcome('!object.matches("a")', {"object": "\ud800ab"}) is False
+    assert outcome("'x'.find(object)", {"object": "("}).startswith("error: Illegal regex: error parsing regexp: ")
 
 
 @each_row_beside("name", "text", "start")
@@ -54,11 +53,6 @@ def test_formats_say_what_is_wrong(name: str, text: str, start: str) -> None:
 def test_formats_take(name: str, text: str) -> None:
     assert outcome(f'format.{name}().validate("{text}").hasValue()') is False
     assert outcome(f'format.named("{name}").value() == format.{name}()') is True
-
-
-def test_there_is_no_format_of_another_name() -> None:
-    assert outcome('format.named("nope").hasValue()') is False
-    assert outcome("format.date() == format.uuid()") is False
 
 
 PROGRAMS = [

@@ -25,24 +25,7 @@ from webhook.certificates.certs import CertificateError, ca_bundle, ephemeral, i
 from webhook.certificates.exposure import exposures
 
 NO_NAMES = [
-    *[
-        "",
-        " ",
-        "a b",
-        "a_b",
-        "-a",
-        "a-",
-        "a..b",
-        ".a",
-        "a.",
-        "*",
-        "*.",
-        "a.*",
-        "a\n",
-        "a\0",
-        "ä.svc",
-        "\N{KELVIN SIGN}",
-    ],
+    *["", " ", "a b", "a_b", "-a", "a-", "a..b", ".a", "a.", "*", "*.", "a.*", "a\n", "a\0", "ä.svc", "\u212a"],
     *["10.0.0", "10.0.0.256", "10.0.0.0/8", "[::1]", "fe80::1%eth0", "localhost:8443", "https://a"],
     *["a" * 64, ".".join(["a" * 63] * 4)],
 ]
@@ -136,10 +119,10 @@ def key_pem(key: Key, encryption: serialization.KeySerializationEncryption) -> b
 
 
 class TestIssue:
-    @pytest.mark.parametrize("name", certs.DEFAULT_NAMES)
-    def test_a_strict_client_accepts_the_certificate_for_every_default_name(self, directory: Path, name: str) -> None:
+    def test_a_strict_client_accepts_the_certificate_for_every_default_name(self, directory: Path) -> None:
         issue(directory)
-        handshake(directory, name, (directory / "ca.crt").read_text())
+        for name in certs.DEFAULT_NAMES:
+            handshake(directory, name, (directory / "ca.crt").read_text())
 
     def test_a_client_that_asks_for_another_name_is_not_served(self, directory: Path) -> None:
         issue(directory, ["draguard.other.svc", "10.0.0.7"])
@@ -149,14 +132,12 @@ class TestIssue:
         with pytest.raises(ssl.SSLCertVerificationError, match="IP address mismatch"):
             handshake(directory, "10.0.0.8", ca)
 
-    def test_ip_addresses_are_certified_as_such(self, directory: Path) -> None:
+    def test_ip_addresses_are_certified_as_such_and_a_wildcard_covers_one_label(self, directory: Path) -> None:
         issued = issue(directory, ["10.0.0.7", "fd00::7", "FD00:0::7"])
         assert issued.names == ("10.0.0.7", "fd00::7")
         for name in issued.names:
             handshake(directory, name, (directory / "ca.crt").read_text())
-
-    def test_a_wildcard_covers_one_label(self, directory: Path) -> None:
-        issue(directory, ["*.dra.svc"])
+        issue(directory, ["*.dra.svc"], force=True)
         handshake(directory, "admission.dra.svc", (directory / "ca.crt").read_text())
 
     def test_it_tells_what_it_wrote_and_until_when_it_holds(self, directory: Path) -> None:
@@ -183,22 +164,18 @@ class TestIssue:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         assert not key.read_bytes()
 
-    def test_the_clocks_of_clients_may_be_five_minutes_slow(self, directory: Path) -> None:
+    def test_keys_are_p256_serial_numbers_differ_and_the_certificate_serves_and_signs_nothing(
+        self, directory: Path
+    ) -> None:
         issue(directory)
         latest = datetime.now(UTC) - timedelta(minutes=5)
         assert certificate(directory / "ca.crt").not_valid_before_utc <= latest
         assert certificate(directory / "tls.crt").not_valid_before_utc <= latest
-
-    def test_keys_are_p256_and_serial_numbers_differ(self, directory: Path) -> None:
-        issue(directory)
         pair = [certificate(directory / "ca.crt"), certificate(directory / "tls.crt")]
         curves = [key.curve.name for c in pair if isinstance(key := c.public_key(), ec.EllipticCurvePublicKey)]
         assert curves == ["secp256r1", "secp256r1"]
         assert pair[0].serial_number != pair[1].serial_number
         assert min(c.serial_number.bit_length() for c in pair) > 64
-
-    def test_the_certificate_serves_and_signs_nothing(self, directory: Path) -> None:
-        issue(directory)
         extensions = certificate(directory / "tls.crt").extensions
         usage = extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
@@ -219,8 +196,9 @@ class TestIssue:
         with pytest.raises(CertificateError, match=r"tls\.key is already there"):
             issue(directory)
 
-    def test_force_replaces_everything(self, directory: Path) -> None:
-        issue(directory)
+    def test_force_replaces_everything_even_an_unusable_authority(self, directory: Path) -> None:
+        write_authority(directory, ends=timedelta(hours=-1))
+        assert issue(directory, force=True).new_ca
         before = contents(directory)
         issued = issue(directory, force=True)
         after = contents(directory)
@@ -287,11 +265,6 @@ class TestIssue:
         (directory / "ca.key").unlink()
         assert "ca.crt is there without ca.key" in refusal()
 
-    def test_force_replaces_an_unusable_authority(self, directory: Path) -> None:
-        write_authority(directory, ends=timedelta(hours=-1))
-        assert issue(directory, force=True).new_ca
-        handshake(directory, "localhost", (directory / "ca.crt").read_text())
-
     @pytest.mark.parametrize("days", [0, -1, 36501, 10**20])
     def test_a_senseless_number_of_days_is_refused(self, directory: Path, days: int) -> None:
         with pytest.raises(CertificateError, match="give 1 to 36500"):
@@ -300,24 +273,20 @@ class TestIssue:
             issue(directory, ca_days=days)
         assert not directory.exists()
 
-    def test_a_certificate_does_not_outlive_a_new_authority(self, directory: Path) -> None:
+    def test_a_senseless_validity_or_none_of_names_is_refused(self, directory: Path) -> None:
         with pytest.raises(CertificateError, match="valid for 31 days, its authority for 30"):
             issue(directory, days=31, ca_days=30)
         issue(directory, days=30, ca_days=30)
-
-    def test_the_longest_validity_can_be_stated(self, directory: Path) -> None:
-        issue(directory, days=36500, ca_days=36500)
+        issue(directory, days=36500, ca_days=36500, force=True)
         handshake(directory, "localhost", (directory / "ca.crt").read_text())
+        with pytest.raises(CertificateError, match="at least one"):
+            issue(directory, [])
 
     @each_row("name", NO_NAMES)
     def test_an_invalid_name_is_refused(self, directory: Path, name: str) -> None:
         with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
             issue(directory, ["localhost", name])
         assert not directory.exists()
-
-    def test_a_certificate_without_names_is_refused(self, directory: Path) -> None:
-        with pytest.raises(CertificateError, match="at least one"):
-            issue(directory, [])
 
     def test_a_directory_that_cannot_be_written_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -373,22 +342,20 @@ class TestEphemeral:
 
 
 class TestBundle:
-    def test_it_is_the_file_in_base64(self, directory: Path) -> None:
+    def test_it_is_the_file_in_base64_and_may_hold_an_old_and_a_new_authority(
+        self, directory: Path, tmp_path: Path
+    ) -> None:
         issue(directory)
         assert base64.b64decode(ca_bundle(directory / "ca.crt"), validate=True) == (directory / "ca.crt").read_bytes()
-
-    def test_it_may_hold_an_old_and_a_new_authority(self, tmp_path: Path) -> None:
         both = ephemeral(["a"]).ca + ephemeral(["a"]).ca
         (tmp_path / "both").write_bytes(both)
         assert base64.b64decode(ca_bundle(tmp_path / "both")) == both
 
-    def test_a_private_key_is_never_published(self, tmp_path: Path) -> None:
+    def test_neither_a_private_key_nor_anything_else_is_published(self, tmp_path: Path) -> None:
         pair = ephemeral(["a"])
         (tmp_path / "both").write_bytes(pair.ca + pair.key)
         with pytest.raises(CertificateError, match="private key"):
             ca_bundle(tmp_path / "both")
-
-    def test_a_file_that_is_not_a_certificate_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "ca.crt"
         with pytest.raises(CertificateError, match=r"cannot read .*ca\.crt: No such file"):
             ca_bundle(path)
@@ -411,7 +378,7 @@ def key(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "directory", "words"),
     [
         (0o600, 0o700, []),
@@ -428,6 +395,7 @@ def test_access_of_others_is_reported_with_the_fix(key: Path, mode: int, directo
     key.chmod(mode)
     key.parent.chmod(directory)
     link = key.parent.parent / "link"
+    link.unlink(missing_ok=True)
     link.symlink_to(key)
     for path in (key, link):
         result = list(exposures(path, secret=True))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nsmallest
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -199,12 +200,16 @@ def published() -> Iterator[tuple[dict[str, Any], set[Cause]]]:
         yield line["object"], {(each["type"], each["field"], each["text"]) for each in line["declared"]}
 
 
+def bases(file: Path) -> Iterator[dict[str, Any]]:
+    """Read what the cases of a file are made of: objects, as sent and as stored, which come first."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        yield from takewhile(lambda each: "object" in each, map(json.loads, lines))
+
+
 def kinds(file: Path) -> Iterator[tuple[str, str]]:
     """Read the versions and kinds of the objects that the cases of a file are made of."""
-    for text in _lines(file):
-        if not _ID.match(text):
-            obj = json.loads(text)["object"]
-            yield obj["apiVersion"], obj["kind"]
+    for each in bases(file):
+        yield each["object"]["apiVersion"], each["object"]["kind"]
 
 
 @dataclass

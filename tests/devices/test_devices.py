@@ -13,14 +13,14 @@ from tests.allocation.recorded import FILES, scenarios
 from tests.command import ROOT, Done, draguard
 from tests.rows import each_row
 from tests.scan.clusters import HEALTHY, claim, device, device_class, node, pod, slices, taint_rule
+from tests.scan.clusters import listed as as_list
 
 SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": {"memory": "1Gi"}}
 
 
 def listed(*objects: Any, options: tuple[str, ...] = ()) -> Done:
     """List the devices of a cluster."""
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    return draguard("devices", "--cluster", "-", *options, stdin=text.encode())
+    return draguard("devices", "--cluster", "-", *options, stdin=as_list(*objects).encode())
 
 
 def test_kinds_that_were_not_collected_are_warned_of() -> None:
@@ -209,14 +209,6 @@ def test_a_name_that_is_not_there_is_an_error(option: str) -> None:
     assert f"did you mean {known}?" in listed(*HEALTHY, options=(option, f"{known}x")).err
 
 
-def test_a_file_without_option_is_told_of_it(tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
-    file.write_text("{}", encoding="utf-8")
-    for name in ("devices", "scan"):
-        done = draguard(name, file)
-        assert (done.code, f"to name the file, write --cluster {file}" in done.err) == (2, True)
-
-
 def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> None:
     objects = [node(), slices(device("a", {"model": "X", "slot": "1"}), device("b", {"model": "X", "slot": "2"}))]
     done = listed(*objects)
@@ -225,7 +217,8 @@ def test_columns_without_content_are_left_out_and_wide_tells_devices_apart() -> 
     assert listed(*objects, options=("-o", "wide", "-q")).out.splitlines()[0].split()[-1] == "slot"
 
 
-def test_names_and_attributes_of_strangers_are_escaped() -> None:
+def test_the_state_is_coloured_and_names_of_strangers_are_escaped() -> None:
+    assert "\x1b[32mfree" in listed(*HEALTHY, options=("--color", "always")).out
     evil = slices(device("a\x1b[2J", {"model": "X\x1b]0;owned\x07\n::error::"}))
     for options in ((), ("-o", "wide"), ("--by", "node"), ("--color", "always")):
         done = listed(node("n1\x1b[1m"), evil, device_class("c\x07", "true"), options=options)
@@ -235,13 +228,9 @@ def test_names_and_attributes_of_strangers_are_escaped() -> None:
         assert "\n::error::" not in done.out
 
 
-def test_the_state_is_coloured() -> None:
-    assert "\x1b[32mfree" in listed(*HEALTHY, options=("--color", "always")).out
-
-
 def test_watching_draws_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": HEALTHY}), encoding="utf-8")
+    file.write_text(as_list(*HEALTHY), encoding="utf-8")
     drawn = []
 
     def sleep(_: float) -> None:
@@ -257,7 +246,7 @@ def test_watching_draws_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     assert draguard("devices", "--cluster", "-", "--watch").code == 2
 
 
-def test_mistakes_are_told(tmp_path: Path) -> None:
+def test_mistakes_are_told_and_a_file_without_option_of_it(tmp_path: Path) -> None:
     assert draguard("devices").code == 2
     assert listed(node()).code == 2
     assert "no ResourceSlices found" in listed(node()).err
@@ -265,6 +254,11 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     broken.write_text("a: [", encoding="utf-8")
     assert draguard("devices", "--cluster", broken).code == 1
     assert listed(*HEALTHY, options=("--kubernetes-version", "1.29")).code == 2
+    file = tmp_path / "cluster.json"
+    file.write_text("{}", encoding="utf-8")
+    for name in ("devices", "scan"):
+        done = draguard(name, file)
+        assert (done.code, f"to name the file, write --cluster {file}" in done.err) == (2, True)
 
 
 def test_the_page_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.command import draguard
 from tests.rows import each_row
 from tests.steps import counting
+from tests.structured import claim, of_kind, resource_slice
 from webhook.allocation.devices import Catalog
 from webhook.api import gates
 from webhook.api.versions import NEWEST
@@ -108,23 +109,11 @@ def test_devices_that_all_differ_are_paid_for() -> None:
 
 def test_what_is_not_matched_against_devices_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     devices = [{"name": f"d{i}", "attributes": {"uuid": {"string": str(i)}}} for i in range(100)]
-    spec = {"driver": DRIVER, "nodeName": "n", "pool": POOL, "devices": devices}
-    cluster = [
-        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": DRIVER}, "spec": {}},
-        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": spec},
-    ]
+    cluster = [of_kind("DeviceClass", {}, "v1") | {"metadata": {"name": DRIVER}}, resource_slice(*devices)]
     asks = {"deviceClassName": DRIVER, "selectors": selector(f'device.attributes["{DRIVER}"].uuid.endsWith("x")')}
-    claims = [
-        {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": f"c{i}"},
-            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": asks}, {"name": "x", "exactly": wrong}]}},
-        }
-        for i, wrong in enumerate([{"deviceClassName": f"{DRIVER}n"}] * 3)
-    ]
+    wanted = claim({"name": "gpu", "exactly": asks}, {"name": "x", "exactly": {"deviceClassName": f"{DRIVER}n"}})
     given, around = tmp_path / "claims.yaml", tmp_path / "cluster.yaml"
-    given.write_text("\n---\n".join(map(json.dumps, claims)))
+    given.write_text("\n---\n".join(json.dumps(wanted | {"metadata": {"name": f"c{i}"}}) for i in range(3)))
     around.write_text("\n---\n".join(map(json.dumps, cluster)))
     done = draguard("validate", given, "--cluster", around)
     assert done.out.count("selects-nothing") == done.out.count("class-not-found") == 3

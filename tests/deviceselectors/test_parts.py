@@ -55,13 +55,10 @@ def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str
     assert [(each.name, each.is_guarded) for each in reads(Parts(expression, Release(36)).root)] == expected
 
 
-def test_what_nested_macros_share_is_read_once() -> None:
+def test_what_nested_macros_share_is_read_once_and_drivers_are_those_that_are_insisted_on() -> None:
     chain = compile_selector(f"optional.of(device.driver){'.optMap(x, x)' * 40}.hasValue()", Release(36), stored=True)
     assert isinstance(chain, Selector)
     assert list(paths(chain.root, "device")) == [("driver",)]
-
-
-def test_drivers_are_those_that_are_insisted_on() -> None:
     assert drivers(Parts('device.driver == "a" && "b" == device.driver', Release(36)).all) == {"a", "b"}
     assert drivers(Parts('device.driver == "a" || device.driver == "b"', Release(36)).all) == set()
 
@@ -71,11 +68,8 @@ def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> 
     assert depends_on_device(Parts(expression, Release(36)).root) == depends
 
 
-def test_what_cannot_be_compiled_has_no_parts() -> None:
+def test_what_cannot_be_compiled_or_nests_macros_has_no_parts() -> None:
     assert parts_of("device.", Release(36)) is None
-
-
-def test_nested_macros_take_no_exponential_time() -> None:
     nested = "optional.of(device){}.hasValue()"
     assert parts_of(nested.format(".optMap(x, x)" * 5), Release(36)) is not None
     assert parts_of(nested.format(".optMap(x, x)" * 40), Release(36)) is None

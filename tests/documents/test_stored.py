@@ -92,7 +92,7 @@ def test_values_in_yaml_are_left_out_and_shared_too() -> None:
     assert document.data == {"kind": "Node", "metadata": {"name": "a"}}
 
 
-@pytest.mark.parametrize("broken", [b'"\xff"', b'"\\ud800"'])
+@each_row("broken", [b'"\xff"', b'"\\ud800"'])
 def test_a_careful_reader_reads_what_is_not_as_it_should_be(broken: bytes) -> None:
     text = b'{"kind": "List", "items": [{"kind": "Node", "x": %b}, {"kind": "Node"}]}' % broken
     selection = Selection(allow_empty=True, git=False, stored=stored.Wanted({"Node"}))

@@ -80,34 +80,26 @@ class TestKeys:
     def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
         assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
 
-    def test_a_list_behind_an_alias_is_not_a_key_either(self) -> None:
+    def test_aliases_and_anchors_are_keys_but_not_of_lists(self) -> None:
+        assert value("a: &a 1e6\n&b k: *a\n*a : *b") == {"a": 1000000, "k": 1000000, "1e+06": "k"}
         assert faults("a: &a [x]\n*a : y") == [(2, 1, "invalid map key")]
 
-    def test_aliases_and_anchors_are_keys(self) -> None:
-        assert value("a: &a 1e6\n&b k: *a\n*a : *b") == {"a": 1000000, "k": 1000000, "1e+06": "k"}
-
-    def test_a_repeated_key_is_refused_with_both_lines(self) -> None:
+    def test_a_repeated_key_is_refused_with_both_lines_in_the_order_of_the_text(self) -> None:
         text = "a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\na: 4\n"
         assert faults(text) == [
             (5, 3, 'key "c" already set in map: on line 3 and again on line 5'),
             (6, 1, 'key "a" already set in map: on line 1 and again on line 6'),
         ]
-
-    def test_repeated_keys_are_reported_in_the_order_of_the_text(self) -> None:
         for text in ("a: 1\na:\n  b: 1\n  b: 2\n", '{"a": 1,\n "a": {"b": 1,\n "b": 2}}'):
             assert [line for line, _, _ in faults(text)] == [2, 4 if text[0] == "a" else 3]
-
-    def test_keys_are_the_same_if_they_become_the_same_string(self) -> None:
-        assert faults("{1: a, '1': b}") == [(1, 8, 'key "1" already set in map: twice on line 1')]
-
-    def test_repeated_keys_that_yaml_reads_as_booleans_are_explained(self) -> None:
-        (fault,) = (each for each in parse("on: 1\ny: 2\n") if isinstance(each, Unreadable))
-        assert fault.hint == 'YAML reads the keys on and y as "true": to mean the text, write "on" in quotes'
-
-    def test_a_repeated_key_does_not_hide_other_documents(self) -> None:
         found = list(parse("a: 1\n---\na: 1\na: 2\n---\na: 3\n"))
         assert [each.data if isinstance(each, Document) else each.line for each in found] == [{"a": 1}, 4, {"a": 3}]
         assert [each.index for each in found if isinstance(each, Document)] == [0, 2]
+
+    def test_keys_are_the_same_if_they_become_the_same_string_which_is_explained(self) -> None:
+        assert faults("{1: a, '1': b}") == [(1, 8, 'key "1" already set in map: twice on line 1')]
+        (fault,) = (each for each in parse("on: 1\ny: 2\n") if isinstance(each, Unreadable))
+        assert fault.hint == 'YAML reads the keys on and y as "true": to mean the text, write "on" in quotes'
 
 
 class TestAliases:

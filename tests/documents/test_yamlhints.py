@@ -18,12 +18,9 @@ def test_other_values_are_put_in_quotes(line: str, help_: str) -> None:
     assert help_ in draguard("validate", "-", stdin=f"kind: x\n{line}\nb: c\n".encode()).out
 
 
-def test_a_comma_that_json_lacks_is_missing_after_the_line_before() -> None:
+def test_a_missing_comma_of_json_belongs_to_the_line_before_and_a_text_indented_too_little_to_its_start() -> None:
     done = draguard("validate", "-", stdin=b'{\n"apiVersion": "v1"\n"kind": "x"\n}\n')
     assert "a }, a comma or a quotation mark is missing before this: the { is still open\n" in done.out
-
-
-def test_a_text_that_is_indented_too_little_is_shown_where_it_begins() -> None:
     done = draguard("validate", "-", stdin=f"{CLASS}      expression: |\n      device.driver\n".encode())
     assert done.out.startswith("<stdin>:8:7: error unreadable: could not find expected ':'")
 

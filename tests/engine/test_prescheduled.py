@@ -116,9 +116,11 @@ def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
     )
 
 
-def test_existing_affinity_is_kept_as_it_is() -> None:
+def test_existing_affinity_is_kept_and_by_name_another_hostname() -> None:
     given_pod = pod(affinity={**affinity({"matchExpressions": [FAST]}), "podAntiAffinity": {}})
     assert patched(given_pod)["spec"]["affinity"] == given_pod["spec"]["affinity"]
+    selector = {HOSTNAME: "ip-10-0-0-1"}
+    assert patched(pod(nodeSelector=selector), BY_NAME)["spec"]["nodeSelector"] == selector
 
 
 @each_row("options", [BY_HOSTNAME, BY_NAME])
@@ -195,11 +197,6 @@ def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(
     assert rewrite_manifest(pod(affinity={"nodeAffinity": required}), options) is None
 
 
-def test_by_name_the_hostname_label_may_be_another_and_stays() -> None:
-    selector = {HOSTNAME: "ip-10-0-0-1"}
-    assert patched(pod(nodeSelector=selector), BY_NAME)["spec"]["nodeSelector"] == selector
-
-
 def test_a_node_name_longer_than_a_label_value_is_selected_by_name() -> None:
     result = rewritten(pod(nodeName=LONG))
     assert result.patch == rewritten(pod(nodeName=LONG), BY_NAME).patch
@@ -247,12 +244,8 @@ def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(met
             assert rewrite(mine, options, user=user) == rewrite(pod(), options, user=user)
             assert rewrite(mine, options, user=user)
     assert rewrite(mine, ALL, user=KUBELET) is None
-
-
-def test_the_template_of_a_workload_is_never_a_kubelet_s() -> None:
-    template = pod(metadata={"annotations": {"kubernetes.io/config.source": "file"}})
-    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": template}}
-    assert isinstance(rewrite_manifest(workload, BY_HOSTNAME), Rewrite)
+    of_workload = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": mine}}
+    assert isinstance(rewrite_manifest(of_workload, BY_HOSTNAME), Rewrite)
 
 
 @each_row(

@@ -73,9 +73,10 @@ def test_policies_see_a_new_claim_as_in_a_cluster(expression: str) -> None:
     assert not verdict(CLAIM, f"!({expression})")
 
 
-def test_a_name_is_generated_before_validating_policies_are_evaluated() -> None:
+def test_a_name_is_generated_before_validating_policies_are_evaluated_and_generations_are_counted() -> None:
     prefixed = CLAIM | {"metadata": {"generateName": "c-", "namespace": "default"}}
     assert verdict(prefixed, "request.name.startsWith('c-') && object.metadata.name == request.name")
+    assert verdict(of("Gadget", version="example.com/v1", spec={}), "object.metadata.generation == 1")
 
 
 @each_row(
@@ -94,13 +95,10 @@ def test_a_new_pod_is_pending(resources: dict[str, Any], qos: str) -> None:
     assert verdict(pod, f"object.status.phase == 'Pending' && object.status.qosClass == '{qos}'")
 
 
-def test_a_status_that_a_client_sends_is_seen_by_no_validating_policy() -> None:
+def test_a_status_that_a_client_sends_is_seen_by_no_validating_policy_and_what_the_server_sets_is_kept() -> None:
     claim = CLAIM | {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}}
     assert verdict(claim, "!has(object.status.reservedFor)")
     assert verdict(claim, "!has(object.status.reservedFor)", old=CLAIM)
-
-
-def test_an_update_keeps_what_only_the_server_sets() -> None:
     stored = copy.deepcopy(CLAIM)
     stored["metadata"] |= {"uid": "u-1", "resourceVersion": "7", "creationTimestamp": "2026-01-01T00:00:00Z"}
     expression = "object.metadata.uid == 'u-1' && oldObject.metadata.resourceVersion == '7'"
@@ -150,10 +148,6 @@ def test_what_a_plugin_adds_comes_back_after_a_policy_has_taken_it_away() -> Non
     asks = validating("object.spec.tolerations.size() == 2", matchConstraints=EVERYWHERE)
     made = mutating("m", gone, matchConstraints=EVERYWHERE)
     assert evaluate(POD, policies=load([*made, *asks])).allowed
-
-
-def test_what_no_crd_defines_counts_its_generations() -> None:
-    assert verdict(of("Gadget", version="example.com/v1", spec={}), "object.metadata.generation == 1")
 
 
 @each_row_beside("api_version", "kind", "is_counted")

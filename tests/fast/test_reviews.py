@@ -114,7 +114,7 @@ def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: Review
         compare(BODY, options)
 
 
-@pytest.mark.parametrize("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
+@each_row("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
 def test_policies_may_read_fields_of_any_name(name: str) -> None:
     escaped = json.dumps(name)
     options = ReviewOptions(policies=load(validating(f"object.spec[?{escaped}].orValue('x') == 'x'")))
@@ -291,7 +291,7 @@ def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests
     compare(body, options)
 
 
-@pytest.mark.parametrize("read", ["object.metadata.name", "object.metadata.name + object.metadata.namespace"])
+@each_row("read", ["object.metadata.name", "object.metadata.name + object.metadata.namespace"])
 def test_policies_about_the_size_of_texts_take_the_shortcut(read: str) -> None:
     options = practised(ReviewOptions(policies=load(validating(f"size({read}) < 30"))))
     assert is_short(BODY, options)
@@ -324,13 +324,12 @@ def test_policies_about_requests_see_each_of_them() -> None:
         compare(body, options)
 
 
-def test_fields_of_no_release_are_ignored(rules: ReviewOptions) -> None:
+def test_fields_of_no_release_are_ignored_and_escaped_and_repeated_names_those_of_the_whole(
+    rules: ReviewOptions, policies: ReviewOptions
+) -> None:
     body = changed("request", "object", "spec", "containers", 0, "madeUp", to=[5])
     assert is_short(body, rules)
     compare(body, rules)
-
-
-def test_escaped_and_repeated_names_are_those_of_the_whole(policies: ReviewOptions) -> None:
     for old, new in (
         (b'"containers"', b'"c\\u006fntainers"'),
         (b'"name": "container-0"', b'"name": "x", "name": "container-0"'),
@@ -348,15 +347,12 @@ def test_objects_of_other_kinds_take_no_shortcut(obj: Any, rules: ReviewOptions)
     assert not is_short(body, rules)
 
 
-def test_objects_of_another_kind_than_the_request_take_no_shortcut_past_policies() -> None:
+def test_kinds_with_more_fields_and_objects_of_others_take_the_shortcut_as_they_may() -> None:
     options = ReviewOptions(policies=load([*LIBRARY, *IMAGES]))
     body = changed("request", "object", to=DEPLOYMENT["request"]["object"])
     for _ in range(OFTEN + 2):
         compare(body, options)
     assert not any(is_short(body, options, endpoint) for endpoint in ENDPOINTS)
-
-
-def test_kinds_with_more_fields_take_the_shortcut_too() -> None:
     options = ReviewOptions()
     body = changed("request", "kind", to=POD["request"]["kind"] | {"more": [{}]})
     for _ in range(2 * OFTEN + 1):
@@ -397,19 +393,13 @@ def test_many_policies_are_prepared_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     assert is_short(BODY, options)
 
 
-def test_exempt_requests_are_recorded_as_such() -> None:
+def test_exempt_late_and_looked_up_requests_are_as_without_the_shortcut(rules: ReviewOptions) -> None:
     options = practised(ReviewOptions(enforcement=Enforcement(exempt_namespaces=["exempt-*"])))
     compare(changed("request", "namespace", to="exempt-1"), options)
     compare(BODY, options)
-
-
-def test_late_requests_fail(rules: ReviewOptions) -> None:
     result = answer(BODY, Call("validate", deadline=0.0), rules)
     assert result.record
     assert result.record.decision == "failed"
-
-
-def test_what_else_is_looked_up_needs_the_whole() -> None:
     assert not is_short(BODY, practised(ReviewOptions(enforcement=Enforcement(rules={RULE: AUDIT}))))
 
 

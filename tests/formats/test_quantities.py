@@ -163,25 +163,8 @@ def test_other_json_is_refused(value: object) -> None:
 
 
 def test_quantities_compare_by_value() -> None:
-    ascending = (
-        "-1e1000000000",
-        "-1Gi",
-        "-1G",
-        "-15",
-        "-2",
-        "-1n",
-        "0",
-        "1n",
-        "999u",
-        "1m",
-        "2",
-        "15",
-        "999M",
-        "1G",
-        "1Gi",
-        "1e1000000000",
-    )
-    for less, more in pairwise(map(parse_quantity, ascending)):
+    ascending = "-1e1000000000 -1Gi -1G -15 -2 -1n 0 1n 999u 1m 2 15 999M 1G 1Gi 1e1000000000"
+    for less, more in pairwise(map(parse_quantity, ascending.split())):
         assert less < more
         assert more > less
         assert less != more

@@ -117,21 +117,15 @@ def test_a_term_is_unmatched_exactly_if_no_label_meets_it(requirements: list[dic
     assert bool(unmatched(spec(term))) is not any(term_selects(term, "node", each) for each in labels)
 
 
-def test_nothing_is_said_without_affinity() -> None:
+def test_what_affinity_does_not_say_or_the_api_server_refuses_counts_as_met() -> None:
     assert unmatched({"nodeSelector": {"a": "b"}}) == []
-
-
-@each_row("requirement", [None, {"operator": "Gt", "values": ["1", "2"]}, {"operator": "In"}, {"operator": "Equals"}])
-def test_what_the_api_server_refuses_counts_as_met(requirement: Any) -> None:
-    assert unmatched(spec({"matchExpressions": [requirement]})) == []
-
-
-def test_a_term_without_content_is_empty() -> None:
+    for requirement in (None, {"operator": "Gt", "values": ["1", "2"]}, {"operator": "In"}, {"operator": "Equals"}):
+        assert unmatched(spec({"matchExpressions": [requirement]})) == []
     (found,) = unmatched(spec(None))
     assert found.reason == "an empty term matches no node"
 
 
-def test_of_many_values_and_conditions_only_some_are_named() -> None:
+def test_of_many_or_long_keys_values_and_conditions_only_parts_are_named() -> None:
     values = [f"v{number}" for number in range(9)]
     first = {"key": "k", "operator": "In", "values": values}
     others = [{"key": "k", "operator": "NotIn", "values": [each]} for each in values]
@@ -139,6 +133,13 @@ def test_of_many_values_and_conditions_only_some_are_named() -> None:
     assert found.reason == (
         "no node matches k In v0, v1, v2, v3, … and k NotIn v0 and k NotIn v1 and k NotIn v2 and k NotIn v8"
     )
+    within, without, above = (
+        {"key": "k" * 5000, "operator": operator, "values": ["v" * 5000]} for operator in ("In", "NotIn", "Gt")
+    )
+    selecting = spec({"matchExpressions": [without]}, nodeSelector={"k" * 5000: "v" * 5000})
+    for long in (spec({"matchExpressions": [within, without]}), spec({"matchExpressions": [above]}), selecting):
+        (found,) = unmatched(long)
+        assert len(found.reason) < 2000
 
 
 @each_row(
@@ -147,17 +148,6 @@ def test_of_many_values_and_conditions_only_some_are_named() -> None:
 )
 def test_numbers_are_read_as_in_go(text: str, number: int | None) -> None:
     assert as_int64(text) == number
-
-
-def test_long_keys_and_values_are_cut() -> None:
-    first, *others = [
-        {"key": "k" * 5000, "operator": operator, "values": ["v" * 5000]} for operator in ("In", "NotIn", "Gt")
-    ]
-    for conditions in ([first, others[0]], [others[1]]):
-        (found,) = unmatched(spec({"matchExpressions": conditions}))
-        assert len(found.reason) < 2000
-    (found,) = unmatched(spec({"matchExpressions": [others[0]]}, nodeSelector={"k" * 5000: "v" * 5000}))
-    assert len(found.reason) < 2000
 
 
 POD: dict[str, Any] = {
@@ -316,17 +306,12 @@ def test_equal_parts_are_kept_once_and_what_nothing_needs_is_left_out(tmp_path: 
     assert first["spec"]["containers"][0]["env"] is last["spec"]["containers"][0]["env"]
 
 
-def test_what_tenants_write_at_length_is_left_out(tmp_path: Path) -> None:
+def test_what_tenants_write_at_length_is_left_out_but_policies_see_all(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     long = numbered_pod(0)
     long["spec"]["containers"][0] |= {"args": ["x"] * 10_000, "command": ["run"], "envFrom": [None] * 10_000}
     file.write_text(json.dumps({"apiVersion": "v1", "items": [long], "kind": "List"}), encoding="utf-8")
     (found,) = cluster_documents([str(file)], Report(), ("Pod",))
     assert found.data["spec"]["containers"][0].keys() == {"name", "image", "env", "command"}
-
-
-def test_policies_see_all(tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "items": [numbered_pod(0)], "kind": "List"}), encoding="utf-8")
     (found,) = cluster_documents([str(file)], Report(), ("Pod",), is_whole=True)
-    assert found.data == numbered_pod(0)
+    assert found.data == long

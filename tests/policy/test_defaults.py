@@ -33,10 +33,19 @@ def test_a_new_pod_is_completed_by_what_it_does_not_state() -> None:
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
-def test_a_workload_has_a_status() -> None:
+def test_what_follows_from_no_template_or_image_is_as_in_the_api_server() -> None:
     workload = of("Deployment", version="apps/v1", spec={})
     assert with_defaults(workload)["status"] == {}
     assert with_defaults(workload | {"status": {"replicas": 1}})["status"] == {"replicas": 1}
+    volumes = [
+        {"name": "a"},
+        {"name": "b", "hostPath": None},
+        {"name": "c", "image": {"reference": "r/m:latest"}},
+        {"name": "d", "image": {"reference": "r/m:1"}},
+    ]
+    seen = with_defaults(POD | {"spec": {"volumes": volumes}})["spec"]["volumes"]
+    assert seen[:2] == [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
+    assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]
 
 
 def test_quantities_and_times_are_written_as_the_api_server_does() -> None:
@@ -285,18 +294,6 @@ def test_an_autoscaler_has_a_metric_and_the_rules_of_its_behavior(behavior: Any,
         rules["scaleDown"].get("stabilizationWindowSeconds"),
     )
     assert found == windows
-
-
-def test_a_volume_without_a_source_is_an_empty_directory() -> None:
-    volumes = [
-        {"name": "a"},
-        {"name": "b", "hostPath": None},
-        {"name": "c", "image": {"reference": "r/m:latest"}},
-        {"name": "d", "image": {"reference": "r/m:1"}},
-    ]
-    seen = with_defaults(POD | {"spec": {"volumes": volumes}})["spec"]["volumes"]
-    assert seen[:2] == [{"name": "a", "emptyDir": {}}, {"name": "b", "emptyDir": {}}]
-    assert [each["image"]["pullPolicy"] for each in seen[2:]] == ["Always", "IfNotPresent"]
 
 
 @each_row(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])

@@ -56,10 +56,13 @@ def said(verdict: Verdict) -> str:
     return verdict.message.partition(" denied request: ")[2]
 
 
-def test_an_object_that_meets_every_validation_is_allowed() -> None:
+def test_an_object_that_meets_every_validation_is_allowed_and_one_without_a_name_identified_by_its_prefix() -> None:
     verdict = judged("object.metadata.name == 'p'", "has(object.spec.nodeName)")
     assert verdict.allowed
     assert [decision.denied for decision in verdict.decisions] == [False, False]
+    prefixed = POD | {"metadata": {"generateName": "p-", "namespace": "default"}}
+    assert judged("false", obj=prefixed).message.startswith('pods "p-" is forbidden')
+    assert judged("false", obj=POD | {"metadata": {"namespace": "default"}}).message.startswith('pods "Unknown"')
 
 
 @each_row_beside("validation", "message")
@@ -219,12 +222,6 @@ def test_an_error_in_an_annotation_tells_the_parameters() -> None:
     bound = binding(paramRef={"name": "x", "parameterNotFoundAction": "Deny"})
     (decision,) = validate(about(POD), load([manifest, bound, of("ConfigMap")])).decisions
     assert decision.params == of("ConfigMap", metadata={"name": "x", "namespace": "default"})
-
-
-def test_an_object_without_a_name_is_identified_by_its_prefix() -> None:
-    prefixed = POD | {"metadata": {"generateName": "p-", "namespace": "default"}}
-    assert judged("false", obj=prefixed).message.startswith('pods "p-" is forbidden')
-    assert judged("false", obj=POD | {"metadata": {"namespace": "default"}}).message.startswith('pods "Unknown"')
 
 
 def test_expressions_see_the_request_and_the_namespace() -> None:

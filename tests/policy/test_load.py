@@ -20,10 +20,13 @@ def test_policies_and_their_bindings_are_found() -> None:
     assert (mutating.policy.name, [each.name for each in mutating.bindings]) == ("m.example.com", ["m"])
 
 
-def test_findings_say_where_the_manifest_stands() -> None:
+def test_findings_say_where_the_manifest_stands_and_what_is_refused_is_not_missing_as_well() -> None:
     (finding,) = load([Given(spec(POLICY, failurePolicy="No"), "policy.yaml")]).errors
     assert finding.given.manifest == "policy.yaml"
     assert finding.problem.field == "spec.failurePolicy"
+    assert [each.problem.level for each in load([spec(POLICY, failurePolicy="No"), BINDING]).findings] == ["error"]
+    assert [each.problem.level for each in load([POLICY, spec(BINDING, validationActions=[])]).findings] == ["error"]
+    assert len(load([POLICY, BINDING | {"spec": 1}]).findings) == 2
 
 
 def test_a_policy_and_its_binding_miss_each_other() -> None:
@@ -46,12 +49,6 @@ def test_a_policy_whose_name_a_binding_misspells_is_reported_once() -> None:
 def test_a_binding_of_one_kind_is_none_of_the_other() -> None:
     named = MUTATING_BINDING | {"spec": {"policyName": "p.example.com"}}
     assert [rule for rule, _ in rules(load([POLICY, named]))] == ["policy-without-binding", "binding-without-policy"]
-
-
-def test_what_is_refused_is_not_found_missing_as_well() -> None:
-    assert [each.problem.level for each in load([spec(POLICY, failurePolicy="No"), BINDING]).findings] == ["error"]
-    assert [each.problem.level for each in load([POLICY, spec(BINDING, validationActions=[])]).findings] == ["error"]
-    assert len(load([POLICY, BINDING | {"spec": 1}]).findings) == 2
 
 
 def test_the_first_of_two_policies_with_one_name_is_used() -> None:

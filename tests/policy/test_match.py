@@ -90,13 +90,10 @@ def test_namespaces_are_picked_by_their_labels(selector: dict[str, Any], matches
     assert refuses(about(), PODS, namespaceSelector=selector) is matches
 
 
-def test_a_namespace_that_is_not_given_has_only_its_name() -> None:
+def test_namespaces_that_are_not_given_have_only_their_name_which_is_noted_where_it_matters() -> None:
     elsewhere = POD | {"metadata": {"name": "p", "namespace": "other"}}
     assert not refuses(about(elsewhere), PODS, namespaceSelector={"matchLabels": {"env": "prod"}})
     assert refuses(about(elsewhere), PODS, namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "other"}})
-
-
-def test_a_namespace_that_is_not_given_is_noted_where_it_matters() -> None:
     note = 'the namespace "default" was not given: it is taken to have no labels but its name'
 
     def notes(
@@ -119,16 +116,13 @@ def test_a_namespace_is_picked_by_its_own_labels() -> None:
     assert not refuses(about(None, changed), NAMESPACES, namespaceSelector=selector)
 
 
-def test_objects_are_picked_by_new_or_old_labels() -> None:
+def test_objects_are_picked_by_new_or_old_labels_and_bindings_narrow_policies_down() -> None:
     selector = {"matchLabels": {"app": "a"}}
     other = POD | {"metadata": {"name": "p", "namespace": "default", "labels": {"app": "b"}}}
     assert refuses(about(), PODS, objectSelector=selector)
     assert not refuses(about(other), PODS, objectSelector=selector)
     assert refuses(about(other, POD), PODS, objectSelector=selector)
     assert refuses(about(None, POD), PODS, objectSelector=selector)
-
-
-def test_a_binding_narrows_its_policy_down() -> None:
     assert not refuses(about(), PODS, match={"objectSelector": {"matchLabels": {"app": "b"}}})
     assert not refuses(about(), PODS, match={"resourceRules": [PODS | {"operations": ["UPDATE"]}]})
     assert refuses(about(), PODS, match={"resourceRules": [PODS]})
@@ -343,14 +337,11 @@ def test_missing_parameters_allow_or_deny_and_without_a_reference_there_are_none
     assert message(judged(None)) == "no params"
 
 
-def test_objects_of_the_cluster_need_a_namespace_for_their_parameters() -> None:
+def test_parameters_of_the_cluster_have_no_namespace_and_its_objects_need_one() -> None:
     text = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
     refusal = message(judged(refused(name="c"), config("c", "yes"), obj=NODE))
     assert refusal == f"failed to configure binding: {text}"
     assert judged(refused(name="c", namespace="default"), config("c", "yes"), obj=NODE).allowed
-
-
-def test_parameters_of_the_cluster_have_no_namespace() -> None:
     kind = {"apiVersion": "v1", "kind": "Node"}
     text = "failed to configure binding: paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
     assert message(judged(refused(name="n", namespace="a"), NODE, paramKind=kind)) == text

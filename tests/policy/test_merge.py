@@ -110,7 +110,7 @@ def test_neither_what_is_malformed_nor_what_is_of_a_newer_release_is_changed() -
     assert merged(newer, {"spec": {"priority": 1}}) == newer | {"spec": newer["spec"] | {"priority": 1}}
 
 
-def test_claims_are_known_in_each_version() -> None:
+def test_claims_are_known_in_each_version_and_every_type_that_is_named_is_there() -> None:
     changed = merged(CLAIM, {"metadata": {"labels": {"a": "b"}}})
     assert changed["metadata"]["labels"] == {"a": "b"}
     old = CLAIM | {"apiVersion": "resource.k8s.io/v1beta1"}
@@ -118,9 +118,6 @@ def test_claims_are_known_in_each_version() -> None:
         merged(old, {"spec": {"devices": {"requests": [{"name": "a", "count": 1}]}}})
     with pytest.raises(MergeError, match="exactly: field not declared in schema"):
         merged(old, {"spec": {"devices": {"requests": [{"exactly": {}}]}}})
-
-
-def test_every_type_that_is_named_is_there() -> None:
     served = {(version, kind) for version, each in VERSIONS.items() for kind in each.kinds}
     for api_version, kind in served | {("v1", "ConfigMap"), ("v1", "Service"), ("networking.k8s.io/v1", "Ingress")}:
         _walk(schema_of(api_version, kind), set())

@@ -56,15 +56,12 @@ def labels(verdict: Verdict) -> dict[str, str]:
 QUOTA = of("Quota", "q", "example.com/v1")
 
 
-def test_mutations_are_made_in_order() -> None:
+def test_mutations_are_made_in_order_with_conditions_and_variables() -> None:
     verdict = made(
         mutating("m", label("a", "'1'"), label("b", "object.metadata.labels.a + '2'")),
         mutating("n", "[JSONPatch{op: 'move', from: '/metadata/labels/b', path: '/metadata/labels/c'}]"),
     )
     assert labels(verdict) == {"app": "a", "a": "1", "c": "12"}
-
-
-def test_match_conditions_and_variables_are_used() -> None:
     variables = [{"name": "v", "expression": "object.metadata.name + '-v'"}]
     never = [{"name": "c", "expression": "object.metadata.name == 'other'"}]
     verdict = made(
@@ -147,18 +144,17 @@ def test_lists_may_have_several_items_with_one_key(release: int, allowed: bool) 
         assert verdict.message.endswith('.spec.containers[name="c"].env: duplicate entries for key [name="A"]')
 
 
-def test_every_error_is_a_cause() -> None:
-    broken = label("x", "object.nope")
-    verdict = made(mutating("m", broken, broken), mutating("n", broken))
-    assert len(verdict.causes) == 3
-    assert verdict.message == verdict.causes[0]
-
-
-def test_a_failed_test_leaves_the_object_as_it_was() -> None:
+def test_a_failed_test_or_null_leaves_the_object_as_it_was_and_every_error_is_a_cause() -> None:
     add = "JSONPatch{op: 'add', path: '/metadata/labels/a', value: '1'}"
     verdict = made(mutating("m", f"[{add}, JSONPatch{{op: 'test', path: '/kind', value: 'x'}}]"))
     assert verdict.allowed
     assert verdict.object == POD
+    nothing = made(mutating("m", "[JSONPatch{op: 'add', path: '/spec/nodeName', value: null}]"))
+    assert "nodeName" not in nothing.object["spec"]
+    broken = label("x", "object.nope")
+    verdict = made(mutating("m", broken, broken), mutating("n", broken))
+    assert len(verdict.causes) == 3
+    assert verdict.message == verdict.causes[0]
 
 
 def test_values_of_patches_become_json() -> None:
@@ -202,7 +198,7 @@ def test_infinite_numbers_are_not_json(value: str, message: str, number: str) ->
     assert verdict.message.endswith(f"{NO_JSON}json: error calling MarshalJSON for type {said}")
 
 
-@pytest.mark.parametrize("value", ["[Object{a: 1}]", "{'a': optional.of(Object{a: 1})}"])
+@each_row("value", ["[Object{a: 1}]", "{'a': optional.of(Object{a: 1})}"])
 def test_objects_in_lists_and_maps_end_the_request(value: str) -> None:
     policy = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/a', value: {value}}}]", failurePolicy="Ignore")
     verdict = evaluate(POD, policies=load(policy, Release(36)))
@@ -227,13 +223,6 @@ def test_later_releases_and_the_webhook_take_objects_in_lists_and_maps() -> None
     assert verdict.object["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
 
 
-def test_null_is_not_a_value() -> None:
-    assert (
-        "nodeName"
-        not in made(mutating("m", "[JSONPatch{op: 'add', path: '/spec/nodeName', value: null}]")).object["spec"]
-    )
-
-
 def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
     verdict = made(mutating("m", label("a", "'1'"), paramKind={"apiVersion": "example.com/v1", "kind": "Quota"}))
     text = "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Quota'"
@@ -241,7 +230,7 @@ def test_an_unknown_param_kind_is_an_error_of_the_policy() -> None:
     assert (verdict.code, verdict.reason) == (403, "Forbidden")
 
 
-def test_missing_parameters_are_reported_before_other_errors() -> None:
+def test_missing_parameters_are_reported_before_other_errors_and_used_one_by_one() -> None:
     lost = mutating("n", label("a", "'1'"), paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     lost[1]["spec"]["paramRef"] = {"name": "c", "parameterNotFoundAction": "Deny"}
     verdict = made(mutating("m", label("x", "object.nope")), lost)
@@ -249,9 +238,6 @@ def test_missing_parameters_are_reported_before_other_errors() -> None:
     assert verdict.message == f"policy 'n' with binding 'n' denied request: {text}"
     assert verdict.reason == "Forbidden"
     assert len(verdict.causes) == 2
-
-
-def test_parameters_are_used_one_by_one() -> None:
     each = "Object{metadata: Object.metadata{labels: {params.metadata.name: params.data.a}}}"
     manifests = mutating("m", each, paramKind={"apiVersion": "v1", "kind": "ConfigMap"})
     manifests[1]["spec"]["paramRef"] = {"selector": {}, "parameterNotFoundAction": "Deny"}
@@ -293,14 +279,14 @@ def test_an_object_is_changed_in_the_version_in_which_it_was_sent() -> None:
     assert verdict.object["spec"]["devices"]["requests"][0]["count"] == 4
 
 
-@pytest.mark.parametrize("patch", ["op: 'remove', path: '/kind'", "op: 'add', path: '/apiVersion', value: ''"])
+@each_row("patch", ["op: 'remove', path: '/kind'", "op: 'add', path: '/apiVersion', value: ''"])
 def test_an_object_keeps_its_version_and_kind(patch: str) -> None:
     verdict = made(mutating("m", f"[JSONPatch{{{patch}}}]", label("kind", "object.apiVersion + object.kind")))
     assert verdict.allowed
     assert labels(verdict)["kind"] == "v1Pod"
 
 
-@pytest.mark.parametrize("missing", ["kind", "apiVersion"])
+@each_row("missing", ["kind", "apiVersion"])
 def test_what_the_object_itself_lacks_is_not_added(missing: str) -> None:
     before = {name: value for name, value in POD.items() if name != missing}
     assert with_identity({**before, "spec": {}}, before) == {**before, "spec": {}}
@@ -309,7 +295,7 @@ def test_what_the_object_itself_lacks_is_not_added(missing: str) -> None:
     }
 
 
-@pytest.mark.parametrize(("stated", "allowed"), [("resource.k8s.io/", True), ("v1", False)])
+@each_row(("stated", "allowed"), [("resource.k8s.io/", True), ("v1", False)])
 def test_a_missing_version_is_that_of_the_object_and_a_missing_group_is_core(stated: str, *, allowed: bool) -> None:
     patch = f"[JSONPatch{{op: 'add', path: '/apiVersion', value: '{stated}'}}]"
     verdict = made(mutating("m", patch, matchConstraints={"resourceRules": [CLAIMS]}), obj=CLAIM)
@@ -317,25 +303,19 @@ def test_a_missing_version_is_that_of_the_object_and_a_missing_group_is_core(sta
     assert allowed or 'no kind "ResourceClaim" is registered for version "v1"' in verdict.message
 
 
-@pytest.mark.parametrize(
-    "patch",
-    [
-        "op: 'replace', path: '/spec/containers/1/terminationMessagePath', value: '/a'",
-        "op: 'copy', from: '/spec/containers/1/terminationMessagePath', path: '/metadata/labels/a'",
-    ],
-)
-def test_a_patch_may_change_defaults_of_what_an_earlier_one_has_added(patch: str) -> None:
+def test_a_patch_may_change_defaults_of_what_an_earlier_one_has_added_but_finds_no_empty_map() -> None:
     container = "[JSONPatch{op: 'add', path: '/spec/containers/1', value: {'name': 'b', 'image': 'b'}}]"
-    assert made(mutating("m", container, f"[JSONPatch{{{patch}}}]")).allowed
-
-
-def test_a_patch_does_not_find_the_empty_map_that_an_earlier_one_has_added() -> None:
+    path = "/spec/containers/1/terminationMessagePath"
+    for patch in (
+        f"op: 'replace', path: '{path}', value: '/a'",
+        f"op: 'copy', from: '{path}', path: '/metadata/labels/a'",
+    ):
+        assert made(mutating("m", container, f"[JSONPatch{{{patch}}}]")).allowed
     add = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {}}]"
     replace = "[JSONPatch{op: 'replace', path: '/metadata/labels/a', value: '1'}]"
     verdict = made(mutating("m", add), mutating("n", replace), obj=POD | {"metadata": {"name": "a"}})
-    assert verdict.message.endswith(
-        "replace operation does not apply: doc is missing path: /metadata/labels/a: missing value"
-    )
+    missing = "replace operation does not apply: doc is missing path: /metadata/labels/a: missing value"
+    assert verdict.message.endswith(missing)
 
 
 def test_validating_policies_see_what_mutating_ones_made_and_nothing_after_a_refusal() -> None:
@@ -483,12 +463,6 @@ def test_a_changed_object_is_decoded_before_it_is_seen_again() -> None:
     assert first["args"] == []
 
 
-def test_what_was_no_better_before_is_not_the_patchs_fault() -> None:
-    before = CONFIG | {"data": {"a": 3}}
-    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
-    assert made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=before).allowed
-
-
 @each_row_beside("obj", "path", "value")
 def test_null_in_a_map_or_list_is_an_empty_value(obj: dict[str, Any], path: str, value: Any) -> None:
     found: Any = decoded(obj, Kinds())
@@ -497,10 +471,13 @@ def test_null_in_a_map_or_list_is_an_empty_value(obj: dict[str, Any], path: str,
     assert value in (found, found and isinstance(found, dict) and found.get("supplementalGroups"))
 
 
-def test_null_in_a_container_is_an_empty_value() -> None:
+def test_null_in_a_container_is_an_empty_value_and_what_was_no_better_before_is_not_the_patchs_fault() -> None:
     spec = {"containers": [{"name": "c", "command": ["sh", None], "args": None, "env": [None]}]}
     (container,) = decoded(POD | {"spec": spec}, Kinds())["spec"]["containers"]
     assert (container["command"], container["env"], "args" in container) == (["sh", ""], [{"name": ""}], False)
+    before = CONFIG | {"data": {"a": 3}}
+    patch = "[JSONPatch{op: 'add', path: '/data/b', value: 'c'}]"
+    assert made(mutating("m", patch, matchConstraints=EVERYWHERE), obj=before).allowed
 
 
 @each_row_beside("changed", "messages")

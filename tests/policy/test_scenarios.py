@@ -35,11 +35,6 @@ SCENARIOS: list[dict[str, Any]] = [json.loads(line) for line in LINES[1:]]
 ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
 
 
-def of(*fields: str) -> pytest.MarkDecorator:
-    chosen = [each for each in SCENARIOS if all(field in each for field in fields)]
-    return pytest.mark.parametrize("scenario", [pytest.param(each, id=each["name"]) for each in chosen])
-
-
 def as_refusal(obj: dict[str, Any], problems: list[Problem]) -> str:
     """Spell problems as the API server does when it refuses a policy or binding."""
     texts = list(dict.fromkeys(str(problem) for problem in problems))
@@ -64,7 +59,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     assert refused == recorded
 
 
-@of("verdict")
+@each_row("scenario", [each for each in SCENARIOS if "verdict" in each])
 def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     got: dict[str, Any] = {"allowed": verdict.allowed}
@@ -79,7 +74,7 @@ def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     assert list(verdict.warnings) == scenario.get("warnings", [])
 
 
-@of("changes")
+@each_row("scenario", [each for each in SCENARIOS if "changes" in each])
 def test_objects_are_changed_in_the_same_way(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     changed = jsonpatch.apply_patch(scenario["object"], scenario["changes"])

@@ -68,17 +68,14 @@ def test_a_change_that_does_not_fit_a_default_fails() -> None:
     assert failure.endswith("count: Invalid value: 1: must not be specified when allocationMode is 'All'")
 
 
-def test_what_the_api_server_refuses_in_the_object_of_a_case_may_move() -> None:
+def test_warnings_are_matched_by_either_message_and_what_the_api_server_refuses_may_move() -> None:
+    manifests = [NAMED, binding(validationActions=["Warn"])]
+    for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):
+        assert run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests).passed
     first = "{'name': 'a', 'resourceClaimName': 'c'}"
     manifests = mutating("m", f"[JSONPatch{{op: 'add', path: '/spec/resourceClaims/0', value: {first}}}]")
     case = {"object": POD | {"spec": {"resourceClaims": [{"name": "b"}]}}, "expect": {"allowed": True}}
     assert run(case, manifests=manifests).passed
-
-
-def test_warnings_are_matched_by_either_message() -> None:
-    manifests = [NAMED, binding(validationActions=["Warn"])]
-    for text in ("bad name", "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'p': bad name"):
-        assert run({"patch": RENAME, "expect": {"allowed": True, "warnings": [text]}}, manifests=manifests).passed
 
 
 def test_cases_have_context_users_and_authorizers() -> None:
@@ -123,7 +120,7 @@ def test_the_release_is_the_suites_or_the_callers_and_need_not_serve_policies() 
     assert run_suite(suite, [NAMED, binding()]).passed
 
 
-def test_coverage_lists_what_no_case_has_seen() -> None:
+def test_coverage_lists_what_no_case_has_seen_and_of_mutations_a_change() -> None:
     result = run({"expect": {"allowed": True}})
     assert [(str(each.path), each.missing) for each in result.coverage] == [
         ("spec.validations[0].expression", ("false",)),
@@ -132,9 +129,6 @@ def test_coverage_lists_what_no_case_has_seen() -> None:
     without_node = [{"op": "remove", "path": "/spec/nodeName"}]
     both = run({"expect": {"allowed": True}}, {"patch": RENAME + without_node, "expect": {"allowed": False}})
     assert [each.missing for each in both.coverage] == [(), ()]
-
-
-def test_coverage_of_mutations_is_a_change() -> None:
     manifests = mutating("m", "[JSONPatch{op: 'replace', path: '/metadata/labels/app', value: 'a'}]")
     result = run({"expect": {"allowed": True}}, manifests=manifests)
     assert [each.missing for each in result.coverage] == [("changing an object",)]
@@ -169,12 +163,15 @@ def test_a_malformed_suite_is_refused(suite: Any, text: str) -> None:
     assert str(caught.value).startswith(text)
 
 
-def test_an_object_of_the_suite_is_wrong_where_it_stands() -> None:
+def test_what_is_wrong_in_an_object_or_a_change_has_its_place() -> None:
     wrong = POD | {"spec": POD["spec"] | {"nodeName": False}}
     suite = {"objects": {"pod": wrong}, "cases": [{"object": "pod", "expect": {"allowed": True}}]}
     (failure,) = run_suite(suite, [NAMED, binding()]).cases[0].found
     assert failure.path == ("objects", "pod", "spec", "nodeName")
     assert failure.text.endswith("in YAML, y, n, yes, no, on and off are booleans, too")
+    patch = mutating("m", "[JSONPatch{op: 'add', path: '/spec/nope', value: 1}]")
+    (said,) = run({"expect": {"allowed": True}}, manifests=patch).cases[0].failures
+    assert said.endswith('"spec.nope" (spec.mutations[0].jsonPatch.expression of MutatingAdmissionPolicy m)')
 
 
 @each_row_beside("kind", "text")
@@ -191,12 +188,6 @@ def test_a_release_is_a_text(stated: float, shown: str, meant: str) -> None:
     text = f'kubernetes: {shown} is not a string; write the Kubernetes version as "{meant}"'
     with pytest.raises(SuiteError, match=re.escape(text)):
         run_suite({"kubernetes": stated, "cases": [{}]}, [])
-
-
-def test_a_change_that_cannot_be_decoded_names_its_policy() -> None:
-    patch = mutating("m", "[JSONPatch{op: 'add', path: '/spec/nope', value: 1}]")
-    (failure,) = run({"expect": {"allowed": True}}, manifests=patch).cases[0].failures
-    assert failure.endswith('"spec.nope" (spec.mutations[0].jsonPatch.expression of MutatingAdmissionPolicy m)')
 
 
 def test_all_errors_of_a_suite_or_a_case_are_reported_at_once() -> None:

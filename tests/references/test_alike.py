@@ -5,9 +5,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
+from tests import structured
 from tests.command import findings
 from tests.rows import each_row
 from webhook.api.gates import enabled
@@ -22,13 +22,8 @@ from webhook.references.rules import Alike, pod_view
 
 
 def claim(name: str, **asks: Any) -> dict[str, Any]:
-    asks = {"deviceClassName": "gpu.example.com", **asks}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": name},
-        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": asks}]}},
-    }
+    asked = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com", **asks}}
+    return structured.claim(asked) | {"metadata": {"name": name}}
 
 
 def looks(alike: Alike, *objects: dict[str, Any]) -> int:
@@ -47,26 +42,24 @@ def looks(alike: Alike, *objects: dict[str, Any]) -> int:
 
 def test_what_differs_by_name_is_looked_at_once() -> None:
     assert looks(Alike(), claim("a"), claim("b"), claim("c")) == 1
+    assert looks(Alike(), pod("a"), pod("b"), pod("c")) == 1
 
 
 @each_row(
-    "other",
+    "others",
     [
-        claim("b", count=2),
-        claim("b", deviceClassName="other.example.com"),
-        claim(""),
-        claim("b") | {"kind": "ResourceClaimTemplate"},
+        [claim("b", count=2)],
+        [claim("b", deviceClassName="other.example.com")],
+        [claim("")],
+        [claim("b") | {"kind": "ResourceClaimTemplate"}],
+        [claim("b", count=1), claim("c", count=True), claim("d", count=1.0)],
     ],
 )
-def test_what_differs_by_more_is_looked_at_again(other: dict[str, Any]) -> None:
-    assert looks(Alike(), claim("a"), other) == 2
+def test_what_differs_by_more_is_looked_at_again(others: list[dict[str, Any]]) -> None:
+    assert looks(Alike(), claim("a"), *others) == 1 + len(others)
 
 
-def test_numbers_of_other_types_differ() -> None:
-    assert looks(Alike(), claim("a", count=1), claim("b", count=True), claim("c", count=1.0)) == 3
-
-
-@pytest.mark.parametrize(
+@each_row(
     "about",
     [
         {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"},
@@ -83,10 +76,6 @@ def pod(name: str, source: str = "resourceClaimTemplateName", **spec: Any) -> di
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
-def test_pods_of_a_template_that_differ_by_name_are_looked_at_once() -> None:
-    assert looks(Alike(), pod("a"), pod("b"), pod("c")) == 1
-
-
 @each_row(
     ("one", "other"),
     [
@@ -101,21 +90,15 @@ def test_pods_that_differ_by_more_or_name_a_claim_are_each_looked_at(
     assert looks(Alike(), one, other) == 2
 
 
-def test_what_has_no_room_is_not_remembered() -> None:
+def test_what_has_no_room_is_not_remembered_and_takes_none_from_others() -> None:
     assert looks(Alike(most=10), claim("a"), claim("b")) == 2
-
-
-def test_what_has_no_room_takes_none_from_others() -> None:
     assert looks(Alike(most=3_000), claim("a", driver="d" * 3_000), claim("a"), claim("b")) == 2
-
-
-PODS = [pod("a", nodeName=f"node-{number}") for number in range(20)]
-
-
-def test_different_pods_take_no_room_from_claims() -> None:
     alike = Alike(most=10_000)
     assert looks(alike, *PODS, *PODS[:2]) == 20
     assert looks(alike, claim("a"), claim("b")) == 1
+
+
+PODS = [pod("a", nodeName=f"node-{number}") for number in range(20)]
 
 
 def test_what_is_nested_deep_is_looked_at_each_time() -> None:

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.command import draguard, findings
 from tests.rows import each_row, each_row_beside
+from tests.simulation.clusters import claim, devices, drawing, node, ran
+from tests.simulation.clusters import device_class as drawn_class
 from webhook.references import every_rule, lookup
 
 
@@ -65,10 +68,6 @@ spec:
 
 
 RULES = every_rule()
-
-
-def test_every_rule_is_explained() -> None:
-    assert all(each.doc for each in RULES.values())
 
 
 def test_rules_apply_in_the_same_order_whichever_are_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,20 +136,14 @@ def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
     assert [each["rule"] for each in found_in(claim)] == ["count-for-mode", "quantity", "duplicate"]
 
 
-@pytest.mark.parametrize("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])
+@each_row("broken", ["\tmetadata: {name: a}", "kind: ResourceClaimsTemplate"])
 def test_what_a_broken_document_of_the_file_may_hold_is_not_missed(broken: str) -> None:
     template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: NAME}\n"
     template += "spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: c}}]}}}\n"
-    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {resourceClaims: [{name: g, "
-    pod += (
-        "resourceClaimTemplateName: two-gpus}], containers: [{name: c, image: i, resources: {claims: [{name: g}]}}]}\n"
-    )
-    wrong = template.replace("NAME", "two-gpus").replace("kind: ResourceClaimTemplate", broken)
-    done = draguard("validate", "-", stdin="---\n".join([pod, template.replace("NAME", "other"), wrong]).encode())
+    wrong = template.replace("NAME", "one-gpu").replace("kind: ResourceClaimTemplate", broken)
+    done = draguard("validate", "-", stdin="---\n".join([POD, template.replace("NAME", "other"), wrong]).encode())
     assert ("template-not-found" in done.out, done.out.count(": error ")) == (False, 1)
-    assert (
-        "ResourceClaimTemplate two-gpus (<stdin>:4); the manifests have no such objects without errors: add" in done.out
-    )
+    assert "ResourceClaimTemplate one-gpu (<stdin>:6); the manifests have no such objects without errors" in done.out
 
 
 def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its_kind_are(tmp_path: Path) -> None:
@@ -165,16 +158,10 @@ def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its
     assert note in draguard("validate", tmp_path).out
 
 
-def test_a_suggested_label_is_valid() -> None:
-    pod = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {hostname: A.b, containers: [{name: c, image: i, "
-    pod += "resources: {claims: [{name: g}]}}], resourceClaims: [{name: g, resourceClaimName: g}]}}"
-    assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=pod.encode()).out
-
-
-def test_a_job_without_a_restart_policy_has_a_hint() -> None:
-    pod = "{containers: [{name: c, image: i, resources: {claims: [{name: g}]}}], "
-    pod += "resourceClaims: [{name: g, resourceClaimName: g}]}"
-    job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{template: {{spec: {pod}}}}}}}"
+def test_a_suggested_label_is_valid_and_a_job_has_a_restart_policy() -> None:
+    assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=f"{POD}  hostname: A.b\n".encode()).out
+    job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    "
+    job += POD.partition("}\n")[2].replace("\n", "\n    ")
     assert "help: write restartPolicy: Never" in draguard("validate", "-", stdin=job.encode()).out
 
 
@@ -201,22 +188,15 @@ def test_references_that_are_not_looked_up_for_several_releases_are_listed_once(
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
-    manifest, cluster = tmp_path / "claim.yaml", tmp_path / "cluster.yaml"
-    manifest.write_text(claim_of("requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]"))
-    cluster.write_text("""
-apiVersion: v1
-kind: List
-items:
-- apiVersion: resource.k8s.io/v1beta1
-  kind: DeviceClass
-  metadata: {name: gpu.example.com}
-  spec: {}
-""")
-    done = draguard("validate", manifest, "--cluster", cluster)
+    cluster = device_class().replace("/v1", "/v1beta1").replace("gpu", "gpu.example.com")
+    listed = f"{{apiVersion: v1, kind: List, items: [{json.dumps(yaml.safe_load(cluster.partition('---')[0]))}]}}"
+    (tmp_path / "cluster.yaml").write_text(listed, encoding="utf-8")
+    claim = claim_of("requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]")
+    done = draguard("validate", "-", "--cluster", tmp_path / "cluster.yaml", stdin=claim.encode())
     assert 'help: did you mean "gpu.example.com"?' in done.out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("manifest", "cluster", "noted"),
     [
         (claim_of("requests: [{name: r, exactly: {deviceClassName: gpu}}]"), device_class(), True),
@@ -301,7 +281,7 @@ DRA = "resource.k8s.io"
 UPDATER = role("ClusterRole", (DRA, "resourceclaims/status", "update"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("other", "count"),
     [
         ((DRA, "resourceclaims/driver", "associated-node:patch"), 0),
@@ -323,18 +303,15 @@ def test_all_roles_together_allow_updates_of_the_status(
     assert len(findings("validate", tmp_path / "driver.yaml", "--cluster", tmp_path / "node.yaml")) == count
 
 
-def test_a_role_is_as_it_was_before_the_gate() -> None:
+def test_a_role_is_as_it_was_before_the_gate_and_not_looked_at_if_it_is_malformed() -> None:
     for options, count in (
         (("--kubernetes-version", "1.35"), 0),
         (("--kubernetes-version", "1.36"), 1),
         (("--feature-gates", "DRAResourceClaimGranularStatusAuthorization=false"), 0),
     ):
         assert len(findings("validate", "-", *options, stdin=UPDATER)) == count
-
-
-@each_row("rules", ["null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"])
-def test_a_malformed_role_is_not_looked_at(rules: str) -> None:
-    assert findings("validate", "-", stdin=UPDATER.partition("rules:")[0] + f"rules: {rules}\n") == []
+    for rules in ("null", "{}", "[1, {resources: resourceclaims/status}]", "[{verbs: [1]}]"):
+        assert findings("validate", "-", stdin=UPDATER.partition("rules:")[0] + f"rules: {rules}\n") == []
 
 
 CPUS = """\
@@ -386,94 +363,32 @@ def test_pods_of_a_cluster_use_its_claims(tmp_path: Path) -> None:
     assert refused["message"].startswith('claim "cpus" is used by container c of pod new, container c of pod old: ')
 
 
-CLUSTER = """\
-apiVersion: v1
-kind: Node
-metadata: {name: n1}
----
-apiVersion: v1
-kind: Node
-metadata: {name: n2}
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
-spec: {selectors: [{cel: {expression: device.driver == "gpu.acme.io"}}]}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: counters}
-spec:
-  driver: gpu.acme.io
-  nodeName: n1
-  pool: {name: n1, generation: 1, resourceSliceCount: 2}
-  sharedCounters: [{name: m, counters: {memory: {value: 80Gi}}}]
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: devices}
-spec:
-  driver: gpu.acme.io
-  nodeName: n1
-  pool: {name: n1, generation: 1, resourceSliceCount: 2}
-  devices:
-  - {name: whole, consumesCounters: [{counterSet: m, counters: {memory: {value: 80Gi}}}]}
-  - {name: half-1, consumesCounters: [{counterSet: m, counters: {memory: {value: 40Gi}}}]}
-  - {name: half-2, consumesCounters: [{counterSet: m, counters: {memory: {value: 40Gi}}}]}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: incomplete}
-spec:
-  driver: gpu.acme.io
-  nodeName: n2
-  pool: {name: n2, generation: 1, resourceSliceCount: 2}
-  devices: [DEVICES]
-"""
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {{name: c}}
-spec:
-  devices:
-    requests: [{{name: d, exactly: {{deviceClassName: gpu, count: {count}}}}}]
-"""
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("count", "incomplete", "message", "hint"),
     [
         (9, 1, "no node has more than 3 (n1)", "help: ask for 2 at most"),
         (
             3,
             1,
-            'no node has the devices of request "d", even',
-            'help: at most 2 together for request "d": counter memory of m: 80Gi is left, 3 devices consume 160Gi',
+            'no node has the devices of request "r", even',
+            'help: at most 2 together for request "r": counter memory of set: 80Gi is left, 3 devices consume 160Gi',
         ),
-        (3, 3, 'no node has the devices of request "d", even', "is incomplete: 1 of 2 slices of generation 1; judged"),
+        (3, 3, 'no node has the devices of request "r", even', "is incomplete: 1 of 2 slices of generation 1; judged"),
     ],
 )
 def test_what_helps_is_advised(count: int, incomplete: int, message: str, hint: str, tmp_path: Path) -> None:
-    cluster, claim = tmp_path / "cluster.yaml", tmp_path / "claim.yaml"
-    devices = ", ".join(f"{{name: gpu-{each}}}" for each in range(incomplete))
-    cluster.write_text(CLUSTER.replace("DEVICES", devices), encoding="utf-8")
-    claim.write_text(CLAIM.format(count=count), encoding="utf-8")
-    said = draguard("validate", claim, "--cluster", cluster).out
+    others = devices("n2", incomplete)
+    others["spec"]["pool"]["resourceSliceCount"] = 2
+    cluster = [node("n1"), node("n2"), drawn_class(), *drawing("n1", "80Gi", "80Gi", "40Gi", "40Gi"), others]
+    said = ran(tmp_path, claim(count=count), cluster=cluster, command="validate").out
     assert message in said
     assert hint in said
 
 
-@pytest.mark.parametrize(
-    ("fields", "is_told"), [("{name: a, allowMultipleAllocations: true}", True), ("{name: a}", False)]
-)
-def test_devices_that_requests_may_share(fields: str, tmp_path: Path, *, is_told: bool) -> None:
-    cluster, claim = tmp_path / "cluster.yaml", tmp_path / "claim.yaml"
-    _, *others = (
-        CLUSTER.replace("DEVICES", fields).replace("resourceSliceCount: 2", "resourceSliceCount: 1").split("---")
-    )
-    cluster.write_text("---".join([*others[:2], others[-1]]), encoding="utf-8")
-    claim.write_text(CLAIM.format(count=5), encoding="utf-8")
-    said = draguard("validate", claim, "--cluster", cluster).out
+@each_row(("fields", "is_told"), [({"allowMultipleAllocations": True}, True), ({}, False)])
+def test_devices_that_requests_may_share(fields: Any, tmp_path: Path, *, is_told: bool) -> None:
+    cluster = [node("n2"), drawn_class(), devices("n2", **fields)]
+    said = ran(tmp_path, claim(count=5), cluster=cluster, command="validate").out
     assert "help: ask for 1 at most: all devices of a claim are used from one node" in said
     assert ("; several requests may share them" in said) == is_told
 
@@ -525,7 +440,7 @@ def test_nothing_is_concluded_from_values_that_were_taken_out_of_slices(
     assert [each["rule"] for each in found] == ["selects-nothing"] * is_found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("comparison", "hint"),
     [
         ('V >= "1.2.0"', '.compareTo(semver("1.2.0")) >= 0'),

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.command import findings
+from tests.command import Done, draguard, findings
 
 DRIVER = "gpu.example.com"
 LATE = "2026-10-20T09:00:00Z"
@@ -12,10 +12,19 @@ LATE = "2026-10-20T09:00:00Z"
 Object = dict[str, Any]
 
 
+def listed(*objects: Object) -> str:
+    """Write objects as kubectl lists them."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+
+
+def scan(*objects: Object, options: tuple[str, ...] = ()) -> Done:
+    """Scan a cluster."""
+    return draguard("scan", "--cluster", "-", *options, stdin=listed(*objects).encode())
+
+
 def scanned(*objects: Object, options: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Scan a cluster; return the findings."""
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-    return findings("scan", "--cluster", "-", "--quiet", *options, stdin=text)
+    return findings("scan", "--cluster", "-", "--quiet", *options, stdin=listed(*objects))
 
 
 def rules(*objects: Object, options: tuple[str, ...] = ()) -> set[str]:

@@ -54,6 +54,18 @@ def devices(node_name: str, count: int = 1, **fields: Any) -> JSONObject:
     return {"kind": "ResourceSlice", "metadata": {"name": node_name}, "spec": spec}
 
 
+def drawing(node_name: str, shared: str, *consumed: str) -> tuple[JSONObject, JSONObject]:
+    """Make the slice of devices that consume counters, and that of these."""
+    parts, counters = devices(node_name, len(consumed)), devices(node_name, 0)
+    for each, amount in zip(parts["spec"]["devices"], consumed, strict=True):
+        each["consumesCounters"] = [{"counterSet": "set", "counters": {"memory": {"value": amount}}}]
+    counters["metadata"]["name"] = "counters"
+    counters["spec"]["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": shared}}}]
+    for each in (parts, counters):
+        each["spec"]["pool"]["resourceSliceCount"] = 2
+    return parts, counters
+
+
 def requests(**asks: Any) -> JSONObject:
     return {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", **asks}}]}}
 

@@ -18,6 +18,7 @@ from tests.simulation.clusters import (
     claim,
     device_class,
     devices,
+    drawing,
     node,
     pod,
     ran,
@@ -49,23 +50,16 @@ def test_devices_in_use_are_not_handed_out() -> None:
 
 
 def test_devices_that_draw_on_the_same_counters_are_held() -> None:
-    slices = drawing("3", "4", count=3)
-    objects = [device_class(), *slices, node("a"), claim(), allocated("used", "a", "d0", "old")]
+    objects = [
+        device_class(),
+        *drawing("a", "4", "3", "3", "3"),
+        node("a"),
+        claim(),
+        allocated("used", "a", "d0", "old"),
+    ]
     (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
     (group,) = answer["why"]["nodes"]
     assert group["requests"][0]["heldBy"] == [HELD]
-
-
-def drawing(consumed: str, shared: str, count: int = 1) -> tuple[JSONObject, JSONObject]:
-    """Make the slices of devices that consume counters, and of these."""
-    parts, counters = devices("a", count), devices("a", 0)
-    for each in parts["spec"]["devices"]:
-        each["consumesCounters"] = [{"counterSet": "set", "counters": {"memory": {"value": consumed}}}]
-    counters["metadata"]["name"] = "counters"
-    counters["spec"]["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": shared}}}]
-    for each in (parts, counters):
-        each["spec"]["pool"]["resourceSliceCount"] = 2
-    return parts, counters
 
 
 def test_nodes_that_suit_or_fail_alike_are_named_some_of_many() -> None:
@@ -406,7 +400,7 @@ def pending() -> list[JSONObject]:
         [devices("a", **small), claim(selectors=[wanted])],
         [devices("a", **tainted), claim()],
         [devices("a"), allocated("other", "a", "d0", "p"), claim()],
-        [*drawing("8Gi", "4Gi"), claim()],
+        [*drawing("a", "4Gi", "8Gi"), claim()],
         [incomplete, claim()],
         [apart, together],
         [device_class("none"), claim()],

@@ -49,7 +49,9 @@ def names(answer: JSONObject, thing: JSONObject) -> bool:
 
 
 @pytest.mark.parametrize("record", cases())
-def test_the_first_line_names_the_cause(record: JSONObject, tmp_path: Path) -> None:
+def test_the_first_line_names_the_cause_and_pending_pods_are_counted_by_its_sort(
+    record: JSONObject, tmp_path: Path
+) -> None:
     cluster = tmp_path / "cluster.json"
     cluster.write_text(json.dumps(record["objects"]), encoding="utf-8")
     done = draguard("why", record["pod"], "-n", record["namespace"], "--cluster", cluster, "--output", "json")
@@ -60,6 +62,12 @@ def test_the_first_line_names_the_cause(record: JSONObject, tmp_path: Path) -> N
     assert answer["stage"] == record["stage"]
     assert answer["kubernetes"] == record["kubernetes"]
     assert len(answer["cause"]) <= 400
+    arguments = Namespace(cluster=[str(cluster)], quiet=True, kubernetes_version=None, feature_gates=[])
+    stored, settings = stored_cluster(arguments, Report(), print)
+    list(stored.judge(settings))  # what scan keeps of a cluster
+    counts = pending_by_sort(Scene(stored.inventory, str(settings)), 60)
+    found = {sort for sort, count in counts.items() if count}
+    assert found == {sort for sort, names in SORTS.items() if record["id"] in names.split()}
 
 
 SORTS = {
@@ -91,21 +99,6 @@ SORTS = {
 """The sorts of causes of pending pods, with the clusters that have them."""
 
 
-@pytest.mark.parametrize("record", cases())
-def test_pending_pods_are_counted_by_the_sort_of_their_cause_in_what_scan_keeps_of_a_cluster(
-    record: JSONObject, tmp_path: Path
-) -> None:
-    cluster = tmp_path / "cluster.json"
-    cluster.write_text(json.dumps(record["objects"]), encoding="utf-8")
-    arguments = Namespace(cluster=[str(cluster)], quiet=True, kubernetes_version=None, feature_gates=[])
-    stored, settings = stored_cluster(arguments, Report(), print)
-    list(stored.judge(settings))
-    counts = pending_by_sort(Scene(stored.inventory, str(settings)), 60)
-    found = {sort for sort, count in counts.items() if count}
-    expected = {sort for sort, names in SORTS.items() if record["id"] in names.split()}
-    assert found == expected
-
-
 def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
     record = next(each for each in records() if each["id"] in SORTS["claim"].split())
     inventory = Inventory()
@@ -113,6 +106,7 @@ def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
         inventory.take(each)
     counts = pending_by_sort(Scene(inventory), 0)
     assert {sort for sort, count in counts.items() if count} == {"not-explained"}
+    assert len({record["cause"] for record in records()}) == 58
 
 
 def test_a_rolling_update_waits_for_itself_although_replica_sets_were_not_collected() -> None:
@@ -122,10 +116,6 @@ def test_a_rolling_update_waits_for_itself_although_replica_sets_were_not_collec
     assert deployment is not None
     cause = explain(Scene(inventory), deployment, "it")["cause"]
     assert re.search(record["says"], cause, re.IGNORECASE), cause
-
-
-def test_a_cluster_is_recorded_for_each_cause() -> None:
-    assert len({record["cause"] for record in records()}) == 58
 
 
 _NEVER = "(?!)"
