@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.budget import BudgetExceededError, DeadlineExceededError
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
-from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, cut
+from webhook.problem import BAD_REQUEST, ERROR, NOTE, SHOWN, Path, Problem, Steps, cut
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
-    from webhook.documents import Document, Unreadable
+    from webhook.documents import Document, Piece, Unreadable
 
 UNREADABLE = "unreadable"
 """The rule for text that Kubernetes cannot read."""
@@ -138,7 +138,7 @@ class Finding(NamedTuple):
     template: str = ""
     releases: tuple[str, ...] = ()
     key_line: int = 0
-    within: tuple[str | int, ...] = ()
+    within: Steps = ()
 
     def __str__(self) -> str:
         """Write the finding on one line, as compilers do, with the hint in parentheses."""
@@ -186,7 +186,7 @@ def unread(what: Unreadable) -> Finding:
     return Finding(problem, what.source, what.line, what.column, what.excerpt)
 
 
-def readable(documents: Iterable[Document | Unreadable], findings: list[Finding]) -> Iterator[Document]:
+def readable(documents: Iterable[Piece], findings: list[Finding]) -> Iterator[Document]:
     """Yield documents; report those that cannot be read."""
     from webhook.documents import Unreadable  # reviews have none
 

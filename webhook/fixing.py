@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY, QUOTA_SUFFIX
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Piece
 from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import changed, nested
 from webhook.edit.scalars import key, rewritten
@@ -17,22 +17,18 @@ from webhook.edit.tree import Edit, OverlapError, Tree, apply, tree_of
 from webhook.findings import Finding, Identity, identity
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE
-from webhook.problem import ERROR, NOT_DECODED, NOTE, Path, Problem, value_at
+from webhook.problem import ERROR, NOT_DECODED, NOTE, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 
 _WITHIN: Final = frozenset({"name", "request", "requests", "claims", "resourceClaims", "volumes", "volumeMounts"})
 """The fields of an object that hold the name of one of its parts, or lists of such names."""
 
 
-_CLASS_KEYS: Final = (
-    (IMPLICIT_PREFIX, ""),
-    (f"requests.{IMPLICIT_PREFIX}", ""),
-    ("", QUOTA_SUFFIX),
-)
+_CLASS_KEYS: Final = ((IMPLICIT_PREFIX, ""), (f"requests.{IMPLICIT_PREFIX}", ""), ("", QUOTA_SUFFIX))
 """What stands around the name of a class in the key of an amount: that of the extended resource of a class; in a
 ResourceQuota, of requests of it, and of devices of the class (``pkg/quota/v1/evaluator/core/resource_claims.go``)."""
 
-_Mention = tuple["Document", tuple[str | int, ...]]
+_Mention = tuple["Document", Steps]
 """A document, and the path of a name, or of an amount whose key has the name of a class."""
 
 
@@ -65,7 +61,7 @@ class _References:
                 found[field, name].append((document, path))
         return found
 
-    def of(self, document: Document, path: tuple[str | int, ...]) -> Iterator[_Mention]:
+    def of(self, document: Document, path: Steps) -> Iterator[_Mention]:
         """Find the occurrences of the name at a place: itself, and all references to the same object.
 
         Args:
@@ -96,9 +92,7 @@ def _same_name(document: Document) -> Identity:
     return about._replace(api_version=group, namespace=about.namespace or DEFAULT_NAMESPACE)
 
 
-def _names(
-    value: Any, fields: frozenset[str], path: tuple[str | int, ...] = (), field: str = ""
-) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
+def _names(value: Any, fields: frozenset[str], path: Steps = (), field: str = "") -> Iterator[tuple[str, str, Steps]]:
     """Yield the texts in fields that may hold a name, and the names of classes in keys.
 
     The metadata has the object's own name.
@@ -144,10 +138,7 @@ class Planner:
     """
 
     def __init__(
-        self,
-        texts: Mapping[str, str],
-        documents: Iterable[Document | Unreadable],
-        unwritable: Mapping[str, str] = MappingProxyType({}),
+        self, texts: Mapping[str, str], documents: Iterable[Piece], unwritable: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self._texts, self._unwritable = texts, unwritable
         objects = [each for each in documents if isinstance(each, Document)]
@@ -200,7 +191,7 @@ class Planner:
         found = tree.find((*document.within, *path))
         return Plan(group, {document.source: list(changed(tree, found, fix)) if found else []})
 
-    def _respelt(self, group: tuple[Finding, ...], document: Document, path: tuple[str | int, ...], name: str) -> Plan:
+    def _respelt(self, group: tuple[Finding, ...], document: Document, path: Steps, name: str) -> Plan:
         """Plan another name with all references to it: if one of them cannot be changed, nothing is."""
         edits: dict[str, list[Edit]] = defaultdict(list)
         for each, where in self._references.of(document, path):
@@ -220,7 +211,7 @@ class Planner:
         taken = f'{other.data["kind"]} "{name}" is at {_line(other, _NAME)}'
         return Plan(group, obstacle=f"{taken}: give this one another name")
 
-    def _renamed(self, document: Document, path: tuple[str | int, ...], name: str) -> Edit | None:
+    def _renamed(self, document: Document, path: Steps, name: str) -> Edit | None:
         """Write a name at a place, or in the key there that has it; None if the text cannot be changed in place."""
         found = self._tree(document).find((*document.within, *path))
         if found is None:
@@ -321,7 +312,7 @@ class State(NamedTuple):
     """
 
     texts: dict[str, str]
-    documents: Sequence[Document | Unreadable]
+    documents: Sequence[Piece]
     findings: Sequence[Finding]
     unwritable: Mapping[str, str]
 

@@ -86,6 +86,10 @@ ONCE_DECODED: Final = Remark("the API server reports this once it can decode the
 WRITE_LIST: Final = InYaml("write a list: a `-` before each entry", json="write an array: the entries between [ and ]")
 
 
+Steps = tuple[str | int, ...]
+"""The steps of a path."""
+
+
 class Path(tuple["str | int", ...]):
     """The path of a value in a document: ``Path() / "spec" / "devices" / 0``."""
 

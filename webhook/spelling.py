@@ -39,16 +39,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return next(iter(near(name, known)), "")
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, quotes: str = "") -> str:
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, quotes: str = "", lead: str = "") -> str:
     """Ask whether the known name was meant that is nearest to a written one.
 
     Args:
         name: The name as written.
         otherwise: What to say if none is near.
         quotes: The quotation mark around the name.
+        lead: What precedes the question.
     """
     near = nearest(name, known)
-    return f"did you mean {quotes}{near}{quotes}?" if near else otherwise
+    return f"{lead}did you mean {quotes}{near}{quotes}?" if near else otherwise
 
 
 def either(names: Sequence[str]) -> str:

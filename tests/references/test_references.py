@@ -124,6 +124,13 @@ def test_what_errors_hide_is_said_for_all_releases_together() -> None:
     assert "note: some errors and warnings are not checked for 2 objects with errors" in done.out
 
 
+def test_objects_on_one_line_are_counted_each() -> None:
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "G"}, "spec": {}}
+    items = [claim, claim | {"metadata": {"name": "H"}}]
+    done = draguard("validate", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode())
+    assert "are not checked for 2 objects with errors" in done.out
+
+
 def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
     wrong = "{name: gpu, exactly: {deviceClassName: gpu, allocationMode: all, capacity: {requests: {memory: 40GB}}}}"
     claim = claim_of(f"requests: [{wrong}, {{name: gpu, exactly: {{deviceClassName: gpu}}}}]")

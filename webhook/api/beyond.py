@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from webhook.formats.quantities import near_quantity
 from webhook.problem import ONCE_DECODED, Path, Problem, value_at
-from webhook.schema import CompiledStruct
-from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit, apart
+from webhook.schema import CompiledStruct, examined
+from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
 
 Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequence[Problem]]
@@ -113,7 +113,7 @@ def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: A
 
 
 def _walked(struct: CompiledStruct, obj: dict[str, Any], old: Any) -> tuple[Sequence[Misfit], Sequence[Problem]]:
-    return apart((struct if old is None else struct.decoding).walk(obj))
+    return examined(struct if old is None else struct.decoding, obj)
 
 
 def _quantity(misfit: Misfit, value: Any) -> str:

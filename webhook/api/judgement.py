@@ -251,9 +251,10 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     for index in islice(unknown, SOUGHT):
         path = problems[index].path
         hint, fix = suggestion(struct, path, value_at(obj, path))
-        declared = instead(struct, path)
-        if hint == declared and (others := list(others_with(path, obj["apiVersion"], obj["kind"]))):
-            hint = f"a field of {', '.join(others)}" + (f"; {declared}" if declared else "")
+        # Only a replacement that the type declares says less than which other versions have the field.
+        if fix is None and hint == instead(struct, path):
+            others = ", ".join(others_with(path, obj["apiVersion"], obj["kind"]))
+            hint = "; ".join(filter(None, (others and f"a field of {others}", hint)))
         problems[index] = problems[index]._replace(hint=hint, fix=fix)
     return problems
 

@@ -20,7 +20,7 @@ from webhook.check.progress import counting, with_progress
 from webhook.check.references import References, Unlooked, qualified
 from webhook.check.suppressing import check_policies, exclusions, suppress, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
-from webhook.documents import STDIN, Document, Selection, Unreadable, parse
+from webhook.documents import STDIN, Document, Piece, Selection, parse
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
@@ -84,7 +84,7 @@ class Manifests:
         )
         self._rendered = bool(self.rendered)
         check_charts(arguments, [*self.paths, *arguments.old])
-        self._waiting: list[Document | Unreadable] | None = None
+        self._waiting: list[Piece] | None = None
         self._texts: dict[str, list[str]] = {}
         self.notes: dict[str, None] = {}
         """Remarks on what was rendered."""
@@ -103,7 +103,7 @@ class Manifests:
 
             Places(self._texts).place(report)
 
-    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Document | Unreadable]:
+    def documents(self, kubernetes: str | None, *, again: bool = False) -> Iterable[Piece]:
         """Read the manifests.
 
         Args:
@@ -117,7 +117,7 @@ class Manifests:
             return self._waiting
         options = self.options(kubernetes)
         self.selection.restart()
-        documents: Iterable[Document | Unreadable] = read(self.paths, self.stdin, self.selection, options)
+        documents: Iterable[Piece] = read(self.paths, self.stdin, self.selection, options)
         if not self._arguments.quiet:
             documents = with_progress(documents, sys.stderr)
         if again and not self._rendered:
@@ -148,7 +148,7 @@ class Manifests:
         return bool(given.policies or given.all_pods) or is_about_devices(text)
 
     @property
-    def kept(self) -> Sequence[Document | Unreadable]:
+    def kept(self) -> Sequence[Piece]:
         """The documents that were kept for another release."""
         return self._waiting or ()
 
@@ -159,7 +159,7 @@ class Manifests:
             files: The texts, by the files' names.
         """
         seen: set[str] = set()
-        documents: list[Document | Unreadable] = []
+        documents: list[Piece] = []
         for each in self._waiting or ():
             if each.source not in files:
                 documents.append(each)
@@ -259,7 +259,7 @@ class _Waiting(NamedTuple):
 
 
 def judge_all(
-    documents: Iterable[Document | Unreadable],
+    documents: Iterable[Piece],
     old: OldState | None,
     cluster: Inventory,
     arguments: Namespace,
@@ -339,7 +339,7 @@ class _Validation:
         self._is_listed = any(each.format in LISTING for each in arguments.output)
         """Whether a report lists every judged object."""
 
-    def take(self, document: Document | Unreadable) -> None:
+    def take(self, document: Piece) -> None:
         """Read a document; one that needs no other is judged at once."""
         at = len(self._places)
         self._places.append(())
@@ -540,7 +540,7 @@ def judged(
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
-    states: list[list[Document | Unreadable]] = []
+    states: list[list[Piece]] = []
     looked = list[Unlooked]()
     reports: list[Report] = []
     from copy import deepcopy  # slow to import
@@ -552,7 +552,7 @@ def judged(
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
         again = len(versions) > 1 or arguments.fix or arguments.diff
-        documents: Iterable[Document | Unreadable] = manifests.documents(stated, again=again)
+        documents: Iterable[Piece] = manifests.documents(stated, again=again)
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
@@ -586,10 +586,7 @@ def judged(
 
 
 def _found_before(
-    arguments: Namespace,
-    versions: Sequence[str | None],
-    states: Iterable[Sequence[Document | Unreadable]],
-    cluster: Inventory,
+    arguments: Namespace, versions: Sequence[str | None], states: Iterable[Sequence[Piece]], cluster: Inventory
 ) -> list[Finding]:
     """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
     from copy import deepcopy  # slow to import

@@ -14,7 +14,7 @@ from webhook.api.templates import is_pod_without_claims
 from webhook.api.versions import DEFAULT, GROUP, NEWEST, Served, find, release_of
 from webhook.check.oldstate import OldState
 from webhook.check.target import runtime_config
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Piece
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
@@ -447,7 +447,7 @@ Refusals = Callable[[Document], list[Finding]]
 
 
 def refusing(
-    documents: Iterable[Document | Unreadable],
+    documents: Iterable[Piece],
     cluster: Inventory,
     release: str,
     gates: Mapping[str, bool] | None,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from posixpath import isabs, join, normpath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from webhook.documents import STDIN_NAME, Document, Selection, Unreadable, read
+from webhook.documents import STDIN_NAME, Document, Piece, Selection, Unreadable, read
 from webhook.documents.files import with_manifests
 from webhook.documents.search import KUSTOMIZATIONS, bare
 from webhook.engine.manifests import NOT_COMPARED, not_compared
@@ -64,7 +64,7 @@ class Deployed:
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""
         about = identity(document.data)
-        old = next(_matching(self._objects.get(_key(about), {}), about.namespace), None)
+        old = _matching(self._objects.get(_key(about), {}), about.namespace)
         return (None, []) if old is None else _in_version_of(about, old)
 
     def note(self, document: Document) -> None:
@@ -72,7 +72,7 @@ class Deployed:
         if not self._has_noted:
             about = identity(document.data)
             states = self._objects.get(_key(about), {})
-            self._has_noted = next(_matching(states, about.namespace), None) is not None
+            self._has_noted = _matching(states, about.namespace) is not None
 
     def remarks(self) -> list[str]:
         """Return the remarks on a state that has none of the noted objects."""
@@ -105,12 +105,12 @@ class AtRevision:
         self._spelled = {os.path.realpath(path): path for path in paths}
         changed = revision.changed | ({self._stdin} if self._stdin else set())
         found = list(revision.documents({path: self._shown(path) for path in changed}))
-        self._documents: dict[str, list[Document | Unreadable]] = {}
+        self._documents: dict[str, list[Piece]] = {}
         for path, document in found:
             self._documents.setdefault(path, []).append(document)
         self._changed = _index(found)
         self._now: dict[str, set[_Key]] = {}
-        self._renderings: dict[str, tuple[Sequence[Document | Unreadable], _Objects]] = {}
+        self._renderings: dict[str, tuple[Sequence[Piece], _Objects]] = {}
         """What charts and kustomizations render to, by the beginning of their files' names: documents and objects."""
 
     def render(self, options: RenderOptions, report: Report) -> None:
@@ -139,9 +139,9 @@ class AtRevision:
         is_by_name = self._is_known_by_name(document) and self._rendering(document) is None
         return None, self._ambiguous(about) if is_by_name else []
 
-    def before(self, documents: Sequence[Document | Unreadable]) -> list[Document | Unreadable]:
+    def before(self, documents: Sequence[Piece]) -> list[Piece]:
         """Return the earlier documents: of the same files, of files that were moved, and of deleted files."""
-        found: dict[int, Document | Unreadable] = {}
+        found: dict[int, Piece] = {}
         paths = dict.fromkeys(path for path in self._documents if self._is_gone(path))
         moved = self._moved(documents)
         for rendered, _ in self._renderings.values():
@@ -160,7 +160,7 @@ class AtRevision:
             found |= {id(each): each for each in self._documents[path]}
         return list(found.values())
 
-    def _moved(self, documents: Iterable[Document | Unreadable]) -> dict[str, str]:
+    def _moved(self, documents: Iterable[Piece]) -> dict[str, str]:
         """Find the files that have moved unchanged, and where they were."""
         found: dict[str, str] = {}
         taken: set[str] = set()
@@ -188,9 +188,9 @@ class AtRevision:
         else:
             known = self._changed.get(_key(about), [])
             known = [each for each in known if each[0] == path] or [each for each in known if self._has_left(each)]
-        return next(_matching({identity(was.data).namespace: was for _, was in known}, about.namespace), None)
+        return _matching({identity(was.data).namespace: was for _, was in known}, about.namespace)
 
-    def _rendering(self, document: Document | Unreadable) -> _Objects | None:
+    def _rendering(self, document: Piece) -> _Objects | None:
         """Return the objects that the chart or kustomization of a document rendered to; None if it was none."""
         if isinstance(document, Document) and (document.source == STDIN_NAME or not document.file.rendered):
             return None
@@ -266,7 +266,7 @@ def _in_version_of(about: Identity, old: Any) -> tuple[Any, list[Problem]]:
         return None, [not_compared(old, about.api_version, f"{about.kind.lower()}.{version}.{group}")]
 
 
-def _index(documents: Iterable[tuple[str, Document | Unreadable]]) -> _Objects:
+def _index(documents: Iterable[tuple[str, Piece]]) -> _Objects:
     found: _Objects = {}
     for path, document in documents:
         if isinstance(document, Document) and (about := identity(document.data)).name and about.api_version:
@@ -279,14 +279,11 @@ def _key(about: Identity) -> _Key:
     return about.api_version.rpartition("/")[0], about.kind, about.name
 
 
-def _matching(states: Mapping[str, _T], namespace: str) -> Iterator[_T]:
-    """Find the state in a namespace; a namespace that one side does not state matches any."""
-    if namespace in states:
-        yield states[namespace]
-    elif "" in states:
-        yield states[""]
-    elif not namespace and len(states) == 1:
-        yield from states.values()
+def _matching(states: Mapping[str, _T], namespace: str) -> _T | None:
+    """Return the state in a namespace, None if there is none; one that a side does not state matches any."""
+    if namespace in states or "" in states:
+        return states[namespace if namespace in states else ""]
+    return next(iter(states.values())) if len(states) == 1 and not namespace else None
 
 
 _MOST: Final = 200
@@ -294,9 +291,7 @@ _MOST: Final = 200
 _HINT: Final = "objects that are not rendered there are judged as new"
 
 
-def _rendered_at(
-    revision: Revision, path: str, options: RenderOptions, report: Report
-) -> Sequence[Document | Unreadable] | None:
+def _rendered_at(revision: Revision, path: str, options: RenderOptions, report: Report) -> Sequence[Piece] | None:
     """Render a chart or kustomization as it is at a revision, in a temporary directory.
 
     Args:

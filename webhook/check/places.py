@@ -10,6 +10,7 @@ from webhook.documents import Document, parse
 from webhook.documents.search import KUSTOMIZATIONS
 from webhook.documents.source import MAX_BYTES
 from webhook.findings import Finding, by_place
+from webhook.problem import Steps
 from webhook.regular import open_regular
 from webhook.report.model import Judged, Report
 from webhook.sources.origins import Origins, has_same, locate
@@ -91,7 +92,7 @@ class Places:
                 return finding._replace(line=line, column=column, text=at, placed=True, written=written)
         return finding
 
-    def _read(self, file: str) -> Mapping[tuple[int, tuple[str | int, ...]], Document]:
+    def _read(self, file: str) -> Mapping[tuple[int, Steps], Document]:
         """Read the objects of a built kustomization, by their places."""
         documents = parse(self._texts[file][0], file, rendered=True)
         return {(each.index, each.within): each for each in documents if isinstance(each, Document)}

@@ -87,7 +87,7 @@ class Unlooked:
         """Whether manifests with errors may be the missing objects."""
         self.lacks_slices = False
         """Whether selectors are not matched because the cluster has no slices."""
-        self.partly: set[tuple[str, int]] = set()
+        self.partly: set[tuple[object, ...]] = set()
         """The objects that have errors, so that not all problems of them are found."""
         self.hides_errors = False
         """Whether errors may be among these problems."""
@@ -368,7 +368,7 @@ class References:
         findings, skipped = self._findings()
         if findings:
             report.sort((*report.findings, *findings))
-        skipped.partly = {(each.source, each.position().line) for each in self._partly}
+        skipped.partly = {(each.source, each.index, each.within) for each in self._partly}
         skipped.hides_errors = self._hides_errors
         skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.uses)
         if self._neighbours is None and not self._inventory.knows(_SLICE):

@@ -44,7 +44,7 @@ def enforcement(arguments: Namespace) -> Enforcement:
 
         for name in rules:
             if not is_rule(name):
-                hint = _suggestion(name, rule_names()) or "; `draguard explain` lists them"
+                hint = did_you_mean(name, rule_names(), "; `draguard explain` lists them", lead="; ")
                 raise UsageError(f"unknown rule {name}{hint}", "--enforce")
     return Enforcement(
         mode=overall,
@@ -61,12 +61,8 @@ def _check_policies(named: Collection[str], known: Collection[str]) -> None:
     """Check the names of policies that have a mode of their own."""
     for name in named:
         if name not in known:
-            raise UsageError(f"policy {name} not found in --policies{_suggestion(name, known)}", "--enforce")
-
-
-def _suggestion(name: str, known: Collection[str]) -> str:
-    meant = did_you_mean(name, known)
-    return meant and f"; {meant}"
+            hint = did_you_mean(name, known, lead="; ")
+            raise UsageError(f"policy {name} not found in --policies{hint}", "--enforce")
 
 
 def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[str], None]) -> admission.ReviewOptions:

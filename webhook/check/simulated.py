@@ -17,7 +17,7 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
 from webhook.check.judge import refusing
 from webhook.check.progress import counting
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Piece, Unreadable
 from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
 from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
@@ -136,11 +136,7 @@ class _Given:
         return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
 
     def read(
-        self,
-        documents: Iterable[Document | Unreadable],
-        refused: Callable[[Document], list[Finding]],
-        report: Report,
-        namespace: str,
+        self, documents: Iterable[Piece], refused: Callable[[Document], list[Finding]], report: Report, namespace: str
     ) -> None:
         """Take manifests.
 
@@ -272,7 +268,7 @@ def prepare(
     inventory: Inventory,
     *,
     named: Sequence[JSONObject],
-    documents: Sequence[Document | Unreadable],
+    documents: Sequence[Piece],
     report: Report,
     words: Words = _WORDS,
 ) -> Prepared | None:

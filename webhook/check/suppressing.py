@@ -112,8 +112,7 @@ def check_policies(arguments: Namespace, known: Sequence[str]) -> None:
     for option, texts in stated.items():
         for name in (each.partition("=")[0] for text in texts for each in names_in(text)):
             if name.startswith(POLICY) and not any(fnmatchcase(f"{POLICY}{each}", name) for each in known):
-                hint = did_you_mean(name.removeprefix(POLICY), known)
-                hint = f": {hint}" if hint else ""
+                hint = did_you_mean(name.removeprefix(POLICY), known, lead=": ")
                 raise UsageError(f"policy {name.removeprefix(POLICY)} not found in --policies{hint}", option)
 
 

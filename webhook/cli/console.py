@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from webhook.check.files import check_charts, render_options
-from webhook.documents import STDIN, Document, Selection, Unreadable
+from webhook.documents import STDIN, Piece, Selection
 from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR, WARNING
@@ -54,7 +54,7 @@ def read_sources(
     kubernetes: str | None,
     namespace: str = "default",
     texts: dict[str, list[str]] | None = None,
-) -> list[Document | Unreadable]:
+) -> list[Piece]:
     """Read manifests; Helm charts and kustomizations among the paths are rendered.
 
     Files of directories that are not manifests are left out, as in ``draguard validate``, and counted on stderr.
@@ -119,9 +119,9 @@ def put_out(files: Iterable[tuple[str, str, str]], arguments: Namespace) -> None
         sys.stdout.writelines(joined(after for _, _, after in files))
 
 
-def tell(line: str) -> None:
-    """Print a line on standard error."""
-    show_lines([line], sys.stderr)
+def tell(*lines: str) -> None:
+    """Print lines on standard error."""
+    show_lines(lines, sys.stderr)
 
 
 _NARROWEST: Final = 40

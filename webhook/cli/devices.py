@@ -48,12 +48,10 @@ def _watch(arguments: Namespace) -> NoReturn:
         except UsageError as error:
             told.append(f"error: {error}; the table is that of before, until it can be read again")
             if not is_shown:
-                for line in told[:-1]:
-                    tell(line)
+                tell(*told[:-1])
                 raise
         sys.stdout.flush()
-        for line in told if told != said else ():
-            tell(line)
+        tell(*(told if told != said else ()))
         said = told
         for each in arguments.cluster:
             if not isinstance(each, str):

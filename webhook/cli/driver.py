@@ -12,7 +12,7 @@ from webhook.allocation.devices import Catalog
 from webhook.api.gates import enabled
 from webhook.api.versions import DEFAULT
 from webhook.check.cluster import read_cluster
-from webhook.cli.console import UNREAD, show_lines, show_refusals, tell
+from webhook.cli.console import UNREAD, show_refusals, tell
 from webhook.deviceselectors.fleet import Fleet
 from webhook.documents.dump import dump
 from webhook.drivers import built_in, profile_of, text_of
@@ -108,7 +108,7 @@ def _check(files: list[str]) -> int:
     try:
         profiles = read_profiles(files)
     except UnusableProfilesError as error:
-        show_lines(error.mistakes, sys.stderr)
+        tell(*error.mistakes)
         return UNREAD if error.is_unread else 1
     for profile in profiles.values():
         attributes = sum(len(each.attributes) + len(each.optional) for each in profile.devices.values())

@@ -22,9 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for name in arguments.names:
         if name not in parser.commands:
-            meant = did_you_mean(name, parser.commands)
             there = f"; commands are {', '.join(parser.commands)}" if parser.commands else ""
-            raise UsageError(f"unknown command {name!r} of {parser.prog}{f': {meant}' if meant else there}")
+            hint = did_you_mean(name, parser.commands, there, lead=": ")
+            raise UsageError(f"unknown command {name!r} of {parser.prog}{hint}")
         parser = parser.commands[name]
     parser.print_help()
     return 0

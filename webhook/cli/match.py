@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -23,6 +22,7 @@ from webhook.check.target import settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
+    print_findings,
     read_sources,
     show_lines,
     show_refusals,
@@ -31,7 +31,7 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
-from webhook.documents import Document, Unreadable
+from webhook.documents import Piece
 from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.hints.fields import hint_of
 from webhook.hints.names import instead, listed
@@ -42,7 +42,6 @@ from webhook.problem import Path, invalid
 from webhook.references.slices import published_twice
 from webhook.report.matched import Question, as_json, is_fine, results_as_text, title
 from webhook.report.model import Report
-from webhook.report.text import as_text
 from webhook.usage import UsageError
 
 _WORK: Final = 2 * DOCUMENT
@@ -78,14 +77,14 @@ def run(arguments: Namespace) -> int:
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     if wrong := [each for expression in arguments.expression for each in refused(expression, fleet)]:
-        for line in as_text(wrong):
-            print(line, file=sys.stderr)
+        print_findings(wrong)
         return UNREAD
     if inventory.knows("Node"):
         named = {text(each, "spec", "nodeName") for each in slices} - {""}
         absent = sorted(named - {name for _, name in inventory.names("Node")})
-        show_lines([f"note: slices name {shortened(absent)}, not among the nodes"] if absent else [], sys.stderr)
-    show_lines(_published_twice(slices), sys.stderr)
+        if absent:
+            tell(f"note: slices name {shortened(absent)}, not among the nodes")
+    tell(*_published_twice(slices))
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(catalog, variant)
     about = {"file": "", "kind": "", "namespace": "", "name": "", "request": "", "deviceClass": ""}
@@ -134,7 +133,7 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     except BudgetExceededError:
         left = [title(each.about) for each in query[len(results) :]]
         complaint = f"not matched: {listed(left)}: the selectors take more work than draguard allows"
-        show_lines([f"{complaint}; match fewer of them, or fewer devices, at a time"], sys.stderr)
+        tell(f"{complaint}; match fewer of them, or fewer devices, at a time")
     judged_by = f"1.{fleet.release}"
     if arguments.output != "text":
         every = [{"kubernetes": judged_by, **as_json(each, found)} for each, found in results]
@@ -162,7 +161,7 @@ def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[Ro
 
 
 def _objects(
-    documents: Iterable[Document | Unreadable], refused: Refusals, inventory: Inventory, report: Report
+    documents: Iterable[Piece], refused: Refusals, inventory: Inventory, report: Report
 ) -> list[tuple[str, JSONObject]]:
     found = []
     for document in readable(documents, report.findings):
@@ -195,7 +194,7 @@ def _requests(given: Sequence[tuple[str, JSONObject]], inventory: Inventory) -> 
                 if request.device_class is None:
                     known = [each for _, each in inventory.names("DeviceClass")]
                     absent = f'DeviceClass "{name}" not found: {instead(name, known, "device classes")}'
-                    show_lines([f"{source}: request {request.name}: {absent}"], sys.stderr)
+                    tell(f"{source}: request {request.name}: {absent}")
                     yield Question(about, Query((), ()), absent)
                 else:
                     yield Question(about, Query(request.of_class, request.own, request.capacity))

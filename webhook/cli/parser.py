@@ -52,13 +52,7 @@ _COLUMNS: Final = 100
 class Help(argparse.RawDescriptionHelpFormatter):
     """Help in which paragraphs are folded, examples and tables are not."""
 
-    def add_usage(
-        self,
-        usage: str | None,
-        actions: Iterable[argparse.Action],
-        groups: Iterable[argparse._MutuallyExclusiveGroup],
-        prefix: str | None = None,
-    ) -> None:
+    def add_usage(self, usage: str | None, actions: Any, groups: Any, prefix: str | None = None) -> None:
         """Write the usage in a line: the options have their own section."""
         given = list(actions)
         parts = ["[OPTION...]"] if any(each.option_strings for each in given) else []
@@ -105,13 +99,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
 
     given = False
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         """Store the value."""
         if option_string and self.given:
             raise argparse.ArgumentError(self, "can be given only once")
@@ -122,9 +110,7 @@ class _Once(argparse._StoreAction):  # noqa: SLF001 - the default action, which 
 class _Outputs(argparse.Action):
     """Collects outputs; the first one replaces the default."""
 
-    def __call__(
-        self, _parser: argparse.ArgumentParser, namespace: argparse.Namespace, value: object, _option: str | None = None
-    ) -> None:
+    def __call__(self, _parser: Any, namespace: Any, value: Any, _option: str | None = None) -> None:
         """Add an output."""
         given = getattr(namespace, self.dest)
         setattr(namespace, self.dest, [value] if given is self.default else [*given, value])
@@ -133,13 +119,7 @@ class _Outputs(argparse.Action):
 class _Version(argparse.Action):
     """Prints the version, which is looked up only then."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        _namespace: argparse.Namespace,
-        _values: str | Sequence[Any] | None,
-        _option: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, _namespace: Any, _values: Any, _option: str | None = None) -> None:
         """Print the version and exit."""
         from webhook.cli.version import run  # commands are imported only when they run
 

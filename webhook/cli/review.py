@@ -13,7 +13,7 @@ from typing import BinaryIO
 from webhook import admission
 from webhook.admission import MalformedReviewError, ReviewOptions
 from webhook.check.reviews import options
-from webhook.cli.console import print_error, show_lines, some_paths, tell
+from webhook.cli.console import print_error, some_paths, tell
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.optional import install
 from webhook.report.text import as_json
@@ -35,7 +35,7 @@ def run(arguments: Namespace) -> int:
             for number, text in split(lines):
                 code = max(code, _answer(f"{name}:{number}", text, arguments, answering))
         if not number and not arguments.allow_empty:
-            show_lines([f"{name}:1: error: {_EMPTY}"], sys.stderr)
+            tell(f"{name}:1: error: {_EMPTY}")
             code = max(code, 1)
     return code
 
@@ -46,7 +46,7 @@ def _answer(place: str, text: bytes, arguments: Namespace, answering: ReviewOpti
         answer = admission.review(admission.read(text), arguments.endpoint, answering)
     except MalformedReviewError as error:
         hint = "" if text.lstrip().startswith(b"{") else _NOT_A_REVIEW
-        show_lines([f"{place}: error: {error}{hint}"], sys.stderr)
+        tell(f"{place}: error: {error}{hint}")
         return 1
     print(as_json(answer, separators=(",", ":")), flush=True)
     return 1 if arguments.exit_code and not answer["response"]["allowed"] else 0

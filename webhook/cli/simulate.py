@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from time import monotonic
@@ -40,7 +39,7 @@ def run(arguments: Namespace) -> int:
         with limited(Budget(deadline=deadline, is_offline=True)):  # which ends selectors that take long to compile
             return _simulate(arguments, deadline)
     except DeadlineExceededError:
-        show_lines([f"not simulated: {_passed(arguments)}; give a longer --timeout"], sys.stderr)
+        tell(f"not simulated: {_passed(arguments)}; give a longer --timeout")
         return 1
 
 
@@ -65,7 +64,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         wants = any(items(each, "spec", "resourceClaims") for each in pods.every)
         kinds = (("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")) if wants else ()
         lacks = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
-        show_lines((f"note: {each}" for each in (*notes, *lacks)), sys.stderr)
+        tell(*(f"note: {each}" for each in (*notes, *lacks)))
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
@@ -102,7 +101,7 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
         asked = len(pods.reported)
         pods_left = f"{len(left)} of {asked} pods" if asked > 1 else "1 pod"
         advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
-        show_lines([f"not simulated: {pods_left} ({names}): {limit.passed}; {advice}"], sys.stderr)
+        tell(f"not simulated: {pods_left} ({names}): {limit.passed}; {advice}")
     if has_failed:
         return OWN_FAILURE
     return 1 if left or not all(map(gets_devices, found.values())) else 0
@@ -118,5 +117,5 @@ def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: 
         if not arguments.quiet:
             show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
     if found.is_cut:
-        show_lines([f"more pods may fit: {limit.passed}; give a longer --timeout"], sys.stderr)
+        tell(f"more pods may fit: {limit.passed}; give a longer --timeout")
     return 1 if found.is_cut or not found.pods else 0

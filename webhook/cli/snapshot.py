@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.check.cluster import cluster_documents
 from webhook.check.progress import counting
-from webhook.cli.console import show_lines, tell
+from webhook.cli.console import tell
 from webhook.configuration.options import Live
 from webhook.inventory.snapshots import OPTIONAL, RESOURCES
 from webhook.report.model import Report
@@ -31,7 +31,7 @@ def run(arguments: Namespace) -> int:
     if unknown := [each for each in arguments.without if each not in RESOURCES]:
         raise UsageError(f"give one of {', '.join(RESOURCES)}", "--without", unknown[0])
     if arguments.namespace:
-        show_lines([_ONE_NAMESPACE.format(arguments.namespace)], sys.stderr)
+        tell(_ONE_NAMESPACE.format(arguments.namespace))
     wanted = [each for each in RESOURCES if each not in arguments.without]
     if arguments.cluster or arguments.run:
         return _print(wanted, arguments)
@@ -98,5 +98,5 @@ def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
     for each in cluster_documents(paths, report, kinds, quiet=False, is_whole=True, tell=tell):
         yield Part(each.data["kind"], [json.encode(each.data)])
     if report.findings:
-        show_lines(as_text(report.findings), sys.stderr)
+        tell(*as_text(report.findings))
         yield Part("", is_missing=True)

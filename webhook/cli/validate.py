@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import Final
 
 from webhook.check.files import Manifests, judged
-from webhook.cli.console import check_outputs, exit_code, paths_of, show, show_lines, tell
+from webhook.cli.console import check_outputs, exit_code, paths_of, show, tell
 from webhook.cli.parser import COMMAND_LINE
 from webhook.documents import STDIN, STDIN_NAME
 from webhook.documents.source import MARKDOWN, MAX_BYTES, decoded, encoded
@@ -65,7 +65,7 @@ def _fix(arguments: Namespace) -> int:
         from webhook.report.diff import unified  # needed only for --diff
 
         sys.stdout.writelines(line for file, text in changed.items() for line in unified(file, texts[file], text))
-        show_lines([line, *unapplied, *files.kept, *files.refused], sys.stderr)
+        tell(line, *unapplied, *files.kept, *files.refused)
         return 2 if files.refused else 1 if changed else exit_code(report, arguments)
     report.remarks += [line, *unapplied, *files.kept, *files.write(changed)]
     report.is_fixed = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from time import monotonic
@@ -73,7 +72,7 @@ def run(arguments: Namespace) -> int:
         with limited(Budget(deadline=monotonic() + arguments.timeout, is_offline=True)):
             return _why(asked, arguments)
     except DeadlineExceededError:
-        show_lines([f"not explained: {arguments.timeout:g} seconds have passed; give a longer --timeout"], sys.stderr)
+        tell(f"not explained: {arguments.timeout:g} seconds have passed; give a longer --timeout")
         return 1
 
 
@@ -97,7 +96,7 @@ def _why(asked: Asked, arguments: Namespace) -> int:
     inventory = read_cluster(arguments.cluster, report, kinds, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    show_lines((f"note: not read: {stated_as(each)}" for each in report.findings), sys.stderr)
+    tell(*(f"note: not read: {stated_as(each)}" for each in report.findings))
     stated = kubernetes(arguments)
     gates = feature_gates(arguments, stated or release_in(inventory.all("Node")))
     try:

@@ -14,7 +14,7 @@ from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
 from webhook.documents.search import repository, top_of
 from webhook.findings import Finding
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.problem import Key as Step
 from webhook.records import NamedTuple
 from webhook.regular import read_up_to
@@ -217,7 +217,7 @@ class Configuration:
         joined = os.path.normpath(f"{self.directory}/{name}")
         return f"./{STDIN}" if joined == STDIN else joined  # a file here, not standard input
 
-    def inside(self, name: str, at: tuple[str | int, ...]) -> str:
+    def inside(self, name: str, at: Steps) -> str:
         """Make a path of the file relative to the working directory.
 
         Raises:
@@ -256,19 +256,17 @@ class Configuration:
             made.append(Statement(PATH, each["rules"], each["reason"], where, set(), globs=globs))
         return made
 
-    def _globs(self, patterns: Sequence[str], at: tuple[str | int, ...]) -> Globs:
+    def _globs(self, patterns: Sequence[str], at: Steps) -> Globs:
         try:
             return Globs(patterns, self.directory)
         except PatternError as error:
             raise self._error(at, str(error)) from error
 
-    def _check_rule(self, name: str, at: tuple[str | int, ...]) -> None:
+    def _check_rule(self, name: str, at: Steps) -> None:
         if not is_known(name):
             raise self._error(at, *unknown(name))
 
-    def _error(
-        self, path: tuple[str | int, ...], message: str, hint: str = "", *, says_where: bool = False
-    ) -> ConfigurationError:
+    def _error(self, path: Steps, message: str, hint: str = "", *, says_where: bool = False) -> ConfigurationError:
         place = self._document.position(path) if self._document else None
         at = f"{self.file}:{place.line}:{place.column}" if place else self.file
         named = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")

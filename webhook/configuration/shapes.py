@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from webhook.problem import Steps
 from webhook.records import NamedTuple
 from webhook.spelling import did_you_mean
 
-Steps = tuple[str | int, ...]
 OFF: Final = "off"
 MAX_ITEMS: Final = 1000
 """The most items of a list, and keys of a map."""

@@ -56,7 +56,7 @@ class Groups:
         self._contents = contents
         self._columns: dict[tuple[str, Named], list[int]] = {}
         self._values: dict[tuple[int, Named], dict[Hashable, list[Group]]] = {}
-        self._known: dict[frozenset[tuple[str, Named]], list[Group]] = {}
+        self._known: dict[frozenset[tuple[str, Named]] | None, list[Group]] = {}
 
     def by(self, read: Iterable[Reads | None]) -> list[Group]:
         """Return the groups, the largest first.
@@ -64,16 +64,13 @@ class Groups:
         Args:
             read: The reads of selectors; None for a selector that may read anything.
         """
-        wanted: set[tuple[str, Named]] = set()
-        for each in read:
-            if each is None:
-                return self._alone
-            wanted |= {("attributes", name) for name in each.attributes}
-            wanted |= {("capacity", name) for name in each.capacity}
-        key = frozenset(wanted)
-        if key not in self._known:
-            self._known[key] = self._grouped(key)
-        return self._known[key]
+        known = [*read]
+        names = None
+        if None not in known:
+            names = frozenset((holder, name) for each in known for holder in _HOLDERS for name in getattr(each, holder))
+        if names not in self._known:
+            self._known[names] = self._grouped(names)
+        return self._known[names]
 
     def having(self, groups: list[Group], limit: tuple[Sequence[str], Sequence[Any]] | None) -> Sequence[Group]:
         """Return the groups for which a condition may be true: ``x == "a"`` is false where x is another text.
@@ -92,21 +89,17 @@ class Groups:
         wanted = dict.fromkeys((_KINDS[type(each)], each) for each in values)
         return [*by_value.get(None, ()), *(group for each in wanted for group in by_value.get(each, ()))]
 
-    @property
-    def _alone(self) -> list[Group]:
-        everything: frozenset[tuple[str, Named]] = frozenset({("", ("", "", ""))})
-        if everything not in self._known:
-            groups = [Group(each, (each,), devices) for each, devices in self._contents.items()]
-            self._known[everything] = _largest_first(groups)
-        return self._known[everything]
-
-    def _grouped(self, names: frozenset[tuple[str, Named]]) -> list[Group]:
-        columns = [self._column("", ("", "", "")), *(self._column(*name) for name in names)]
+    def _grouped(self, names: frozenset[tuple[str, Named]] | None) -> list[Group]:
+        """Return groups of contents that have the same values under some names; None stands for all there may be."""
+        columns: list[Sequence[int]] = [range(len(self._contents))]
+        if names is not None:
+            columns = [self._column("", ("", "", "")), *(self._column(*name) for name in names)]
         found: dict[tuple[int, ...], list[Content]] = {}
         for content, *key in zip(self._contents, *columns, strict=True):
             found.setdefault(tuple(key), []).append(content)
         devices = self._contents.__getitem__
-        return _largest_first([Group(each[0], each, sum(map(devices, each))) for each in found.values()])
+        groups = [Group(each[0], each, sum(map(devices, each))) for each in found.values()]
+        return sorted(groups, key=lambda each: -each.devices)
 
     def _column(self, holder: str, name: Named) -> list[int]:
         """Return a number for each content that stands for a value; without a holder, for the rest of the content.
@@ -129,6 +122,7 @@ class Groups:
         return column
 
 
+_HOLDERS: Final = ("attributes", "capacity")
 _KINDS: Final = {str: "string", int: "int", bool: "bool"}
 
 
@@ -145,10 +139,6 @@ def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group
 def _attribute(content: Content, name: Named) -> tuple[tuple[str, Any], ...]:
     value = named(content.attributes, content.driver, name) or {}
     return tuple((kind, tuple(each) if isinstance(each, list) else each) for kind, each in value.items())
-
-
-def _largest_first(groups: list[Group]) -> list[Group]:
-    return sorted(groups, key=lambda each: -each.devices)
 
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")

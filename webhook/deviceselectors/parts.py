@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
-from typing import Any, Final, TypeVar
+from itertools import islice, takewhile
+from typing import Any, Final, TypeGuard, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
@@ -37,7 +37,7 @@ from webhook.cel.syntax.ast import (
     within,
 )
 from webhook.cel.syntax.ast import reads as paths
-from webhook.cel.syntax.lexer import tokenize
+from webhook.cel.syntax.lexer import END, tokenize
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
@@ -329,7 +329,7 @@ def _constant(node: Expression) -> str | None:
     """Write a constant as people do; None if the expression is not a constant."""
     if isinstance(node, Literal):
         return shown(node.value)
-    if isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None:
+    if is_made(node):
         inner = node.arguments[0]
         return str(inner.value) if isinstance(inner, Literal) else None
     if isinstance(node, ListExpression):
@@ -546,11 +546,9 @@ def _tested(node: Expression) -> Guards:
     return _NONE
 
 
-def constants(nodes: Iterable[Expression]) -> Iterator[Call]:
-    """Iterate over the quantities and versions that are written as constants."""
-    for each in nodes:
-        if isinstance(each, Call) and each.function in {"quantity", "semver"} and each.target is None:
-            yield each
+def is_made(node: Expression) -> TypeGuard[Call]:
+    """Tell whether an expression makes a quantity or a version."""
+    return isinstance(node, Call) and node.function in {"quantity", "semver"} and node.target is None
 
 
 def drivers_of(selectors: Iterable[JSONObject], release: Release, gates: frozenset[str]) -> set[str]:
@@ -698,8 +696,13 @@ def _with_presence_test(
 
     before = len(_open(root, names))
     start = min(each.offset for each in within(node))
-    for place in islice(_places(expression, start), _MOST_PLACES):
-        end = _end(expression, place)
+    tokens = tokenize(expression, Issues(expression))
+    words = [*zip(tokens.offsets, tokens.texts, strict=True)]
+    preceding = takewhile(
+        lambda word: word[1] not in _OPERATORS, (each for each in reversed(words) if each[0] <= start)
+    )
+    for place, _ in islice(preceding, _MOST_PLACES):
+        end = _end(words, place)
         condition = f"{test}{expression[place:end]}"
         is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
         if test.startswith("!") and parent == AND and not is_enclosed:
@@ -711,26 +714,14 @@ def _with_presence_test(
     return ""
 
 
-def _end(expression: str, start: int) -> int:
+def _end(words: Iterable[tuple[int, str]], start: int) -> int:
     """Return the end of the condition that begins at a word."""
-    tokens = tokenize(expression, Issues(expression))
     depth, end, before = 0, start, ""
-    for offset, word in zip(tokens.offsets, tokens.texts, strict=True):
+    for offset, word in words:
         if offset < start:
             continue
         depth += (word in _OPENING) - (word in _CLOSING)
-        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == "<EOF>":
+        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == END:
             break
         end, before = offset + len(word), word
     return end
-
-
-def _places(expression: str, start: int) -> Iterator[int]:
-    """Iterate backwards over the tokens of a condition."""
-    tokens = tokenize(expression, Issues(expression))
-    for offset, word in zip(reversed(tokens.offsets), reversed(tokens.texts), strict=True):
-        if offset > start:
-            continue
-        if word in _OPERATORS:
-            return
-        yield offset

@@ -16,7 +16,7 @@ from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import quantity, semver
 from webhook.cel.syntax.ast import Call, Expression, ListExpression, Literal, Select, reads
 from webhook.cel.types.values import DefaultingMap
-from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, read_of
+from webhook.deviceselectors.parts import AND, CONDITIONAL, NOT, OR, Parts, compared, field_of, is_made, read_of
 from webhook.formats.quantities import parse_quantity
 from webhook.records import NamedTuple
 
@@ -27,7 +27,6 @@ PLAIN: Final = frozenset({("driver",), ("allowMultipleAllocations",)})
 """The paths of values that every device has."""
 _NAMED: Final = 3
 """The steps to an attribute or a capacity."""
-_MAKING: Final = frozenset({"quantity", "semver"})
 _MOST: Final = 24
 """The number of conditions about one value that are examined."""
 _VALUES_MOST: Final = 64
@@ -202,15 +201,14 @@ def _only(node: Expression, selector: Parts) -> list[Any] | None:
 
 
 def _is_constant(node: Expression) -> bool:
-    is_made = isinstance(node, Call) and node.function in _MAKING and node.target is None
-    return isinstance(node, Literal) or (is_made and all(isinstance(each, Literal) for each in node.children()))
+    return isinstance(node, Literal) or (is_made(node) and all(isinstance(each, Literal) for each in node.children()))
 
 
 def _constants(node: Expression, selector: Parts) -> Iterator[Any]:
     """Return the constants of an expression: texts, numbers, quantities, versions."""
     if isinstance(node, Literal):
         yield node.value
-    elif isinstance(node, Call) and node.function in _MAKING and node.target is None:
+    elif is_made(node):
         try:
             yield selector.evaluate(node, {})
         except CelError:

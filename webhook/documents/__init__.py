@@ -7,10 +7,10 @@ back.
 
 from __future__ import annotations
 
-from webhook.documents.document import Document
+from webhook.documents.document import Document, Piece
 from webhook.documents.files import read
 from webhook.documents.search import Selection, find
 from webhook.documents.source import STDIN, STDIN_NAME, Position, Unreadable
 from webhook.documents.stream import parse
 
-__all__ = ["STDIN", "STDIN_NAME", "Document", "Position", "Selection", "Unreadable", "find", "parse", "read"]
+__all__ = ["STDIN", "STDIN_NAME", "Document", "Piece", "Position", "Selection", "Unreadable", "find", "parse", "read"]

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.documents.source import Position, Source, Unreadable
 from webhook.later import cached_property
 from webhook.patterns import Pattern
-from webhook.problem import Fix, Path, quoted, value_at
+from webhook.problem import Fix, Path, Steps, quoted, value_at
 
 if TYPE_CHECKING:
     from webhook.documents.comments import Comment
     from webhook.documents.nodes import Node
 
 
-Item = tuple[Any, tuple[str | int, ...]]
+Item = tuple[Any, Steps]
 
 
-def expanded(data: Any, within: tuple[str | int, ...] = ()) -> Iterator[Item]:
+def expanded(data: Any, within: Steps = ()) -> Iterator[Item]:
     """Split lists into items; an item without a type has the list's (``decodeToList`` in unstructured_list.go).
 
     Args:
@@ -62,7 +62,7 @@ class Document:
 
     __slots__ = ("data", "file", "index", "origin", "source", "within")
 
-    def __init__(self, data: Any, index: int, origin: Origin, within: tuple[str | int, ...]) -> None:
+    def __init__(self, data: Any, index: int, origin: Origin, within: Steps) -> None:
         self.data = data
         self.index = index
         self.origin = origin
@@ -136,6 +136,10 @@ class Document:
         from webhook.documents.comments import comments  # few files have such comments
 
         return comments(self.file, *self.extent, mark)
+
+
+Piece = Document | Unreadable
+"""A document, or the error in the place of one that cannot be read."""
 
 
 class First:

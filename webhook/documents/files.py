@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from webhook.documents.document import Document
+from webhook.documents.document import Document, Piece
 from webhook.documents.search import (
     EMPTY,
     EMPTY_ALLOWED,
@@ -45,9 +45,7 @@ _MARKDOWN: Final = "Markdown files are read by `draguard validate` only"
 _MARKDOWN_HINT: Final = "give files of YAML or JSON"
 
 
-def read(
-    paths: Iterable[str], stdin: BinaryIO | None = None, selection: Selection | None = None
-) -> Iterator[Document | Unreadable]:
+def read(paths: Iterable[str], stdin: BinaryIO | None = None, selection: Selection | None = None) -> Iterator[Piece]:
     """Read every document of the given manifests.
 
     A named file is always read, a pipe to its end. Files found in a directory or by a glob may come from strangers:
@@ -69,7 +67,7 @@ def read(
 
 def read_found(
     found: FoundFile | Unreadable, stdin: BinaryIO | None = None, selection: Selection | None = None
-) -> Iterator[Document | Unreadable]:
+) -> Iterator[Piece]:
     """Read the files that :func:`find_files` has found; the other arguments are those of :func:`read`."""
     if isinstance(found, Unreadable):
         yield found
@@ -79,7 +77,7 @@ def read_found(
         yield from _counted(found, selection) if selection else _read(found)
 
 
-def _counted(found: FoundFile, selection: Selection) -> Iterator[Document | Unreadable]:
+def _counted(found: FoundFile, selection: Selection) -> Iterator[Piece]:
     """Read a file; one without a manifest is counted, or refused if named: it was probably not written."""
     empty, has_manifest, left_out = True, False, selection.left_out.total()
     for document in _read(found, selection):
@@ -132,7 +130,7 @@ def _text_of(found: FoundFile) -> str:
         return ""
 
 
-def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Document | Unreadable]:
+def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Piece]:
     """Read standard input; if it has no manifest, the program that should have written it has probably failed."""
     try:
         data = stdin.read(MAX_BYTES + 1)
@@ -158,7 +156,7 @@ def _read_stdin(stdin: BinaryIO, selection: Selection | None) -> Iterator[Docume
         yield _without_manifest(name or STDIN_NAME, start.decode(errors="replace"), _FAILED if wanted else _EMPTY_HINT)
 
 
-def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Document | Unreadable]:
+def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Piece]:
     wanted = selection.stored if selection else None
     left = None if found.is_named else selection
     try:
@@ -191,14 +189,12 @@ def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Docu
     yield from documents
 
 
-def _parsed(
-    data: bytes, name: str, selection: Selection | None, *, rendered: bool = False
-) -> Iterator[Document | Unreadable]:
+def _parsed(data: bytes, name: str, selection: Selection | None, *, rendered: bool = False) -> Iterator[Piece]:
     documents = parse(data, name, rendered=rendered, skips=selection.skips if selection else None)
     return selection.stored.as_read(documents) if selection and selection.stored else documents
 
 
-def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
+def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None:
     from webhook.documents.stored import stored  # only clusters have such lists
 
     return stored(file, name, wanted)
@@ -250,9 +246,7 @@ def _open_regular(path: str, flags: int) -> int:
     return open_regular(path, flags)
 
 
-def only_manifests(
-    documents: Iterable[Document | Unreadable], paths: Iterable[str], selection: Selection
-) -> list[Document | Unreadable]:
+def only_manifests(documents: Iterable[Piece], paths: Iterable[str], selection: Selection) -> list[Piece]:
     """Leave out files of directories that hold no object, such as a chart's values, and count them.
 
     Args:
@@ -266,7 +260,7 @@ def only_manifests(
     return [each for each in every if each.source in kept]
 
 
-def with_manifests(documents: Iterable[Document | Unreadable], paths: Iterable[str]) -> Iterator[Document | Unreadable]:
+def with_manifests(documents: Iterable[Piece], paths: Iterable[str]) -> Iterator[Piece]:
     """Yield documents, and an error for each input that has some, but no object: it is probably a table of kubectl.
 
     Args:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from webhook.documents.document import Document
+from webhook.documents.document import Document, Piece
 from webhook.documents.source import MAX_BYTES, STDIN, STDIN_NAME, Unreadable
 from webhook.documents.stream import Skips, parse
 from webhook.records import NamedTuple
@@ -181,9 +181,7 @@ class Selection:
             else:
                 yield file
 
-    def readable(
-        self, documents: Iterable[Document | Unreadable], *, has_objects: bool
-    ) -> Iterator[Document | Unreadable]:
+    def readable(self, documents: Iterable[Piece], *, has_objects: bool) -> Iterator[Piece]:
         """Yield the documents of a file without templates; without objects, unreadable ones are left out, too.
 
         The latter count once for the file.

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
 
-from webhook.documents.document import Document, Origin
+from webhook.documents.document import Document, Origin, Piece
 from webhook.documents.jsontext import is_deep
-from webhook.documents.source import MAX_BYTES, MAX_DEPTH, Source, Unreadable, too_deep
+from webhook.documents.source import MAX_BYTES, MAX_DEPTH, Source, too_deep
 from webhook.documents.stream import parse
 from webhook.objects import free_of_nulls
 from webhook.records import NamedTuple
@@ -132,7 +132,7 @@ class Wanted(NamedTuple):
     kinds: Container[str]
     reader: Reader | None = None
 
-    def as_read(self, documents: Iterable[Document | Unreadable]) -> Iterator[Document | Unreadable]:
+    def as_read(self, documents: Iterable[Piece]) -> Iterator[Piece]:
         """Yield documents that a careful reader has read, as the reader reads their objects."""
         for each in documents:
             if self.reader and isinstance(each, Document) and isinstance(each.data, dict):
@@ -141,7 +141,7 @@ class Wanted(NamedTuple):
             yield each
 
 
-def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Document | Unreadable] | None:
+def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None:
     """Read a list of objects: together they may take more memory than a document may.
 
     Args:
@@ -216,7 +216,7 @@ def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
     yield ahead, True
 
 
-def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:
+def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
     origin = Origin(Source(name, ""), 0, 0, is_json=True)
     for index, (content, kind) in enumerate(blocks):
         for each in wanted.as_read(parse(content, name)) if kind in wanted.kinds else ():
@@ -226,7 +226,7 @@ def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> 
                 yield each._replace(line=0, column=0)
 
 
-def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Document | Unreadable]:
+def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
     for index, (content, kind) in enumerate(pieces):
         if kind not in wanted.kinds:
             continue

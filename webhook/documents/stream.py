@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from typing import Any, Final
 
-from webhook.documents.document import Document, First, Origin, documents_of
+from webhook.documents.document import First, Origin, Piece, documents_of
 from webhook.documents.source import MAX_BYTES, Composed, ContentError, Source, Unreadable, decoded
 from webhook.patterns import Pattern
 
@@ -49,7 +49,7 @@ def too_large(source: str) -> Unreadable:
 
 def parse(
     text: bytes | str, source: str = "<text>", *, rendered: bool = False, skips: Skips | None = None
-) -> Iterator[Document | Unreadable]:
+) -> Iterator[Piece]:
     """Read every document of a text, YAML or JSON, as kubectl and the API server do.
 
     Documents that are empty or null are left out; a ``List`` stands for its items.
@@ -77,7 +77,7 @@ def parse(
         return iter((readable.unreadable(offset, message, "save the file as UTF-8"),))
 
 
-def _documents(source: Source, skips: Skips | None) -> Iterator[Document | Unreadable]:
+def _documents(source: Source, skips: Skips | None) -> Iterator[Piece]:
     """Read every document of a text: JSON values as far as possible, then YAML."""
     text, index, start, not_json = source.text, -1, 0, None
     if text.lstrip()[:1] == "{":
@@ -106,7 +106,7 @@ def _documents(source: Source, skips: Skips | None) -> Iterator[Document | Unrea
 
 def _yaml_documents(
     source: Source, indexes: Iterator[int], start: int, not_json: ContentError | None, skips: Skips | None
-) -> Iterator[Document | Unreadable]:
+) -> Iterator[Piece]:
     """Read YAML documents.
 
     Args:

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, Final
 
 from webhook.api.core.meta import KEPT_BY_STATUS, generated_name
@@ -201,8 +202,8 @@ def _names(value: Any) -> JSONObject:
 
 def _counts_generations(obj: Mapping[str, Any], request: Request, kinds: Kinds) -> bool:
     if type_ := type_of(text(obj, "apiVersion"), text(obj, "kind")):
-        counted = getattr(getattr(type_.fields.get("metadata"), "type", None), "counted", {})
-        return any([is_on for since, is_on in counted.items() if since <= kinds.release][-1:])
+        since: float = getattr(getattr(type_.fields.get("metadata"), "type", None), "counted_since", inf)
+        return kinds.release >= since
     return kinds.is_custom(request.kind)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from itertools import chain
 from typing import Any
 
 from webhook.api.versions import SERVED, VERSIONS, Served
@@ -142,9 +141,9 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
             yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
-def within(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
-    """Yield a place and all below it, those that a release has, each before its own fields."""
-    left = [place]
+def within(places: Iterable[FieldPlace], release: Release | None) -> Iterator[FieldPlace]:
+    """Yield places and all below them, those that a release has, each before its own fields."""
+    left = [*places][::-1]
     while left:
         yield (place := left.pop())
         left += reversed(list(children(place, release)))
@@ -157,7 +156,7 @@ def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
     others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
     others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
     found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
-    for place in chain.from_iterable(within(kind.place, release) for kind in among):
+    for place in within((kind.place for kind in among), release):
         for stated in rules_at(place, release):
             found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
         for opaque in place.type.opaque.values() if place.type else ():

@@ -313,16 +313,14 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
     if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):
         return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
+    what = "is not a name, a field, or a message of a known component"
+    unknown = UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
     try:
         parts = parts or _described(_without_kind(answer, kubernetes), kubernetes)
-    except UnknownNameError:
-        parts = _of_rules(answer, kubernetes)
-        if not parts:
-            raise
-    parts = parts or _of_rules(answer, kubernetes)
-    if not parts:
-        what = "is not a name, a field, or a message of a known component"
-        raise UnknownNameError(f"{cut(answer, 80)} {what}: {_END}")
+    except UnknownNameError as error:
+        unknown = error
+    if not (parts := parts or _of_rules(answer, kubernetes)):
+        raise unknown
     return "\n\n".join(parts)
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache
 from importlib import resources
-from itertools import chain
 from types import CodeType, FunctionType
 from typing import Final, TypeVar
 
@@ -81,7 +80,7 @@ def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]
 
 def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[FieldPlace, str]]:
     """Find the kinds and fields that need a feature gate themselves, with their releases, if not all."""
-    for place in chain.from_iterable(within(kind.place, release) for kind in among):
+    for place in within((kind.place for kind in among), release):
         yield from ((place, when) for name, when in gates_of(place, release) if name == gate)
 
 
@@ -347,8 +346,7 @@ def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
 
 def _tree(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """List the fields of a place at all depths."""
-    _, *below = within(place, release)
-    for part in below:
+    for part in within(children(place, release), release):
         indent = "  " * (len(part.path) - len(place.path))
         required = "  -required-" if "required" in limits(part, release) else ""
         yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"

@@ -19,11 +19,11 @@ from typing import Annotated, Any, Final, Literal, TypeVar, cast
 from msgspec import Meta, MsgspecError, Struct, convert, defstruct
 from msgspec.json import encode
 
+from webhook.formats import WIDEST
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.declarations import Declared, Field, Format, Rule
 from webhook.schema.fields import (
-    WIDEST,
     Anything,
     Array,
     CompiledField,

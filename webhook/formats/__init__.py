@@ -307,10 +307,16 @@ def _unit(release: Release) -> str:
 
 
 def _too_long(value: str, limit: int, unit: str) -> Messages:
-    # A character has four bytes at most, and a lone surrogate is the three bytes of Go's replacement character.
-    if len(value) * 4 <= limit or len(value.encode(errors="surrogatepass")) <= limit:
-        return FINE
-    return (f"must be no more than {limit} {unit}",)
+    return (f"must be no more than {limit} {unit}",) if exceeds(value, limit) else FINE
+
+
+WIDEST: Final = 4
+"""The most bytes of a character."""
+
+
+def exceeds(text: str, limit: int) -> bool:
+    """Tell whether a text has more bytes than a limit; a lone surrogate has those of Go's replacement character."""
+    return len(text) * WIDEST > limit and len(text.encode(errors="surrogatepass")) > limit
 
 
 def go_lower(text: str) -> str:

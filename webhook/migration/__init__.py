@@ -18,7 +18,7 @@ from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
 from webhook.objects import JSONObject
-from webhook.problem import ERROR, Path, Problem, value_at
+from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema import CREATE, compile_struct
@@ -118,11 +118,10 @@ class Wanted:
         return max(self.releases, default=DEFAULT)
 
 
-_Steps = tuple[str | int, ...]
 _CLAIMS = ("spec", "resourceClaims")
 
 
-def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[_Steps]]:
+def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSONObject, list[Steps]]:
     """Return an object whose pods name their claims without ``source``.
 
     Args:
@@ -145,11 +144,11 @@ def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSO
     return changed, [steps for steps, _ in nested]
 
 
-def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[_Steps, Any]]:
+def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Steps, Any]]:
     """Yield the entries of ``resourceClaims`` of all pods in an object."""
     template = pod_template(obj)
     if template is not None:
-        places: list[_Steps] = [(*template, *_CLAIMS)]
+        places: list[Steps] = [(*template, *_CLAIMS)]
     else:
         places = [tuple(pods.place(("template", *_CLAIMS))) for pods in pods_in(obj, locations) if pods.is_known]
     for place in dict.fromkeys(places):

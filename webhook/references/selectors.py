@@ -24,9 +24,9 @@ from webhook.deviceselectors.parts import (
     Parts,
     Read,
     compared,
-    constants,
     depends_on_device,
     guarded,
+    is_made,
     parts_of,
     read_of,
     source_of,
@@ -359,7 +359,7 @@ def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
             value = parts.evaluate(part, {})
         except CelError as error:
             is_known = current().left >= 0  # else there was no work left to find out
-            if is_known and not list(constants(within(part))):  # a separate rule reports those
+            if is_known and not any(map(is_made, within(part))):  # a separate rule reports those
                 message = f"the selector fails for every device: {error}"
                 yield finding((), message, "", "NeverHolds", start_of(part))
             return
@@ -472,7 +472,7 @@ def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
     Quantities are written as 40Gi or 40G, without B; versions have three numbers, as 1.0.0. The failure is a run-time
     error, which ends the scheduling of the pod for all nodes.
     """
-    for call in constants(parts.nodes):
+    for call in filter(is_made, parts.nodes):
         literal = call.arguments[0]
         if len(call.arguments) != 1 or not isinstance(literal, Literal) or not isinstance(literal.value, str):
             continue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from difflib import Match, SequenceMatcher
 from typing import Final
 
 from webhook.findings import Finding
+from webhook.grouping import by_key
 from webhook.report.text import counted, printable, uncommanded
 
 _SEPARATOR = "---"
@@ -136,9 +137,7 @@ def _joined(blocks: Iterable[Match]) -> Iterator[Match]:
 def _paired(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
     """Pair the lines that both texts have equally often, first with first; leave out those that have moved."""
     counts = Counter(before)
-    numbers: defaultdict[str, list[int]] = defaultdict(list)
-    for number, line in enumerate(after):
-        numbers[line].append(number)
+    numbers = by_key((line, number) for number, line in enumerate(after))
     places = {line: iter(each) for line, each in numbers.items() if len(each) == counts[line]}
     pairs = [(number, next(places[line])) for number, line in enumerate(before) if line in places]
     # The longest increasing subsequence: for each length, the pair with the least last number, and the one before it.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.explain.names import page, texts
 from webhook.findings import Finding
+from webhook.grouping import by_key
 from webhook.report import Format
 from webhook.report.model import Report, Tested
 from webhook.report.text import (
@@ -146,7 +147,7 @@ class Html(Format):
 
 def _files(report: Report, shown: Sequence[Finding], numbers: Mapping[int, int]) -> Iterator[str]:
     """Show findings by file."""
-    for number, (file, findings) in enumerate(_by_file(shown).items(), 1):
+    for number, (file, findings) in enumerate(by_key((each.file, each) for each in shown).items(), 1):
         yield f'<section id="file-{number}"><h2>{escaped(file)}</h2>'
         for finding in findings:
             at = report.picture.links(numbers[id(finding)]) if report.picture else ()
@@ -169,7 +170,7 @@ def _filters(report: Report) -> Iterator[str]:
 
 def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     """List files and rules, with their numbers of findings."""
-    files = _by_file(report.findings)
+    files = by_key((each.file, each) for each in report.findings)
     is_open = " open" if len(files) <= _FILES_MAX else ""
     yield f"<nav><details{is_open}><summary>{counted(len(files), 'file')} with findings</summary>"
     yield "<table><tr><th>File<th>Errors<th>Warnings<th>Notes"
@@ -180,9 +181,7 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
     if clean:
         yield f'<tr><td class="quiet">{counted(clean, "file")} without findings{_counts([])}'
     yield "</table></details></nav>"
-    by_rule: dict[str, list[Finding]] = {}
-    for finding in report.findings:
-        by_rule.setdefault(finding.problem.rule, []).append(finding)
+    by_rule = by_key((each.problem.rule, each) for each in report.findings)
     meanings = texts(by_rule)
     yield f'<nav class="rules"><details><summary>{counted(len(by_rule), "rule")}</summary>'
     yield "<table><tr><th>Rule<th>What it is about"
@@ -218,13 +217,6 @@ def _more(findings: Sequence[Finding]) -> Iterator[str]:
 def _counts(findings: Sequence[Finding]) -> str:
     counts = Counter(finding.problem.level for finding in findings)
     return "".join(f'<td class="{level if counts[level] else "quiet"}">{counts[level]}' for level in LEVELS)
-
-
-def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    found: dict[str, list[Finding]] = {}
-    for finding in findings:
-        found.setdefault(finding.file, []).append(finding)
-    return found
 
 
 def _finding(finding: Finding, anchor: str = "", more: Iterable[str] = ()) -> Iterator[str]:

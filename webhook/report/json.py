@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
 from webhook.documents.search import spelled
 from webhook.explain.names import page
 from webhook.findings import Finding
+from webhook.grouping import by_key
 from webhook.objects import JSONObject
 from webhook.problem import NOTE, WARNING
 from webhook.report import Format
@@ -39,9 +39,7 @@ class Json(Format):
 
 
 def _summary(report: Report) -> JSONObject:
-    paths: dict[str, list[str]] = defaultdict(list)
-    for path, reason in report.unread:
-        paths[reason].append(spelled(path))
+    paths = by_key((reason, spelled(path)) for path, reason in report.unread)
     skipped = [
         {"apiVersion": api_version, "kind": kind, "documents": documents}
         for (api_version, kind), documents in by_number(report)
@@ -58,7 +56,7 @@ def _summary(report: Report) -> JSONObject:
         "skipped": skipped,
         "withoutClaims": report.without_claims,
         "notRead": [
-            {"reason": reason, "count": count, **({"paths": paths[reason]} if report.lists_files else {})}
+            {"reason": reason, "count": count, **({"paths": paths.get(reason, [])} if report.lists_files else {})}
             for reason, count in report.left_out.items()
         ],
     }

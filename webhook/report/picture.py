@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from webhook.allocation.devices import TaintRule, decode_amount
 from webhook.devices import HELD, NONE, STRANDED, Row, columns, grouped, holders, left_of, listed, summed
 from webhook.deviceselectors.fleet import EVERYWHERE, padded
 from webhook.findings import Finding
+from webhook.grouping import by_key
 from webhook.inventory.claims import DeviceID
 from webhook.later import cached_property
 from webhook.objects import JSONObject, name_of, text
@@ -157,9 +159,10 @@ class Picture:
         self._spaces = grouped(rows, "namespace")
         by_held = sorted(self._spaces.keys() - {NONE}, key=lambda name: (-self._spaces[name].held, name))
         self._letters = {name: _LETTERS[min(place, len(_LETTERS) - 1)] for place, name in enumerate(by_held)}
-        self._boxes: dict[_Box, list[Row]] = defaultdict(list)
-        for row in sorted(rows, key=lambda row: padded(row.node)):
-            self._boxes[(row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool)].append(row)
+        by_node = sorted(rows, key=lambda row: padded(row.node))
+        self._boxes: dict[_Box, list[Row]] = by_key(
+            ((row.node,) if row.node != EVERYWHERE else ("", row.driver, row.pool), row) for row in by_node
+        )
         names = [box[0] for box in self._boxes if box[0]]
         start, end = _beginning(names), _beginning([name[::-1] for name in names])[::-1]
         self._alike = (start.rpartition("-")[0], "".join(end.partition(".")[1:])) if len(names) > 1 else ("", "")
@@ -219,29 +222,27 @@ class Picture:
 
     def _otherwise(self) -> Mapping[DeviceID, Sequence[str]]:
         """Return the classes of cells that look otherwise with a change, or that findings elsewhere touch."""
-        found: dict[DeviceID, list[str]] = defaultdict(list)
-        for place, each in enumerate(self._opening):
-            for key in dict.fromkeys(each.devices):
-                found[key].append(f"z{place}")
-        for place, (_, _, devices) in enumerate(self._elsewhere):
-            for key in devices:
-                found[key].append(f"c{place}")
-        releasing = [(place, {*each.released}) for place, each in enumerate(self._opening) if each.released]
-        for row in self.rows if releasing else ():
-            for place, released in releasing:
-                if row.claims and released.issuperset(row.claims):
-                    found[_id(row)].append(f"j{place}")
-        return found
+        opening = [*enumerate(self._opening)]
+        releasing = [(place, {*each.released}) for place, each in opening if each.released]
+        held = (row for row in self.rows if row.claims)
+        return by_key(
+            chain(
+                ((key, f"z{place}") for place, each in opening for key in dict.fromkeys(each.devices)),
+                ((key, f"c{place}") for place, (_, _, devices) in enumerate(self._elsewhere) for key in devices),
+                ((_id(row), f"j{place}") for row in held for place, gone in releasing if gone.issuperset(row.claims)),
+            )
+        )
 
     @cached_property
     def _used(self) -> Mapping[tuple[str, str], Sequence[DeviceID]]:
         """The devices of claims and pods."""
-        found: dict[tuple[str, str], list[DeviceID]] = defaultdict(list)
-        for row in self.rows:
-            for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods)):
-                for name in names:
-                    found[kind, name].append(_id(row))
-        return found
+        users = (
+            (row, kind, name)
+            for row in self.rows
+            for kind, names in (("ResourceClaim", row.claims), ("Pod", row.pods))
+            for name in names
+        )
+        return by_key(((kind, name), _id(row)) for row, kind, name in users)
 
     @cached_property
     def _marked(self) -> Mapping[int, Sequence[_Box]]:
@@ -253,8 +254,7 @@ class Picture:
                 touching[key] += numbers_of
         for box, rows in self._boxes.items():
             places: list[DeviceID | str] = [box[0], *map(_id, rows)]
-            numbers = {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}
-            for number in numbers:
+            for number in {each for place in places for of in (self._marks, touching) for each in of.get(place, ())}:
                 found[number].append(box)
         return found
 
@@ -354,10 +354,7 @@ class Picture:
         if self._letters:
             several = " (+ if several)" * (sum(self._spaces[name].held for name in self._letters) > sums.held)
             yield f"<fieldset><legend>Held, by namespace{several}</legend>"
-            by_letter: dict[str, list[str]] = defaultdict(list)
-            for name, letter in self._letters.items():
-                by_letter[letter].append(name)
-            for letter, names in by_letter.items():
+            for letter, names in by_key((letter, name) for name, letter in self._letters.items()).items():
                 held = sum(self._spaces[name].held for name in names)
                 said = escaped(names[0]) if len(names) == 1 else f"in {len(names)} other namespaces"
                 sample = f'<b class="{letter}">{letter}</b>'
@@ -483,17 +480,12 @@ class Picture:
 
     def _cells(self, rows: Sequence[Row]) -> Iterator[str]:
         """Return the cells of a node; devices that draw on the same counters are in a frame."""
-        frame: tuple[str, ...] = ()
-        for row in rows:
-            whole = (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
-            if whole != frame:
-                yield "</span>" * bool(frame)
-                if whole:
-                    left = ", ".join(f"{name} {amount}" for name, amount in row.counters[whole[2]].items())
-                    yield f'<span title="{escaped(f"{whole[2]}: {left} left")}">'
-                frame = whole
-            yield self._cell(row)
-        yield "</span>" * bool(frame)
+        for whole, (first, *others) in ((whole, [*several]) for whole, several in groupby(rows, _whole)):
+            cells = "".join(map(self._cell, (first, *others)))
+            if whole:
+                left = ", ".join(f"{name} {amount}" for name, amount in first.counters[whole[2]].items())
+                cells = f'<span title="{escaped(f"{whole[2]}: {left} left")}">{cells}</span>'
+            yield cells
 
     def _cell(self, row: Row) -> str:
         letters, key, tag = self._letters_of(row), _id(row), _element(row)
@@ -564,6 +556,11 @@ def _id(row: Row) -> DeviceID:
     return row.driver, row.pool, row.device
 
 
+def _whole(row: Row) -> tuple[str, ...]:
+    """Return what identifies the counters on which a device draws; nothing if it draws on none."""
+    return (row.driver, row.pool, *row.counters)[:3] if row.counters else ()
+
+
 def _beginning(names: Sequence[str]) -> str:
     """Return what all names begin with."""
     first, last = min(names, default=""), max(names, default="")
@@ -592,7 +589,7 @@ def _bar(row: Row) -> Iterator[str]:
 
 def _made_of(rows: Sequence[Row]) -> str:
     """Say what devices a node has; those that draw on the same counters count once."""
-    wholes = {(row.driver, row.pool, *row.counters)[:3] if row.counters else _id(row): row for row in rows}
+    wholes = {_whole(row) or _id(row): row for row in rows}
     models = Counter(f"{row.model}{' in parts' * bool(row.counters)}" for row in wholes.values())
     return ", ".join(f"{number} {model}" for model, number in models.most_common())
 

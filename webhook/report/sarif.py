@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
@@ -13,6 +12,7 @@ from webhook.documents import parse
 from webhook.documents.source import MAX_BYTES, Source, decoded
 from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin
+from webhook.grouping import by_key
 from webhook.objects import JSONObject
 from webhook.report import Format
 from webhook.report.identifiers import identified
@@ -143,13 +143,10 @@ MOST: Final = 1_000
 
 def _fixes(findings: Iterable[Finding]) -> dict[int, JSONObject]:
     """Return the fixes, by the identity of the finding."""
-    by_file: dict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        # An object that is renamed has its name in other files, too.
-        if (fix := fix_of(finding)) and fix.change != "respell":
-            by_file[finding.file].append(finding)
+    # An object that is renamed has its name in other files, too.
+    fixable = (each for each in findings if (fix := fix_of(each)) and fix.change != "respell")
     found: dict[int, JSONObject] = {}
-    for file, of_file in by_file.items():
+    for file, of_file in by_key((each.file, each) for each in fixable).items():
         if len(found) < MOST:
             found |= {id(each): change for each, change in _of_file(file, of_file[:MOST])}
     return found

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from webhook.allocation.explain import STEPS
 from webhook.deviceselectors.fleet import shortened
+from webhook.grouping import by_key
 from webhook.inventory import Inventory
+from webhook.inventory.claims import device_of
 from webhook.objects import JSONObject, items
 from webhook.report.text import colored, counted
 from webhook.simulation import Settings
@@ -78,10 +80,7 @@ class Text:
             return
         state = self._in("good", f"{'' if last else 'at least '}{counted(found.pods, 'pod')}")
         yield f"{state} like {pod} fit{'s' if found.pods == 1 else ''}"
-        by_count: dict[int, list[str]] = {}
-        for node, pods in found.nodes.items():
-            by_count.setdefault(pods, []).append(node)
-        for pods, nodes in sorted(by_count.items(), reverse=True):
+        for pods, nodes in sorted(by_key((pods, node) for node, pods in found.nodes.items()).items(), reverse=True):
             yield f"  {shortened(nodes)}: {pods}{' each' if len(nodes) > 1 else ''}"
         if last is not None:
             yield f"then no node takes another{_because_of(last)}"
@@ -181,16 +180,13 @@ def _likeness(answer: JSONObject) -> Sequence[str]:
 
 def _devices(answer: JSONObject) -> Iterator[str]:
     for claim, allocation in answer["claims"].items():
-        results = allocation["devices"]["results"] if allocation.get("devices") else []
-        names = [f"{each['driver']}/{each['pool']}/{each['device']}" for each in results or ()]
+        names = ["/".join(device_of(each)) for each in items(allocation, "devices", "results")]
         yield f"  {claim}: {', '.join(some_of(names, 8, 'and {} more')) or 'no devices'}"
 
 
 def _groups(groups: Iterable[JSONObject]) -> Iterator[str]:
     """Report why nodes refuse a pod; those with the same text together."""
-    alike: dict[tuple[str, ...], list[JSONObject]] = {}
-    for group in groups:
-        alike.setdefault(tuple(_group(group)), []).append(group)
+    alike = by_key((tuple(_group(group)), group) for group in groups)
     counts = [sum(each["count"] for each in several) for several in alike.values()]
     for number, (lines, several) in zip(counts[:_GROUPS_MAX], alike.items(), strict=False):
         nodes = shortened([name for each in several for name in each["nodes"]], number)
@@ -296,15 +292,14 @@ class Page:
         """Return the picture, with the pods that have answers."""
         from webhook.report.picture import Picture, Story
 
-        stories, given = [], dict[tuple[str, str, str], list[str]]()
+        stories, placed = [], [each for each in answers if each["node"] is not None and not _ran_before(each)]
         for first, overlay, names in self.pending.values():
             several = f" … {names[-1]} ({counted(len(names), 'pod')})" if len(names) > 1 else ""
             stories.append(Story.of(f"{_name(first)}{several}", first, overlay))
-        for answer in (each for each in answers if each["node"] is not None and not _ran_before(each)):
-            stories.append(Story.of(_name(answer), answer, None))
-            for allocation in answer["claims"].values():
-                for each in items(allocation, "devices", "results"):
-                    given.setdefault((each["driver"], each["pool"], each["device"]), []).append(_name(answer))
+        stories += [Story.of(_name(each), each, None) for each in placed]
+        allocated = ((each, claim) for each in placed for claim in each["claims"].values())
+        results = ((each, result) for each, claim in allocated for result in items(claim, "devices", "results"))
+        given = by_key((device_of(result), _name(each)) for each, result in results)
         names_given = {key: ", ".join(dict.fromkeys(names)) for key, names in given.items()}
         return Picture(self._rows, self._cluster, stories=stories, given=names_given)
 

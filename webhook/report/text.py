@@ -438,9 +438,8 @@ def _files(report: Report) -> Iterable[str]:
     """List what was read and what was not, if that is requested."""
     if not report.lists_files:
         return []
-    texts = _LEFT_OUT if report.renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
-    reasons = {reason: text[0].format(1).removeprefix("1 ") for reason, text in texts.items()}
-    unread = (f"not read: {spelled(path)}: {reasons[reason]}" for path, reason in report.unread)
+    reasons = ((path, _left_out(reason, 1, renders=report.renders)) for path, reason in report.unread)
+    unread = (f"not read: {spelled(path)}: {said.removeprefix('1 ')}" for path, said in reasons)
     return map(printable, (*(f"read: {file}" for file in report.files), *unread))
 
 
@@ -523,8 +522,7 @@ def not_read(left_out: Mapping[str, int], unread: Iterable[tuple[str, str]], *, 
         unread: Their paths, each with the reason.
         renders: Whether named charts are rendered.
     """
-    texts = _LEFT_OUT if renders else {**_LEFT_OUT, HELM: _NEVER_RENDERED}
-    reasons = {reason: texts[reason][count > 1].format(count) for reason, count in left_out.items()}
+    reasons = {reason: _left_out(reason, count, renders=renders) for reason, count in left_out.items()}
     if TEMPLATE in reasons:
         names = [printable(each) for each in dict.fromkeys(spelled(path) for path, why in unread if why == TEMPLATE)]
         reasons[TEMPLATE] += f" ({', '.join([*names[:_TEMPLATES], *['…'] * (len(names) > _TEMPLATES)])})"
@@ -570,6 +568,11 @@ _NEVER_RENDERED = (
     "{} Helm template (charts are not rendered here)",
     "{} Helm templates (charts are not rendered here)",
 )
+
+
+def _left_out(reason: str, count: int, *, renders: bool) -> str:
+    texts = _NEVER_RENDERED if reason == HELM and not renders else _LEFT_OUT[reason]
+    return texts[count > 1].format(count)
 
 
 def by_number(report: Report) -> list[tuple[tuple[str, str], int]]:

@@ -10,6 +10,7 @@ from typing import Final
 from webhook.allocation.devices import Tolerations, decode_amount, quantity_text, taint_of
 from webhook.allocation.pools import available, whole
 from webhook.api.versions import VERSIONS
+from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import has_ended
 from webhook.inventory.claims import (
@@ -91,6 +92,7 @@ def _devices(claim: JSONObject) -> str:
 
 
 def _in_state(cluster: Stored, state: str, only: JSONObject | None) -> Iterator[JSONObject]:
+    """Yield the claims in a state: those of the cluster, or only one."""
     for claim in cluster.all("ResourceClaim") if only is None else [only]:
         if state_of(claim, cluster) == state:
             yield claim
@@ -266,12 +268,9 @@ def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
         seen = whole(slices, cluster.catalog, variant)
         if seen is None or not seen.is_usable:
             continue
-        used = cluster.usage.pool(*pool)
-        over: dict[str, list[tuple[str, int]]] = {}
-        for (set_name, counter), left in available(seen, used, with_shares=True).counters.items():
-            if left < 0:
-                over.setdefault(set_name, []).append((counter, left))
-        for set_name, counters in over.items():
+        counters = available(seen, cluster.usage.pool(*pool), with_shares=True).counters
+        over = by_key((set_name, (name, left)) for (set_name, name), left in counters.items() if left < 0)
+        for set_name, lacks in over.items():
             drawing = [
                 (device, claim)
                 for each in seen.slices
@@ -281,7 +280,7 @@ def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
             ]
             drawing.sort(key=lambda each: text(each[1], "metadata", "creationTimestamp"))
             held = listed(f"{device.name} (claim {full_name_of(claim)})" for device, claim in drawing)
-            lacking = listed(f"{counter} by {quantity_text(-left)}" for counter, left in counters)
+            lacking = listed(f"{name} by {quantity_text(-left)}" for name, left in lacks)
             message = (
                 f"the allocated devices of counter set {set_name} in pool {'/'.join(pool)} consume more than there is "
                 f"({lacking}): {held}"

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from webhook.allocation.devices import Device, Slice
+from webhook.allocation.devices import Device
 from webhook.deviceselectors.fleet import model_of
 from webhook.engine.prescheduled import REQUIRED
+from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
@@ -306,15 +307,12 @@ def devices_stranded(cluster: Stored) -> Iterator[Found]:
         result = fleet.sorted_out(items(each, "spec", "selectors"), ())
         for group in (*result.taken, *(group for group, _ in result.failing)):
             selected.update(content.index for content in group.contents)
-    left: dict[tuple[str, str], list[tuple[Slice, Device]]] = defaultdict(list)
-    for slices in cluster.catalog.current.values():
-        for one in slices:
-            for device in one.devices:
-                if device.content.index not in selected:
-                    left[one.driver, model_of(device.content)].append((one, device))
-    for (driver, model), devices in left.items():
-        slice_ = devices[0][0]
-        where = listed(one.node_name or one.name for one, _ in devices)
+    every = (device for slices in cluster.catalog.current.values() for each in slices for device in each.devices)
+    left = (device for device in every if device.content.index not in selected)
+    alike = by_key(((each.slice.driver, model_of(each.content)), each) for each in left)
+    for (driver, model), devices in alike.items():
+        slice_ = devices[0].slice
+        where = listed(each.slice.node_name or each.slice.name for each in devices)
         what = model if model == driver else f"{model} of {driver}"
         some = "a device" if len(devices) == 1 else f"{len(devices)} devices"
         message = f"no device class selects {some} that the slice and others publish ({what}; {where})"

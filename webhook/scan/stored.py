@@ -16,6 +16,7 @@ from webhook.allocation.pools import Usage
 from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
+from webhook.grouping import by_key
 from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from webhook.drivers import Profile
 
 WORKLOADS: Final = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Job", "CronJob")
-"""The kinds that make pods; those that others of them own come last."""
+"""The kinds that make pods."""
 KINDS_READ: Final = (*KINDS, *WORKLOADS)
 JUDGED: Final = (*(kind for kind, group in KINDS.items() if group == DRA), "Pod", "ResourceQuota", *WORKLOADS)
 """The kinds whose objects rules judge; other kinds are read to judge these."""
@@ -288,10 +289,8 @@ class Stored:
     @cached_property
     def holders(self) -> Mapping[tuple[PoolId, str], Sequence[JSONObject]]:
         """The claims that hold each device, the oldest first."""
-        found: dict[tuple[PoolId, str], list[JSONObject]] = defaultdict(list)
-        for each in sorted(self.results, key=lambda each: text(each.claim, "metadata", "creationTimestamp")):
-            found[each.pool, each.device].append(each.claim)
-        return found
+        results = sorted(self.results, key=lambda each: text(each.claim, "metadata", "creationTimestamp"))
+        return by_key(((each.pool, each.device), each.claim) for each in results)
 
     def running(self, claim: JSONObject) -> Sequence[JSONObject]:
         """Return the pods that a claim is reserved for, and that have not ended."""
@@ -309,12 +308,8 @@ class Stored:
 
     @cached_property
     def _naming(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
-        found: dict[tuple[str, str], list[JSONObject]] = defaultdict(list)
-        for pod in self.inventory.all("Pod"):
-            if not has_ended(pod):
-                for name in claims_named(pod):
-                    found[namespace_of(pod), name].append(pod)
-        return found
+        pods = (pod for pod in self.inventory.all("Pod") if not has_ended(pod))
+        return by_key(((namespace_of(pod), name), pod) for pod in pods for name in claims_named(pod))
 
     # -- workloads
 
@@ -346,11 +341,10 @@ class Stored:
 
     @cached_property
     def _owned(self) -> Mapping[str, Sequence[JSONObject]]:
-        found: dict[str, list[JSONObject]] = defaultdict(list)
-        for obj in (each for kind in ("Pod", "ReplicaSet", "Job") for each in self.all(kind)):
-            if above := controller_of(obj):
-                found[text(self.owner(obj) or {}, "metadata", "uid") or text(above, "uid")].append(obj)
-        return found
+        every = ((each, controller_of(each)) for kind in ("Pod", "ReplicaSet", "Job") for each in self.all(kind))
+        return by_key(
+            (text(self.owner(each), "metadata", "uid") or text(above, "uid"), each) for each, above in every if above
+        )
 
     def owned(self, obj: JSONObject) -> Sequence[JSONObject]:
         """Return the objects that an object controls."""

@@ -16,6 +16,7 @@ from math import inf
 from operator import itemgetter
 from typing import Any, ClassVar, Final
 
+from webhook.formats import exceeds
 from webhook.formats.quantities import near_quantity
 from webhook.later import cached_property
 from webhook.patterns import Pattern
@@ -995,15 +996,9 @@ class Text(Scalar):
             yield lambda text: NOTHING if text in one_of else (not_supported(Path(), text, one_of, release),)
 
 
-WIDEST: Final = 4
-"""The most bytes of a character."""
-
-
 def _length_test(limit: int, release: Release, *, in_bytes: bool) -> Callable[[str], Sequence[Problem]]:
     def test(text: str) -> Sequence[Problem]:
-        if len(text) * WIDEST <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
-            return NOTHING
-        return (too_long(Path(), limit, release, in_bytes=in_bytes),)
+        return (too_long(Path(), limit, release, in_bytes=in_bytes),) if exceeds(text, limit) else NOTHING
 
     return test
 

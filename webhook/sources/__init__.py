@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import BinaryIO
 
-from webhook.documents import Document, Selection, Unreadable
+from webhook.documents import Piece, Selection
 from webhook.documents import read as read_files
 from webhook.sources.options import RenderOptions, SourceError, is_chart, kustomization_of
 
@@ -28,7 +28,7 @@ def read(
     stdin: BinaryIO | None = None,
     selection: Selection | None = None,
     options: RenderOptions | None = None,
-) -> Iterator[Document | Unreadable]:
+) -> Iterator[Piece]:
     """Read every document, the rendered ones last.
 
     Args:

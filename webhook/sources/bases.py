@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import Document, Piece, parse
 from webhook.documents.search import repository
 from webhook.documents.source import MAX_BYTES
 from webhook.records import NamedTuple
@@ -103,7 +103,7 @@ def documents_in(file: str) -> Iterator[Document]:
     yield from (each for each in parse(data, file) if isinstance(each, Document))
 
 
-def named_in(kustomization: Document | Unreadable) -> Iterator[str]:
+def named_in(kustomization: Piece) -> Iterator[str]:
     """Yield the paths in a kustomization that are files or other kustomizations.
 
     Args:

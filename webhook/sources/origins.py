@@ -19,7 +19,7 @@ from webhook.documents import Document, parse
 from webhook.documents.search import PATCH_FIELDS
 from webhook.documents.source import MAX_EXCERPT
 from webhook.objects import JSONObject, mapping, text
-from webhook.problem import Path, value_at
+from webhook.problem import Path, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.sources.bases import documents_in, named_in
 from webhook.sources.options import kustomization_of
@@ -159,7 +159,7 @@ class _Patch(NamedTuple):
         is_named = not _PLAIN_NAME.fullmatch(self.name) or self.name in name
         return self.kind in ("", kind) and is_named
 
-    def places(self, path: Path) -> Iterator[tuple[str | int, ...]]:
+    def places(self, path: Path) -> Iterator[Steps]:
         """Find the places in the patch of a built value; lists are merged, so that it may have another index."""
         if not isinstance(self.document.data, list):
             yield from _places(self.document.data, path)
@@ -302,7 +302,7 @@ def _is_same_step(step: str, built: str | int) -> bool:
     return step == "-" or step.isdecimal() if isinstance(built, int) else step == built
 
 
-def _places(value: Any, path: Sequence[str | int], here: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _places(value: Any, path: Sequence[str | int], here: Steps = ()) -> Iterator[Steps]:
     """Find the places of a value that a path leads to, at any index of lists."""
     if not path:
         yield here

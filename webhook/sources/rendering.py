@@ -13,7 +13,7 @@ from shutil import copytree, which
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from webhook.documents import Document, Selection, Unreadable, parse
+from webhook.documents import Piece, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
 from webhook.documents.search import bare
 from webhook.documents.source import MAX_BYTES
@@ -42,7 +42,7 @@ _CHART_HINT: Final = "--namespace, --helm-values and --helm-set say what it is r
 _INSTALL_KUSTOMIZE: Final = "install kubectl (https://kubernetes.io/docs/tasks/tools) or kustomize, or name the files"
 
 
-def render(path: str, options: RenderOptions, selection: Selection | None = None) -> Iterator[Document | Unreadable]:
+def render(path: str, options: RenderOptions, selection: Selection | None = None) -> Iterator[Piece]:
     """Prepare a chart or a kustomization for rendering, which starts when the result is read.
 
     Args:
@@ -72,9 +72,7 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
     return _unless_empty(_kustomization(file, [program, verb, "--", path], options), file, selection)
 
 
-def _unless_empty(
-    stream: Iterator[Document | Unreadable], file: str, selection: Selection | None
-) -> Iterator[Document | Unreadable]:
+def _unless_empty(stream: Iterator[Piece], file: str, selection: Selection | None) -> Iterator[Piece]:
     """Report an empty result: a chart that its values switch off must not pass for valid."""
     empty = selection is None or not selection.allow_empty
     for document in stream:
@@ -112,7 +110,7 @@ def _helm(chart: str, options: RenderOptions) -> Sequence[str]:
     return [sys.executable, "-P", "-m", _LIBRARY, json.dumps(wanted)]
 
 
-def _chart(path: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
+def _chart(path: str, options: RenderOptions) -> Iterator[Piece]:
     if link := _link_out(path):
         yield Unreadable(
             link, 0, 0, "a symbolic link that leads out of the chart", "put the file itself into the chart"
@@ -182,7 +180,7 @@ def _by_template(printed: str) -> Mapping[str, str]:
     return found
 
 
-def _kustomization(file: str, command: Sequence[str], options: RenderOptions) -> Iterator[Document | Unreadable]:
+def _kustomization(file: str, command: Sequence[str], options: RenderOptions) -> Iterator[Piece]:
     directory = file.rpartition("/")[0]
     for base in outside(directory):
         options.note(f"note: {file} has a base outside its repository, or the directory around it: {base}")
@@ -198,7 +196,7 @@ def _kustomization(file: str, command: Sequence[str], options: RenderOptions) ->
     yield from _parsed(printed, file, options)
 
 
-def _parsed(text: str, file: str, options: RenderOptions) -> Iterator[Document | Unreadable]:
+def _parsed(text: str, file: str, options: RenderOptions) -> Iterator[Piece]:
     if options.texts is not None:
         options.texts.setdefault(file, []).append(text)
     return parse(text, file, rendered=True)

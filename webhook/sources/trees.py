@@ -8,7 +8,7 @@ from itertools import chain
 from time import monotonic
 from typing import BinaryIO, Final
 
-from webhook.documents import Document, Selection, Unreadable
+from webhook.documents import Document, Piece, Selection, Unreadable
 from webhook.documents.files import read_found
 from webhook.documents.search import HELM, FoundFile, bare, find_files
 from webhook.documents.source import MAX_BYTES, STDIN, decoded
@@ -30,7 +30,7 @@ _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
 
 def read_trees(
     named: Sequence[str], rendered: Sequence[str], stdin: BinaryIO | None, selection: Selection, options: RenderOptions
-) -> Iterator[Document | Unreadable]:
+) -> Iterator[Piece]:
     """Read every document, the rendered ones last.
 
     What cannot be rendered below a directory is read as files, and named in a remark; so is the directory itself if no
@@ -111,7 +111,7 @@ class _Trees:
         self._files |= inputs.files
         self._directories.update(inputs.directories)
 
-    def render(self, concerns: Callable[[str], bool]) -> Iterator[Document | Unreadable]:
+    def render(self, concerns: Callable[[str], bool]) -> Iterator[Piece]:
         """Render the charts and kustomizations that are not rendered yet.
 
         Args:
@@ -141,9 +141,9 @@ class _Trees:
     def _is_done(self, directory: str) -> bool:
         return os.path.realpath(directory) in self._directories
 
-    def _rendered(self, directory: str, inputs: Inputs | None) -> Sequence[Document | Unreadable]:
+    def _rendered(self, directory: str, inputs: Inputs | None) -> Sequence[Piece]:
         """Render a chart or kustomization; nothing if that is not possible."""
-        reason, documents = "", list[Document | Unreadable]()
+        reason, documents = "", list[Piece]()
         if inputs and inputs.has_remote:
             reason = "it has resources that are on other machines, or missing"
         elif monotonic() > self._end:
@@ -161,7 +161,7 @@ class _Trees:
         return ()
 
 
-def _tried(directory: str, options: RenderOptions) -> tuple[list[Document | Unreadable], str]:
+def _tried(directory: str, options: RenderOptions) -> tuple[list[Piece], str]:
     """Render a chart or kustomization; the text is the reason why that is not possible."""
     try:
         documents = list(render(directory, options))

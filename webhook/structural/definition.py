@@ -104,8 +104,7 @@ def _is_atomic(schema: Structural) -> bool:
 def decoded(obj: Any, schema: Structural) -> tuple[Any, list[Path]]:
     """Return an object without what the API server prunes, and the paths of its unknown fields."""
     unknown: list[Path] = []
-    pruned = _pruned(obj, schema, Path(), unknown, is_resource=True)
-    return _without_nulls(pruned, schema), sorted(unknown, key=str)
+    return _pruned(obj, schema, Path(), unknown, is_resource=True), sorted(unknown, key=str)
 
 
 def defaulted(value: Any, schema: Structural | None) -> Any:
@@ -148,21 +147,23 @@ def _pruned(
     value: Any,
     schema: Structural | None,
     path: Path,
-    unknown: list[Path],
+    unknown: list[Path] | None,
     *,
     is_resource: bool = False,
     is_kept: bool = False,
 ) -> Any:
     """Return a value without the fields that its schema does not know; without a schema, none is known.
 
+    Fields that are null go, too, if they may not be and have no default.
+
     Args:
-        unknown: Receives the paths of unknown fields.
+        unknown: Receives the paths of unknown fields; None for metadata, of which all are known.
         is_resource: Whether it is a whole object, with metadata.
         is_kept: Whether it is an item of a list whose unknown fields are preserved.
     """
     if not isinstance(value, dict | list):
         return value
-    is_kept = is_kept or (schema is not None and schema.preserves_unknown)
+    is_kept = is_kept or unknown is None or (schema is not None and schema.preserves_unknown)
     if is_kept and schema is None:
         return value
     work(1 + len(value))
@@ -171,30 +172,17 @@ def _pruned(
         return [_pruned(each, items, path / index, unknown, is_kept=is_kept) for index, each in enumerate(value)]
     kept = {}
     for name, each in value.items():
+        field = schema.field(name) if schema is not None else None
+        if each is None and field is not None and not field.nullable and field.default is None:
+            continue
         if schema is not None and (schema.is_embedded or is_resource) and name in META_FIELDS:
-            kept[name] = each
+            kept[name] = _pruned(each, field, path / name, None)
         elif schema is not None and (name in schema.properties or schema.takes_any_field):
-            kept[name] = _pruned(each, schema.field(name), path / name, unknown)
-        elif is_kept:
+            kept[name] = _pruned(each, field, path / name, unknown)
+        elif is_kept or unknown is None:
             kept[name] = each
         else:
             unknown.append(path / name)
-    return kept
-
-
-def _without_nulls(value: Any, schema: Structural | None) -> Any:
-    """Return a value without fields that are null, but may not be and have no default."""
-    if isinstance(value, list):
-        items = schema.items if schema is not None else None
-        return [_without_nulls(each, items) for each in value]
-    if not isinstance(value, dict):
-        return value
-    work(1 + len(value))
-    kept = {}
-    for name, each in value.items():
-        field = schema.field(name) if schema is not None else None
-        if each is not None or field is None or field.nullable or field.default is not None:
-            kept[name] = _without_nulls(each, field)
     return kept
 
 

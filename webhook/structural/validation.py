@@ -193,25 +193,26 @@ class _Walk:
         if schema.format and schema.format not in _RANGES and not has_format(value, schema.format, self._release):
             _add_type(result, path, value, schema.format, value)
 
+    def _check_size(
+        self, value: list[Any] | dict[str, Any], parts: str, schema: Structural, path: Path, result: _Result
+    ) -> None:
+        least, most = schema.number(f"min{parts}"), schema.number(f"max{parts}")
+        if least is not None and len(value) < least:
+            _add(result, path, len(value), f"should have at least {least} {parts.lower()}")
+        if most is not None and len(value) > most:
+            result.add(f"{path} max{parts}", too_many(path, len(value), most, self._release))
+
     def _check_items(self, value: list[Any], schema: Structural, path: Path, old: Any, result: _Result) -> None:
         if schema.items is not None:
             earlier = Correlated(schema, old)
             for index, each in enumerate(value):
                 result.merge(self.validate(each, schema.items, path / index, earlier.of(each)))
-        least, most = schema.number("minItems"), schema.number("maxItems")
-        if least is not None and len(value) < least:
-            _add(result, path, len(value), f"should have at least {least} items")
-        if most is not None and len(value) > most:
-            result.add(f"{path} maxItems", too_many(path, len(value), most, self._release))
+        self._check_size(value, "Items", schema, path, result)
         if schema.stated.get("uniqueItems") is True and any(_repeated(value)):
             _add(result, path, "", "shouldn't contain duplicates")
 
     def _check_fields(self, value: dict[str, Any], schema: Structural, path: Path, old: Any, result: _Result) -> None:
-        least, most = schema.number("minProperties"), schema.number("maxProperties")
-        if least is not None and len(value) < least:
-            _add(result, path, len(value), f"should have at least {least} properties")
-        if most is not None and len(value) > most:
-            result.add(f"{path} maxProperties", too_many(path, len(value), most, self._release))
+        self._check_size(value, "Properties", schema, path, result)
         is_closed = schema.stated.get("additionalProperties") is False
         for name, each in value.items():
             if (field := schema.field(name)) is not None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from webhook.documents import Document, Unreadable
+from webhook.documents import Document, Piece
 from webhook.documents.globs import Globs
 from webhook.findings import (
     INTERNAL,
@@ -434,12 +434,7 @@ class Suppressions:
         self._decisions: dict[tuple[str, str | None, str], tuple[str, str] | None] = {}
 
     def leave_out(
-        self,
-        findings: Sequence[Finding],
-        documents: Iterable[Document | Unreadable],
-        reason: str,
-        *,
-        has_settings: bool,
+        self, findings: Sequence[Finding], documents: Iterable[Piece], reason: str, *, has_settings: bool
     ) -> None:
         """Suppress findings that an earlier revision has, too, including those about its suppressions.
 

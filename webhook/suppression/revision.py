@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, takewhile
 from typing import Final
 
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import Piece, parse
 from webhook.documents.git import command, environment
 from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES, repository
 from webhook.documents.source import MAX_BYTES
@@ -125,7 +125,7 @@ class Revision:
         made.update(data)
         return _Blob(made.hexdigest(), len(data))
 
-    def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Document | Unreadable]]:
+    def documents(self, paths: Mapping[str, str]) -> Iterator[tuple[str, Piece]]:
         """Read files of the revision.
 
         Args:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from webhook.allocation.devices import Slice, Taint, Tolerations, taint_of
+from webhook.allocation.devices import Slice, Tolerations, taint_of
 from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
+from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
@@ -61,11 +62,7 @@ def known(scene: Scene) -> frozenset[str]:
 
 def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:
     """Return the slices that name a node, by driver."""
-    found: dict[str, list[Slice]] = {}
-    for each in scene.catalog.slices:
-        if each.node_name == node:
-            found.setdefault(each.driver, []).append(each)
-    return found
+    return by_key((each.driver, each) for each in scene.catalog.slices if each.node_name == node)
 
 
 def publishes(scene: Scene, driver: str) -> bool:
@@ -246,14 +243,12 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
 
 def _tainted(scene: Scene, node: str) -> Iterator[Cause]:
     """Yield the taints of devices of a node, which keep claims from them that do not tolerate these."""
-    found: dict[Taint, list[str]] = {}
-    for each in scene.cluster.allocator.catalog.slices:
-        for device in each.devices if each.node_name == node else ():
-            for taint in map(taint_of, device.content.taints):
-                found.setdefault(taint, []).append(f"{each.driver}/{each.pool}/{device.name}")
-    for taint, places in found.items():
-        devices = [Ref("Device", each.rpartition("/")[2]) for each in places[:4]]
-        yield Cause(f"the taint {taint} keeps claims from {listed(places)}", [about_taints(taint), devices])
+    slices = (each for each in scene.cluster.allocator.catalog.slices if each.node_name == node)
+    devices = (device for each in slices for device in each.devices)
+    tainted = by_key((taint_of(taint), each) for each in devices for taint in each.content.taints)
+    for taint, found in tainted.items():
+        about = [Ref("Device", each.name) for each in found[:4]]
+        yield Cause(f"the taint {taint} keeps claims from {listed(map(str, found))}", [about_taints(taint), about])
 
 
 def not_ready(node: JSONObject) -> Cause:

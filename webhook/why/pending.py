@@ -11,6 +11,7 @@ from webhook.allocation.explain import STEPS
 from webhook.allocation.selecting import NO_FAULT, Fault
 from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
+from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
@@ -119,15 +120,10 @@ class Lacks:
     ) -> None:
         self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
         self._sources = scene.claim_sources(pod)
-        found: dict[RequestKey, list[tuple[Group, JSONObject]]] = {}
-        for group in groups:
-            for request in group.requests:
-                found.setdefault(key_of(request), []).append((group, request))
+        found = by_key((key_of(request), (group, request)) for group in groups for request in group.requests)
         self._asked = {key: self._as_asked(key, several) for key, several in found.items()}
-        self._whole: dict[RequestKey, list[RequestKey]] = {}
+        self._whole = by_key((rejections.whole(key), key) for key in found)
         """The alternatives of each request; the request itself if it has none."""
-        for key in found:
-            self._whole.setdefault(rejections.whole(key), []).append(key)
 
     def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
@@ -432,7 +428,7 @@ _CONDITIONS: Final = {
 """The conditions of a node that tell more of its state, by the taints that stand for it."""
 
 
-class Found(NamedTuple):
+class Explained(NamedTuple):
     """Why a pod has no node.
 
     Args:
@@ -444,7 +440,7 @@ class Found(NamedTuple):
     placement: Placement | None = None
 
 
-def explain(scene: Scene, pod: JSONObject) -> Found:
+def explain(scene: Scene, pod: JSONObject) -> Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
         who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
@@ -452,15 +448,15 @@ def explain(scene: Scene, pod: JSONObject) -> Found:
             f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
             "look at it until the controller that set it removes it"
         )
-        return Found([Cause(said, [Ref("Gate", each) for each in gates], sort="scheduling-gate")])
+        return Explained([Cause(said, [Ref("Gate", each) for each in gates], sort="scheduling-gate")])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
-        return Found(blocking, scene.scheduler.schedule(pod))
+        return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
         return found
     return _Pending(scene, pod).found(scene.scheduler.schedule(pod))
 
 
-def helps(scene: Scene, found: Found) -> tuple[str, ...]:
+def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
     """Return the changes with which a pod would get a node, as the simulation finds them."""
     placement = found.placement
     return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
@@ -469,14 +465,14 @@ def helps(scene: Scene, found: Found) -> tuple[str, ...]:
 # -- gangs
 
 
-def _of_gang(scene: Scene, asked: JSONObject) -> Found | None:
+def _of_gang(scene: Scene, asked: JSONObject) -> Explained | None:
     """Say why the gang of a pod's PodGroup cannot be scheduled; None if enough of its pods find devices."""
     name, namespace = text(asked, "spec", "schedulingGroup", "podGroupName"), namespace_of(asked)
     group, ref = scene.inventory.find("PodGroup", name, namespace), Ref("PodGroup", name, namespace)
     if group is None:
         hint = did_you_mean(name, [each for space, each in scene.inventory.names("PodGroup") if space == namespace])
         said = f"{ref}, which the pod belongs to, does not exist{hint and f'; {hint}'}"
-        return Found([Cause(said, [ref], sort="pod-group")])
+        return Explained([Cause(said, [ref], sort="pod-group")])
     least = number(group, "spec", "schedulingPolicy", "gang", "minCount")
     if not least:
         return None
@@ -485,7 +481,7 @@ def _of_gang(scene: Scene, asked: JSONObject) -> Found | None:
     if len(pods) < least:
         said = f"{ref} is not complete: {len(pods)} of the {least} pods (minCount) exist that are scheduled together"
         helps = (f"create {least - len(pods)} more pods of the group, or lower its minCount",)
-        return Found([Cause(said, [ref], helps, sort="pod-group")])
+        return Explained([Cause(said, [ref], helps, sort="pod-group")])
 
     def told(pod: JSONObject, cause: Cause, what: str) -> Cause:
         said = f"{ref} needs devices for {least} pods together: pod {name_of(pod)} {what}: {cause.text}"
@@ -498,14 +494,14 @@ def _of_gang(scene: Scene, asked: JSONObject) -> Found | None:
             continue
         if isinstance(claims.uses(scene, each), Blocked):
             blocking = next(sorted_as("claim", claims.blocking(scene, each)))
-            return Found([told(each, blocking, "waits for its claim")])
+            return Explained([told(each, blocking, "waits for its claim")])
         placement = scene.scheduler.schedule(each)
         if placement.node is None and not placement.awaited:
             if fitting >= least:
                 break
             found = _Pending(scene, each, frozenset(map(name_of, pods))).found(placement)
             first = told(each, found.causes[0], f"finds none after {fitting} other{'s' * (fitting != 1)}")
-            return Found([first, *found.causes[1:]], found.placement)
+            return Explained([first, *found.causes[1:]], found.placement)
         fitting += 1
     return None
 
@@ -521,7 +517,7 @@ class _Pending:
         self.scene, self.pod, self._own = scene, pod, own
         self.sources = scene.claim_sources(pod)
 
-    def found(self, placement: Placement) -> Found:
+    def found(self, placement: Placement) -> Explained:
         """Return why a placement has no node, and what would help."""
         others = list(self._not_simulated())
         first = [] if placement.awaited else others
@@ -530,7 +526,7 @@ class _Pending:
             reason = self.scene.answers.of(placement)["why"]["reason"]
             causes = [Cause(reason, [*self.sources.values()])]
         # The simulation does not know these reasons: what it finds would not help.
-        return Found(causes, None if others else placement)
+        return Explained(causes, None if others else placement)
 
     def _simulated(self, placement: Placement, *, is_explained: bool) -> Iterator[Cause]:
         if placement.awaited:

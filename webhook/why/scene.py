@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 from webhook.allocation.devices import Taint
 from webhook.api import gates
 from webhook.api.versions import release_of
+from webhook.grouping import by_key
 from webhook.inventory import Inventory, has_ended
 from webhook.inventory.claims import MADE, requests_of, source, sources_of
 from webhook.later import cached_property
@@ -237,10 +237,7 @@ class Scene(Stored):
 
     @cached_property
     def _events(self) -> Mapping[str, list[Event]]:
-        found: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in map(Event.of, self.inventory.all("Event")):
-            found[text(event.about, "uid")].append(event)
-        return found
+        return by_key((text(each.about, "uid"), each) for each in map(Event.of, self.inventory.all("Event")))
 
     def events(self, obj: JSONObject, *reasons: str) -> list[Event]:
         """Return the events about an object, the last first; never those about an earlier one of the same name.

@@ -230,7 +230,7 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
     yield Cause(
         f"{made}: kubelet does not start it",
-        [pod, Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Node", node), sources],
+        [pod, claim, Ref("Node", node), sources],
         (f"create the pod without nodeName, with nodeSelector kubernetes.io/hostname: {node} (draguard mutate)",),
     )
 
@@ -476,7 +476,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         said = f"device {driver}/{pool}/{device} of claim {name_of(claim)} is unhealthy"
         yield Cause(
             f"{said}{words and f': {brief(words)}'}{more}",
-            [Ref("Device", device), Ref("ResourceClaim", name_of(claim), namespace_of(claim)), Ref("Driver", driver)],
+            [Ref("Device", device), claim, Ref("Driver", driver)],
             ("create the pod again, so that its claim gets another device, and have this one looked at",),
         )
     if reported and not named:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from math import inf
 from typing import Any, ClassVar, Final
 
 from webhook import formats
@@ -109,10 +110,10 @@ class ObjectMeta(V1Struct):
 class Metadata(ObjectMeta):
     """The metadata of an object itself."""
 
-    declarative_name: ClassVar[Mapping[int, bool]] = {OLDEST: False}
-    """Whether a declarative rule checks the name, with other messages, and instead of generateName."""
-    counted: ClassVar[Mapping[int, bool]] = {OLDEST: False}
-    """Whether the API server counts generations itself, ignoring the submitted value."""
+    tagged_name_since: ClassVar[float] = inf
+    """The first release that checks the name by a declarative rule, with other messages, and not generateName."""
+    counted_since: ClassVar[float] = inf
+    """The first release whose API server counts generations itself, ignoring the submitted value."""
     plain_finalizers: ClassVar[bool] = False
     """Whether finalizers need no domain: the rule is one of core (``pkg/apis/core/validation``)."""
 
@@ -120,7 +121,7 @@ class Metadata(ObjectMeta):
 class CountedMetadata(Metadata):
     """The metadata of an object whose generation the API server counts."""
 
-    counted: ClassVar = {OLDEST: True}
+    counted_since = OLDEST
 
 
 class PlainMetadata(CountedMetadata):
@@ -148,7 +149,7 @@ def object_name(meta: View) -> Iterator[Problem]:
     name, prefix = created_name(meta), meta.generateName
     if not name:
         yield required(meta / "name", "name or generateName is required")
-    declarative = meta.target.pick(meta.type.declarative_name)
+    declarative = meta.release >= meta.type.tagged_name_since
     if prefix and not declarative:
         for detail in formats.name_prefix(prefix, meta.release):
             yield invalid(meta / "generateName", prefix, detail)
@@ -198,7 +199,7 @@ _DIGITS = len(str(_REVISIONS))
 @check(Metadata, on=[CREATE], given=["generation"])
 def negative_generation(meta: View) -> Iterator[Problem]:
     """Generations count up from 0."""
-    if meta.generation < 0 and not meta.target.pick(meta.type.counted):
+    if meta.generation < 0 and meta.release < meta.type.counted_since:
         yield invalid(meta / "generation", meta.generation, "must be greater than or equal to 0")
 
 
@@ -333,7 +334,7 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
 
     Where a declarative rule checks the name of a new object, the prefix is checked once all else is valid.
     """
-    if meta.target.operation == CREATE and not meta.target.pick(meta.type.declarative_name):
+    if meta.operation == CREATE and meta.release < meta.type.tagged_name_since:
         return
     for detail in formats.path_segment_prefix(meta.generateName):
         yield invalid(meta / "generateName", meta.generateName, detail)

@@ -265,7 +265,7 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 class PodMetadata(Metadata):
     """The metadata of a pod."""
 
-    counted: ClassVar = {OLDEST: False, 33: True}
+    counted_since = 33
 
 
 class OwnPodSpec(PodSpec):

@@ -54,7 +54,7 @@ class DeviceClassSpec(Struct):
 class DeviceClassMetadata(CountedMetadata):
     """The metadata of a class, whose name Kubernetes 1.35 checks by a declarative rule."""
 
-    declarative_name: ClassVar = {OLDEST: False, 35: True}
+    tagged_name_since = 35
 
 
 class DeviceClass(CountedObject):

@@ -7,9 +7,8 @@ from typing import Any
 
 from webhook import formats
 from webhook.api.core.values import Quantity
-from webhook.api.dra.derivedattributes import derived_attributes
 from webhook.api.dra.names import TAGGED, dns_label
-from webhook.api.dra.selectors import selectors
+from webhook.api.dra.selectors import derived_attributes, selectors
 from webhook.api.dra.taints import tolerations
 from webhook.problem import Problem, invalid, not_supported, null, required
 from webhook.release import Release

@@ -69,7 +69,7 @@ def dns_label(doc: str, **common: Any) -> Text:
 
 def pool_name(text: str, target: Target) -> Iterator[Problem]:
     """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all."""
-    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
+    if formats.exceeds(text, POOL_NAME_MAX_BYTES):
         yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
     for segment in text.split("/"):
         for detail in formats.dns_subdomain(segment, target.release):
@@ -78,7 +78,7 @@ def pool_name(text: str, target: Target) -> Iterator[Problem]:
 
 def pool_path(text: str, target: Target) -> Iterator[Problem]:
     """A pool's name: DNS subdomains joined by ``/``, 253 bytes at most in all; in the words of declarative rules."""
-    if len(text.encode("utf-8", "surrogatepass")) > POOL_NAME_MAX_BYTES:
+    if formats.exceeds(text, POOL_NAME_MAX_BYTES):
         yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
     for index, segment in enumerate(text.split("/")):
         if not segment:
@@ -144,7 +144,7 @@ def attribute_of_a_domain(text: str, target: Target) -> Iterator[Problem]:
     elif "/" not in name:
         if not domain:
             yield invalid(Path(), "", "prefix must not be empty")
-        elif len(domain.encode("utf-8", "surrogatepass")) > DRIVER_NAME_MAX_BYTES:
+        elif formats.exceeds(domain, DRIVER_NAME_MAX_BYTES):
             yield too_long(Path(), DRIVER_NAME_MAX_BYTES, target.release, in_bytes=True)
         for detail in formats.long_name(domain, target.release) if domain else ():
             yield invalid(Path(), domain, f"prefix: {detail}")
@@ -160,14 +160,14 @@ def _empty_part(part: str, target: Target) -> Problem:
 
 
 def _domain(domain: str, target: Target) -> Iterator[Problem]:
-    if len(domain.encode("utf-8", "surrogatepass")) > DRIVER_NAME_MAX_BYTES:
+    if formats.exceeds(domain, DRIVER_NAME_MAX_BYTES):
         yield too_long(Path(), DRIVER_NAME_MAX_BYTES, target.release, in_bytes=True)
     for detail in formats.driver_name(domain, target.release):
         yield invalid(Path(), domain, detail)
 
 
 def _identifier(name: str, target: Target) -> Iterator[Problem]:
-    if len(name.encode("utf-8", "surrogatepass")) > ID_MAX_BYTES:
+    if formats.exceeds(name, ID_MAX_BYTES):
         yield too_long(Path(), ID_MAX_BYTES, target.release)
     for detail in formats.c_identifier(name, target.release):
         report = invalid if target.release >= _IDENTIFIER_INVALID_SINCE else type_invalid

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Object, TemplateMetadata
 from webhook.api.dra.claimstatus import ALLOCATED_BY_SCHEDULER, CHECKED_ONCE_SINCE, ResourceClaimStatus
-from webhook.api.dra.derivedattributes import has_derived, too_expensive, unreferenced
 from webhook.api.dra.devicerequest import DeviceRequest
 from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fully_qualified_name
 from webhook.api.dra.opaque import DeviceConfiguration
+from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
+from webhook.budget import BudgetExceededError, current
 from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, required
 from webhook.release import Release
 from webhook.schema import (
@@ -203,9 +204,50 @@ def requests_that_exist(devices: View) -> Iterator[Problem]:
 @check(DeviceClaim, since=37, given=["requests"])
 def derived_attributes_that_are_compared(devices: View) -> Iterator[Problem]:
     """Attributes are derived for constraints, and all together do not cost too much."""
-    if has_derived(devices):
-        yield from unreferenced(devices)
-        yield from too_expensive(devices)
+    if not (derived := list(_derived(devices))):
+        return
+    compared = [
+        (each.get("matchAttribute") or each.get("distinctAttribute") or "", frozenset(each.get("requests") or ()))
+        for each in devices.contents("constraints")
+    ]
+    for attribute, names in derived:
+        name = attribute.name
+        if name and not any(name == known and (not of or not names.isdisjoint(of)) for known, of in compared):
+            yield invalid(attribute / "name", name, _NOT_COMPARED)
+    if _cost_too_much([attribute.expression for attribute, _ in derived], devices.target):
+        text = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
+        yield forbidden(devices.path, text)
+
+
+_NOT_COMPARED = (
+    "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request"
+)
+
+
+def _derived(devices: View) -> Iterator[tuple[View, set[str]]]:
+    """Yield the derived attributes, each with the names by which constraints refer to its request."""
+    for request in devices.requests:
+        for attribute in request.exactly.derivedAttributes:
+            yield attribute, {request.name}
+        for alternative in request.firstAvailable or ():
+            for attribute in alternative.derivedAttributes:
+                yield attribute, {request.name, f"{request.name}/{alternative.name}"}
+
+
+def _cost_too_much(expressions: Iterable[str], target: Target) -> bool:
+    from webhook.cel.kubernetes.devices import MAX_COST, cost_of  # few objects derive attributes
+
+    try:
+        costs = [
+            cost_of(each, target.release, target.gates, stored=target.stored, is_derived=True)
+            for each in expressions
+            if each and not formats.exceeds(each, EXPRESSION_MAX_BYTES)
+        ]
+    except BudgetExceededError:
+        if not current().is_offline:
+            raise
+        return False  # reported at the expression that exceeds the limit
+    return sum(cost for cost in costs if isinstance(cost, int)) > MAX_COST
 
 
 @transition(ResourceClaim, on=[UPDATE_STATUS], before=IN_PLACE)

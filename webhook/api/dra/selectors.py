@@ -1,31 +1,31 @@
-"""Device selectors: CEL expressions that match devices."""
+"""CEL expressions over devices: selectors, and the attributes that are derived for constraints to compare.
+
+Rules follow ``validateDerivedAttributes`` in ``pkg/apis/resource/validation/validation.go`` (alpha, from 1.37).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from webhook.api.dra.names import TAGGED
+from webhook.api.dra.names import TAGGED, attribute_of_a_domain
 from webhook.budget import BudgetExceededError, current
+from webhook.formats import exceeds
 from webhook.problem import Path, Problem, forbidden, internal, invalid, refused, too_long
 from webhook.schema import Array, Nested, Struct, Target, Text
 
 SELECTORS_MAX_ITEMS = 32
 EXPRESSION_MAX_BYTES = 10 * 1024
+DERIVED_ATTRIBUTES_MAX_ITEMS = 32
 
 _LENGTH_LIMITED_SINCE = 32
 
 
 def cel_selector(expression: str, target: Target) -> Sequence[Problem]:
     """A CEL expression over ``device`` that is true for suitable devices."""
-    if is_too_long(expression) and target.release >= _LENGTH_LIMITED_SINCE:
+    if exceeds(expression, EXPRESSION_MAX_BYTES) and target.release >= _LENGTH_LIMITED_SINCE:
         return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
     return compiled(expression, target)
-
-
-def is_too_long(expression: str) -> bool:
-    """Tell whether an expression has too many bytes."""
-    return len(expression.encode("utf-8", "surrogatepass")) > EXPRESSION_MAX_BYTES
 
 
 def compiled(expression: str, target: Target, *, is_derived: bool = False) -> Sequence[Problem]:
@@ -70,3 +70,40 @@ class DeviceSelector(Struct):
 def selectors(doc: str, **common: Any) -> Array:
     """Declare selectors, all of which a device must meet."""
     return Array(Nested(DeviceSelector), doc, max_items=SELECTORS_MAX_ITEMS, declared=TAGGED, **common)
+
+
+# Derived attributes
+
+
+def cel_derived_attribute(expression: str, target: Target) -> Sequence[Problem]:
+    """A CEL expression over ``device`` whose result can be an attribute's value, and that does not cost too much."""
+    if exceeds(expression, EXPRESSION_MAX_BYTES):
+        return (too_long(Path(), EXPRESSION_MAX_BYTES, target.release),)
+    return compiled(expression, target, is_derived=True)
+
+
+class DeviceDerivedAttribute(Struct):
+    """An attribute that is computed from others."""
+
+    name = Text(
+        "The attribute, as constraints call it.",
+        checked_by=attribute_of_a_domain,
+        go="FullyQualifiedName",
+        required=True,
+        declarative=True,
+    )
+    expression = Text("Its value in CEL, made of `device`.", checked_by=cel_derived_attribute, required=True)
+
+
+def derived_attributes() -> Array:
+    """Declare attributes that are derived for one request."""
+    return Array(
+        Nested(DeviceDerivedAttribute),
+        "Attributes made of others, for constraints to compare.",
+        max_items=DERIVED_ATTRIBUTES_MAX_ITEMS,
+        size_ends_list=False,
+        unique="name",
+        at_item=True,
+        since=37,
+        gate="DRADerivedAttributes",
+    )

@@ -172,18 +172,12 @@ _CHARGES: Final[Mapping[str, Mapping[str, Any]]] = {
 """The costs of overloads that depend on sizes; a code point takes one byte to four."""
 
 
-def _overload(
-    name: str, id_: str, parameters: tuple[Type, ...], result: Type, implementation: Callable[..., Value] | None = None
-) -> Overload:
-    return Overload(name, id_, parameters, result, implementation, **_CHARGES.get(id_, {}))
-
-
 def _operator(name: str, verb: str, *signatures: tuple[Type, Type, Type]) -> Iterator[Overload]:
     """An operator, whose overloads are named by their types: `add_int64`, `less_int64_double`."""
     for first, second, result in signatures:
         is_alike = first == second and (result == BOOL or first not in _TIMES)
         id_ = "_".join((verb, _NAMES[first]) if is_alike else (verb, _NAMES[first], _NAMES[second]))
-        yield _overload(name, id_, (first, second), result)
+        yield Overload(name, id_, (first, second), result)
 
 
 def _same(*types: Type) -> list[tuple[Type, Type, Type]]:
@@ -200,7 +194,7 @@ _ORDERED: Final = (
 def _conversion(target: Type, sources: Mapping[Type, Callable[[Any], Value]]) -> Iterator[Overload]:
     name = _NAMES[target]
     for source, convert in sources.items():
-        yield _overload(name.removesuffix("64"), f"{_NAMES[source]}_to_{name}", (source,), target, convert)
+        yield Overload(name.removesuffix("64"), f"{_NAMES[source]}_to_{name}", (source,), target, convert)
 
 
 def _accessor(name: str, part: str, of: Callable[[datetime, int], int], unit: int = 0) -> Iterator[Overload]:
@@ -278,11 +272,14 @@ _STRINGS: Final = (
 
 STANDARD: Final = Library(
     "standard",
-    functions=(
-        *_OPERATORS,
-        *chain.from_iterable(map(_conversion, conversions.CONVERSIONS, conversions.CONVERSIONS.values())),
-        *_STRINGS,
-        *_ACCESSORS,
+    functions=tuple(
+        each._replace(**_CHARGES.get(each.id, {}))
+        for each in (
+            *_OPERATORS,
+            *chain.from_iterable(map(_conversion, conversions.CONVERSIONS, conversions.CONVERSIONS.values())),
+            *_STRINGS,
+            *_ACCESSORS,
+        )
     ),
     macros=macros.STANDARD,
     structs=WELL_KNOWN,

@@ -220,6 +220,8 @@ def _infinite(number: float) -> str:
 
 
 def _scalar(value: Value) -> str:
+    if type(value) is str:  # most are
+        return value
     if value is None:
         return "null"
     if type(value) is Type:

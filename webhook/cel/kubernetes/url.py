@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from enum import Enum
-from functools import cache
 from typing import Final
 
 from webhook.budget import work
@@ -55,6 +55,8 @@ _OF_HOSTS: Final = Pattern(
     re.DOTALL,
 )
 """What needs a look in a host: escapes, and characters that may not be there."""
+_ESCAPABLE: Final[Mapping[Part, Collection[int]]] = {Part.HOST: range(_FIRST_WIDE, 256), Part.ZONE: Part.ZONE.value}
+"""The bytes that may be escaped, besides the percent sign, if not all may."""
 _VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
 _VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
 
@@ -138,12 +140,9 @@ def _text(data: bytes) -> str:
 
 def escape(data: bytes, part: Part) -> bytes:
     """Escapes bytes for a part of a URL."""
-    return data.decode("latin-1").translate(_escapes(part)).encode()
+    from urllib.parse import quote_from_bytes  # few expressions have URLs
 
-
-@cache
-def _escapes(part: Part) -> dict[int, str]:
-    return {byte: f"%{byte:02X}" for byte in range(256) if byte not in part.value}
+    return quote_from_bytes(data, bytes(part.value)).encode()
 
 
 def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
@@ -175,15 +174,7 @@ def unescape(data: bytes, part: Part) -> bytes:
 
 def _check_escape(escaped: bytes, part: Part) -> None:
     match = _ESCAPE.fullmatch(escaped)
-    is_right = match is not None
-    if match is not None and escaped != _PERCENT:
-        byte = int(match[1], 16)
-        if part is Part.HOST:
-            # In a host, only characters outside of ASCII may be escaped.
-            is_right = byte >= _FIRST_WIDE
-        elif part is Part.ZONE:
-            is_right = byte in Part.ZONE.value
-    if not is_right:
+    if match is None or (escaped != _PERCENT and int(match[1], 16) not in _ESCAPABLE.get(part, range(256))):
         raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
 
 
@@ -323,7 +314,7 @@ LIBRARY: Final = Library(
         Overload("url", "string_to_url", (STRING,), URL_TYPE, _url),
         Overload("isURL", "is_url_string", (STRING,), BOOL, succeeds(parse_request_uri)),
         member("getScheme", "url_get_scheme", _URL, STRING, lambda url: url.scheme),
-        member("getHost", "url_get_host", _URL, STRING, lambda url: url.host.decode(errors="replace")),
+        member("getHost", "url_get_host", _URL, STRING, lambda url: _text(url.host)),
         member("getHostname", "url_get_hostname", _URL, STRING, URL.hostname),
         member("getPort", "url_get_port", _URL, STRING, URL.port),
         member("getEscapedPath", "url_get_escaped_path", _URL, STRING, URL.escaped_path),

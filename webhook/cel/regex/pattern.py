@@ -11,7 +11,7 @@ import re
 from typing import Final, NoReturn
 
 from webhook.patterns import Pattern
-from webhook.records import NamedTuple, Record, unset
+from webhook.records import NamedTuple, Record
 
 # -- The parse stack of Go's regexp/syntax, with its limits
 
@@ -47,8 +47,8 @@ class Node(Record):
     size: int = 1
     fold: bool = False
     weight: int = 1
-    height: int = unset(1)
-    copies: int = unset(1)
+    height: int = 1
+    copies: int = 1
 
 
 _TOO_MANY_DIGITS: Final = 5
@@ -199,9 +199,7 @@ class _Reader:
         self._joined(self._top(), ALTERNATION)
 
     def _open(self, kind: int) -> None:
-        node = Node(OPEN, fold=self._fold)
-        node.copies = kind  # its kind once it is closed
-        self._push(node)
+        self._push(Node(OPEN, fold=self._fold, copies=kind))  # its kind once it is closed
 
     def _close(self) -> None:
         self._concatenate()
@@ -212,9 +210,7 @@ class _Reader:
         group = self._stack.pop()
         self._fold = group.fold
         if group.copies == CAPTURE:
-            node = Node(OTHER, size=part.size + 2, weight=part.weight + 2)
-            node.height, node.copies = part.height + 1, part.copies
-            part = node
+            part = Node(OTHER, part.size + 2, weight=part.weight + 2, height=part.height + 1, copies=part.copies)
         self._push(part)
 
     # -- parts
@@ -270,22 +266,22 @@ class _Reader:
 
     def _repeat(self, start: int, counts: tuple[int, int] | None) -> None:
         part = self._stack[-1]
-        node = self._stack[-1] = Node(OTHER)
-        node.height = part.height + 1
-        node.copies = part.copies
-        if counts is None:
-            node.size = part.size + (2 if self._text[start] == "*" else 1)
-            node.weight = part.weight + 1
-            self._check(node)
-            return
-        least, most = counts
+        least, most = counts or (1, 1)
         count = max(1, least if most < 0 else most)
-        if most >= 0:
-            node.size = max(1, most * part.size + most - least)
+        if counts is None:
+            size = part.size + (2 if self._text[start] == "*" else 1)
+        elif most >= 0:
+            size = most * part.size + most - least
         else:
-            node.size = max(1, 1 + least * part.size if least else 2 + part.size)
-        node.weight = part.weight * count
-        node.copies = part.copies * count if most else 1
+            size = 1 + least * part.size if least else 2 + part.size
+        node = Node(
+            OTHER,
+            max(1, size),
+            weight=part.weight + 1 if counts is None else part.weight * count,
+            height=part.height + 1,
+            copies=part.copies * count if most else 1,
+        )
+        self._stack[-1] = node
         self._check(node)
         if count > 1 and node.copies > MAX_REPEAT:
             self._fail(COUNT, start, self._at)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import LIST_COST, MAP_COST, STRUCT_COST
@@ -61,38 +61,34 @@ def _each(writer: Writer, nodes: Sequence[Expression], add: Callable[[Expression
 
 def emit_map(writer: Writer, node: ast.MapExpression) -> Operand:
     """Writes a map."""
-    writer.spend(MAP_COST)
-    builder = writer.set(f"MapBuilder({writer.scope.options.strict_map_keys})")
-    entries = {id(entry.value): entry for entry in node.entries}
-
-    def put(value: Expression) -> None:
-        entry: Entry = entries[id(value)]
-        key, operand = (writer.emit(each, caught=False) for each in (entry.key, value))
-        writer.settle()
-        writer.line(f"{builder}.put({key.text}, {operand.text}, {entry.optional})")
-
-    _each(writer, [entry.value for entry in node.entries], put)
-    writer.settle()
-    return Operand(writer.set(f"count_built(meter, {builder}.made)"), dict, fails=False)
+    strict = writer.scope.options.strict_map_keys
+    built = _built(writer, MAP_COST, node.entries, lambda key: writer.emit(key, caught=False).text, strict=strict)
+    return Operand(writer.set(built), dict, fails=False)
 
 
-def emit_struct(writer: Writer, node: ast.StructExpression, construct: Callable[[dict[str, Value]], Value]) -> Operand:
+def emit_struct(writer: Writer, node: ast.StructExpression) -> Operand:
     """Writes a struct."""
-    writer.spend(STRUCT_COST)
-    made = writer.set("{}")
-    entries = {id(entry.value): entry for entry in node.entries}
+    declared = writer.scope.struct(node.name)
+    assert declared is not None  # noqa: S101 - the checker found it
+    built = _built(writer, STRUCT_COST, node.entries, writer.given, strict=False)
+    return Operand(writer.set(f"{writer.given(declared.construct)}({built})"), fails=False)
+
+
+def _built(writer: Writer, cost: int, entries: Sequence[Entry], emit_key: Callable[[Any], str], *, strict: bool) -> str:
+    """Writes a map, and gives the expression that counts and returns it."""
+    writer.spend(cost)
+    builder = writer.set(f"MapBuilder({strict})")
+    by_value = {id(entry.value): entry for entry in entries}
 
     def put(value: Expression) -> None:
-        entry: Entry = entries[id(value)]
-        operand = writer.emit(value, caught=False)
-        name = writer.given(entry.key)
+        entry = by_value[id(value)]
+        key, operand = emit_key(entry.key), writer.emit(value, caught=False)
         writer.settle()
-        plain = f"{made}[{name}] = {operand.text}"
-        writer.line(f"put_optional({made}, {name}, {operand.text})" if entry.optional else plain)
+        writer.line(f"{builder}.put({key}, {operand.text}, {entry.optional})")
 
-    _each(writer, [entry.value for entry in node.entries], put)
+    _each(writer, [entry.value for entry in entries], put)
     writer.settle()
-    return Operand(writer.set(f"{writer.given(construct)}(count_built(meter, {made}))"), fails=False)
+    return f"count_built(meter, {builder}.made)"
 
 
 # -- called by the source
@@ -118,7 +114,7 @@ class MapBuilder:
         self._strict = strict
 
     def put(self, key: Value, value: Value, optional: bool) -> None:
-        """Adds an entry; an optional one only if it has a value.
+        """Sets an entry; an optional one without a value is removed.
 
         Raises:
             EvaluationError: The key is not a valid key, or the value of an optional entry is not an optional.
@@ -127,10 +123,12 @@ class MapBuilder:
             key = to_key(key, strict=self._strict)
         if self._strict and key in self.made:
             raise EvaluationError("Failed with repeated key")
-        if optional:
-            put_optional(self.made, key, value)
-        else:
+        if not optional:
             self.made[key] = value
+        elif (found := _unwrap(value, f"entry '{key}'")).present:
+            self.made[key] = found.value
+        else:
+            self.made.pop(key, None)
 
 
 def append(made: list[Value], value: Value) -> None:
@@ -142,16 +140,3 @@ def append(made: list[Value], value: Value) -> None:
     found = _unwrap(value, "list element")
     if found.present:
         made.append(found.value)
-
-
-def put_optional(made: dict[Value, Value], key: Value, value: Value) -> None:
-    """Sets an entry to the value of an optional, or removes the entry.
-
-    Raises:
-        EvaluationError: The value is not an optional.
-    """
-    found = _unwrap(value, f"entry '{key}'")
-    if found.present:
-        made[key] = found.value
-    else:
-        made.pop(key, None)

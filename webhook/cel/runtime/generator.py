@@ -47,9 +47,9 @@ class Generator(Writer):
             ast.Ident: self._attribute,
             ast.Select: self._select,
             ast.Call: self._call,
-            ast.ListExpression: self._aggregate,
-            ast.MapExpression: self._aggregate,
-            ast.StructExpression: self._aggregate,
+            ast.ListExpression: partial(self._aggregate, aggregates.emit_list),
+            ast.MapExpression: partial(self._aggregate, aggregates.emit_map),
+            ast.StructExpression: partial(self._aggregate, aggregates.emit_struct),
             ast.Comprehension: self._comprehension,
             ast.Shared: self._twice,
         }
@@ -221,20 +221,8 @@ class Generator(Writer):
         self.line(f"{result} = {operand.text}")
         return operand
 
-    # -- aggregates
-
-    def _aggregate(self, node: Expression, *, caught: bool) -> Operand:
-        def build() -> Operand:
-            if isinstance(node, ast.ListExpression):
-                return aggregates.emit_list(self, node)
-            if isinstance(node, ast.MapExpression):
-                return aggregates.emit_map(self, node)
-            assert isinstance(node, ast.StructExpression)  # noqa: S101 - there are no others
-            declared = self.scope.struct(node.name)
-            assert declared is not None  # noqa: S101 - the checker found it
-            return aggregates.emit_struct(self, node, declared.construct)
-
-        return self.guarded(build, caught=caught)
+    def _aggregate(self, emit: Callable[[Writer, Any], Operand], node: Expression, *, caught: bool) -> Operand:
+        return self.guarded(lambda: emit(self, node), caught=caught)
 
     # -- comprehensions
 
@@ -349,7 +337,7 @@ _NAMED: Final[tuple[Any, ...]] = (
     *(CostLimitExceededError, EvaluationError, KeyError, getsizeof, Meter, caught, count_built, count_bytes, look),
     *(attributes.follow, attributes.goes_on, attributes.present, attributes.resolved_optional),
     *(attributes.resolved_presence, attributes.step, attributes.unbound),
-    *(aggregates.MapBuilder, aggregates.append, aggregates.put_optional, Optional, calls.afford),
+    *(aggregates.MapBuilder, aggregates.append, Optional, calls.afford),
     *(folds.Lazy, folds.elements, folds.inserted, folds.insert_entry, folds.insert_map),
     *(calls.among, calls.member, calls.not_bool, calls.same, calls.undecided, stopped),
 )

@@ -18,6 +18,7 @@ from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     ABSENT,
+    INT_MAX,
     INT_MIN,
     Duration,
     Optional,
@@ -246,10 +247,11 @@ def must_fit(size: int, most: int = MAX_ELEMENTS) -> None:
 
 
 def _on_whole_numbers(compute: Callable[[int, int], int]) -> dict[object, Operation]:
-    return {
-        (int, int): lambda first, second: int64(compute(first, second)),
-        (UInt, UInt): lambda first, second: uint64(compute(first, second)),
-    }
+    def of_ints(first: int, second: int) -> Value:
+        value = compute(first, second)
+        return value if INT_MIN <= value <= INT_MAX else int64(value)  # an error, without a call for all others
+
+    return {(int, int): of_ints, (UInt, UInt): lambda first, second: uint64(compute(first, second))}
 
 
 def _joined(first: Value, second: Value) -> Value:

@@ -16,7 +16,7 @@ from webhook.devices import summary
 from webhook.documents import parse
 from webhook.documents.dump import dump
 from webhook.inventory import KINDS
-from webhook.objects import full_name_of, name_of, text
+from webhook.objects import JSONObject, full_name_of, name_of, text
 from webhook.report.html import pictured
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, level_of
@@ -114,24 +114,22 @@ class _Result:
         self.said: list[str] = []
         self.summary, self.level = "", "fine"
         documents = [*parse(trial.manifest, "the manifest")] if trial.manifest.strip() else []
-        others = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
-        pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in others]
         self.changed = changed._replace(changes=[*changed.changes, *snapshot.edits(documents)])
-        pasted = {(text(each, "kind"), full_name_of(each)) for each in objects_of(documents)}
-        for obj in map(snapshot.chosen, others):
-            if (text(obj, "kind"), full_name_of(obj)) not in pasted:
-                documents += parse(dump([obj]), name_of(obj))
-        given = [*objects_of(documents)]
+        chosen = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
+        pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in chosen]
+        pasted = set(map(_key, objects_of(documents)))
+        stored = [each for each in map(snapshot.chosen, chosen) if _key(each) not in pasted]
+        given = [*objects_of(documents), *stored]
         is_around = bool(given) and {text(each, "kind") for each in given} <= KINDS.keys() - {"Pod"}
         users = [*users_of(given)] if is_around and not (pods or trial.pending) else []
-        documents += [each for user in users for each in parse(dump([user]), name_of(user))]
+        documents += [each for obj in (*stored, *users) for each in parse(dump([obj]), name_of(obj))]
         of_pods = {"paths": ["the manifest"] * bool(documents), "pending": trial.pending, "fit": trial.fit}
         of_pods["allow_empty"] = is_around and not users
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
         if documents or pods or trial.pending:
             report, found = Report(), (pod_of(each, inventory, None, "") for each in pods)
-            named = [each for each in found if ("Pod", full_name_of(each)) not in pasted]
+            named = [each for each in found if _key(each) not in pasted]
             ready = prepare(
                 arguments,
                 snapshot.settings,
@@ -187,6 +185,10 @@ class _Result:
                     changed = (each for each in islice(lines, 2, None) if not each.startswith("@@"))
                     return trial._replace(manifest=manifest), "\n".join([said, *changed])
         raise UsageError(f"{trial.make}: this would not help any more")
+
+
+def _key(obj: JSONObject) -> tuple[str, str]:
+    return text(obj, "kind"), full_name_of(obj)
 
 
 def _form(snapshot: Snapshot, trial: Trial, changed: Changed) -> Iterator[str]:

@@ -22,16 +22,17 @@ from webhook.cli.match import refused
 from webhook.devices import Table
 from webhook.deviceselectors.fleet import ERROR as FAILS
 from webhook.deviceselectors.fleet import TRUE, Fleet, Query
-from webhook.documents import Document, Unreadable, parse
+from webhook.documents import Piece, Unreadable, parse
 from webhook.documents.dump import dump
 from webhook.edit.rewrite import with_objects
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
-from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, has_ended
+from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controller_of, has_ended
 from webhook.inventory.claims import is_pod
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.optional import install
+from webhook.policy.change import defaults
 from webhook.policy.change.patch import difference
 from webhook.problem import ERROR, WARNING, Problem
 from webhook.records import NamedTuple
@@ -259,7 +260,7 @@ class Snapshot:
         versions = served(kind, self.settings.release)
         return made if not versions or made["apiVersion"] in versions else convert(made, versions[0])
 
-    def edits(self, documents: Iterable[Document | Unreadable]) -> Iterator[Change]:
+    def edits(self, documents: Iterable[Piece]) -> Iterator[Change]:
         """Yield how manifests change objects of the cluster: those of :meth:`chosen`, which have the same uid."""
         for data in objects_of(documents):
             kind, name = text(data, "kind"), name_of(data)
@@ -398,7 +399,7 @@ class Snapshot:
         return self.inventory.kubectl(deletion) if pods else ""
 
 
-def objects_of(documents: Iterable[Document | Unreadable]) -> Iterator[JSONObject]:
+def objects_of(documents: Iterable[Piece]) -> Iterator[JSONObject]:
     """Yield what of documents may be an object."""
     for each in documents:
         if not isinstance(each, Unreadable) and isinstance(each.data, dict):
@@ -436,8 +437,9 @@ def with_change(
     added, originals = list[JSONObject](), list[JSONObject]()
     find = snapshot.inventory.find
     for old, new in _edits(overlay.pod, made, inventory):
-        owner = next((each for each in items(old, "metadata", "ownerReferences") if each.get("controller")), old)
-        wanted = [(text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, owner)]
+        wanted = [
+            (text(each, "kind"), name_of(each) or text(each, "name")) for each in (old, controller_of(old) or old)
+        ]
         owns = (
             isinstance(each, dict)
             and (text(each, "kind"), name_of(each)) in wanted
@@ -500,31 +502,15 @@ def _spec_of(made: Made) -> JSONObject:
 
 
 def _rewritten(obj: JSONObject, old: JSONObject, new: JSONObject) -> JSONObject:
-    """Change an object as it is written, where its stored form differs."""
+    """Change an object as it is written, where its stored form differs; defaults that are not written stay so."""
     obj = deepcopy(obj)
     if text(old, "kind") == "Pod" != text(obj, "kind"):
         template: Any = at(obj, *(pod_template(obj) or ()))
-        template["spec"] = _merged(template["spec"], old["spec"], new["spec"])
+        template["spec"] = defaults.stated(new["spec"], old["spec"], template["spec"], new["spec"])
         return obj
     newest = to_v1(obj)
-    changed = {**newest, "spec": _merged(newest["spec"], old["spec"], new["spec"])}
+    changed = {**newest, "spec": defaults.stated(new["spec"], old["spec"], newest["spec"], new["spec"])}
     return changed if newest["apiVersion"] == obj["apiVersion"] else convert(changed, obj["apiVersion"])
-
-
-def _merged(written: Any, old: Any, new: Any) -> Any:
-    """Change a value as it is written where another one changes; defaults that are not written stay so."""
-    if old == new:
-        return written
-    if isinstance(written, dict) and isinstance(old, dict) and isinstance(new, dict):
-        kept = {name: value for name, value in written.items() if name in new or name not in old}
-        changed = {
-            name: _merged(written.get(name), old.get(name), new[name]) for name in new if old.get(name) != new[name]
-        }
-        return {**kept, **changed}
-    values = written, old, new
-    if all(isinstance(each, list) for each in values) and len(written) == len(old) == len(new):
-        return [_merged(*each) for each in zip(*values, strict=True)]
-    return new
 
 
 def _copies(stated: str) -> int:
@@ -555,8 +541,8 @@ def _drain(inventory: Inventory, name: str) -> tuple[list[str], list[str]]:
             inventory.put({**claim, "status": {**mapping(claim, "status"), "reservedFor": left} if left else {}})
     for pod in gone:
         inventory.discard("Pod", name_of(pod), namespace_of(pod))
-        owner = next((each for each in items(pod, "metadata", "ownerReferences") if each.get("controller")), None)
-        if owner is None:
+        owner = controller_of(pod)
+        if not owner:
             deleted.append(full_name_of(pod))
             continue
         if text(owner, "kind") in {"DaemonSet", "Node"}:

@@ -51,7 +51,7 @@ class Defaults:
         kept = {name: not _is_omitted(each) for name, each in fields.items()}
         defaults = self._defaults(fields)
         within = [(each.present, self.of(each.type)) for each in inlined]
-        release, last = self._target.release, type_.complete
+        release, last = self._target.release, type_.complete if type_.complete is not Struct.complete else None
 
         def complete(value: Any) -> Any:
             if not isinstance(value, dict):
@@ -74,7 +74,8 @@ class Defaults:
             for is_present, complete_inlined in within:
                 if is_present(found, release):
                     found = complete_inlined(found)
-            return last(found if present_empty.keys() <= found.keys() else {**present_empty, **found})
+            found = found if present_empty.keys() <= found.keys() else {**present_empty, **found}
+            return last(found) if last else found
 
         return complete
 
