@@ -302,7 +302,7 @@ class _Request:
             for each in _largest(values) if name not in asked else ():  # the whole, or the default, is too much
                 what = f"with capacity.requests {name}: {each} in {self._title}"
                 yield self._change(what, 1, "capacity", _setting(capacity={"requests": {**asked, name: each}}))
-        known = {name for each in self._cluster.allocator.catalog.contents for name in each.capacity}
+        known = {name for each in self._cluster.allocator.catalog.contents if asked for name in each.capacity}
         for name, wanted in asked.items():
             alike = [each for each in sorted(known) if each.rpartition("/")[2] == name.rpartition("/")[2]]
             alike = [each for each in alike if each not in asked]  # they differ in the domain

@@ -56,9 +56,8 @@ class NodeAllocatable:
             name = full_name_of(claim) if claim else ""
             for result in results:
                 device = self._catalog.find(device_of(result))
-                if device and any(mapping(device.content.others, field) for field in (_MAPPINGS, _RESOURCES)):
-                    total = found.setdefault((name, text(result, "request")), Counter())
-                    total.update(_amounts(device.content, result, containers))
+                if device and (of_device := _amounts(device.content, result, containers)):
+                    found.setdefault((name, text(result, "request")), Counter()).update(of_device)
         return found
 
     def refusal(self, claims: Sequence[JSONObject], uid: str) -> str:
