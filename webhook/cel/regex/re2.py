@@ -85,17 +85,13 @@ _known: Final[Cache[ParsedPattern]] = Cache(1 << 20)
 _patterns: Final[Cache[CompiledPattern]] = Cache(MAX_CACHE)
 
 
-def check_pattern(pattern: str) -> None:
+def check_pattern(pattern: str) -> ParsedPattern:
     """Reads a pattern without compiling it.
 
     Raises:
         EvaluationError: Go rejects the pattern.
         BudgetExceededError: The work exceeds the budget in force.
     """
-    _read(pattern)
-
-
-def _read(pattern: str) -> ParsedPattern:
     found = _known.get(pattern)
     if found is None:
         work(len(pattern))
@@ -120,7 +116,7 @@ def compile_pattern(pattern: str) -> CompiledPattern:
     """
     found = _patterns.get(pattern)
     if found is None:
-        read = _read(pattern)
+        read = check_pattern(pattern)
         if read.weight > _MAX_WEIGHT:
             raise _too_large()
         work(read.weight)
