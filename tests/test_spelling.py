@@ -1,5 +1,7 @@
 """Which names are slips of others, and which are other names."""
 
+import pytest
+
 from tests.rows import each_row, each_row_beside
 from tests.steps import counting
 from webhook.spelling import certain, did_you_mean, mistyped, near, nearest
@@ -36,6 +38,7 @@ def test_a_beginning_of_several_names_names_none() -> None:
     assert not nearest("resource", ["resourceClaims", "resourceName"])
 
 
+@pytest.mark.slow
 def test_long_names_and_many_of_them_take_bounded_steps() -> None:
     known = [f"{'a' * 250}{number:03}" for number in range(100)]
     with counting() as steps:

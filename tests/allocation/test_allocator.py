@@ -388,6 +388,7 @@ def test_devices_that_are_not_taken_after_all_keep_no_counters_from_1_36_3_on(
     assert fits([partitions, shared], asked, release=Release(release), patch=patch) is expected
 
 
+@pytest.mark.slow
 def test_many_devices_of_many_claims_need_no_deeper_stack() -> None:
     claims = [claim(request(count=32, adminAccess=True), name=f"c{number}") for number in range(1100)]
     slices = [resource_slice(*(device(f"d{number}") for number in range(32)))]
@@ -395,6 +396,7 @@ def test_many_devices_of_many_claims_need_no_deeper_stack() -> None:
         assert all(threads.map(lambda _: fits(slices, *claims), range(2)))
 
 
+@pytest.mark.slow
 def test_a_search_may_take_more_steps_than_a_float_can_tell() -> None:
     claims = [claim(request(), name=f"c{number}") for number in range(180)]
     found = answer([resource_slice(*(device(f"d{number}") for number in range(179)))], *claims)

@@ -440,9 +440,7 @@ class TestVariables:
         others = [name for name, command in ours.items() if CONFIGURED not in command.of]
         assert sorted(re.findall("`([a-z]+)`", of_variables)) == sorted(others)
 
-    def test_a_service_of_that_name_sets_nothing_neither_the_webhooks_port(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_service_of_that_name_sets_no_option(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTPS", "PORT_443_TCP", "PORT_443_TCP_PORT"):
             # Kubernetes sets them in every pod beside the Service.
             monkeypatch.setenv(f"DRAGUARD_{name}", "tcp://10.0.0.1:443")

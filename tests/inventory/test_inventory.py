@@ -283,6 +283,7 @@ def numbered_pod(number: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_equal_parts_are_kept_once_and_what_nothing_needs_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     pods = [numbered_pod(number) for number in range(MANY)]

@@ -104,6 +104,7 @@ def test_variables_are_evaluated_when_they_are_used_and_can_be_tested_for() -> N
     assert said(judged("dyn(variables).nope == 1", variables=variables)).endswith("no such key: nope")
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_variables_is_evaluated_or_refused() -> None:
     links = [{"name": f"v{index}", "expression": f"variables.v{index - 1} + 1"} for index in range(1, 900)]
     chain = [{"name": "v0", "expression": "object.metadata.name == 'p' ? 0 : 1"}, *links]

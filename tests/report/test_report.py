@@ -376,6 +376,7 @@ def test_many_changes_take_no_longer() -> None:
     assert steps[1] < 3 * steps[0]
 
 
+@pytest.mark.slow
 def test_lines_that_repeat_take_no_longer() -> None:
     steps = []
     for count in (10_000, 20_000):
