@@ -27,7 +27,7 @@ from webhook.drivers.errors import (
 )
 from webhook.drivers.profile import Profile, texts, valid_profile
 from webhook.drivers.rules import VARIABLES, ProfileRule
-from webhook.problem import Path
+from webhook.problem import Path, Steps
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.usage import UsageError
@@ -252,7 +252,7 @@ class _Schema(NamedTuple):
     """
 
     definition: Document
-    path: tuple[str | int, ...]
+    path: Steps
     api_version: str
     content: Any
 
@@ -357,9 +357,7 @@ def _place(document: Document, path: Sequence[str | int] = ()) -> str:
     return f"{document.source}:{line}:{column}"
 
 
-def _source(
-    path: tuple[str | int, ...], document: Document, schemas: Mapping[str | int, _Schema]
-) -> tuple[Document, tuple[str | int, ...]]:
+def _source(path: Steps, document: Document, schemas: Mapping[str | int, _Schema]) -> tuple[Document, Steps]:
     """Find where a value of a profile comes from: the schema of a kind may be that of a CustomResourceDefinition."""
     depth = len(_KINDS)
     if path[:depth] != _KINDS or len(path) == depth or (schema := schemas.get(path[depth])) is None:

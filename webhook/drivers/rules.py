@@ -12,14 +12,13 @@ from webhook.inventory.claims import is_about
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
-from webhook.problem import Fix, Path
+from webhook.problem import Fix, Path, Steps
 from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.environment import Environment
     from webhook.structural.rules import Rule
 
-    Steps = tuple[str | int, ...]
 
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
 """The variables of rules."""

@@ -30,7 +30,7 @@ from webhook.drivers.rules import Fault
 from webhook.formats.quantities import quantity
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
-from webhook.problem import Advice, Fix, Path, shown
+from webhook.problem import Advice, Fix, Path, Steps, shown
 from webhook.spelling import nearest
 from webhook.structural.rules import check_rules, rule_errors
 from webhook.structural.schema import Structural
@@ -186,7 +186,7 @@ def _wrong_gates(where: Path, value: dict[str, Any], gates: Collection[str]) -> 
             yield mistake(where, f"{gate} is not among the gates; {advice}", key)
 
 
-def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _schemas(value: dict[str, Any]) -> Iterator[tuple[Steps, Any]]:
     """Yield the schemas in a schema, after the steps to them."""
     for name, each in (value.get("properties") or {}).items():
         yield ("properties", name), each
@@ -199,7 +199,6 @@ def _schemas(value: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], Any
 
 
 Schema = Mapping[str, Any]
-Steps = tuple[str | int, ...]
 
 _DEEPEST: Final = 100
 _TYPE_META: Final = frozenset({"apiVersion", "kind"})

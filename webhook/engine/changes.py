@@ -8,7 +8,7 @@ from itertools import takewhile, zip_longest
 from typing import Any, Final
 
 from webhook.api.versions import find, release_of, target
-from webhook.problem import Path, Problem, value_at
+from webhook.problem import Path, Problem, Steps, value_at
 from webhook.schema import UPDATE, compile_struct
 from webhook.spelling import some_of
 
@@ -38,7 +38,7 @@ def changed(problem: Problem, old: Any, new: Any, kubernetes: str | None) -> str
     return f"changed: {', '.join(some_of(texts, _MOST, 'and {} more'))}" if texts else ""
 
 
-def _differences(old: Any, new: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any, Any]]:
+def _differences(old: Any, new: Any, path: Steps) -> Iterator[tuple[Steps, Any, Any]]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in {**old, **new}:
             yield from _differences(old.get(name, _ABSENT), new.get(name, _ABSENT), (*path, name))

@@ -10,9 +10,9 @@ from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
-from webhook.problem import NOTE, Advice, Problem, value_at
+from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, Steps, drivers_of, drivers_of_request, finding, rule
+from webhook.references.rules import Context, drivers_of, drivers_of_request, finding, rule
 from webhook.spelling import mistyped, nearest
 
 

@@ -21,10 +21,9 @@ from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import Request, allocation_of
 from webhook.inventory.resources import amounts, container_requests, path_of
 from webhook.objects import JSONObject, at, items, mapping, text
-from webhook.problem import NOTE, Advice, Fix, Problem, Remark, value_at
+from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     Context,
-    Steps,
     claim_or_template,
     contents_of_class,
     field_of,

@@ -13,8 +13,8 @@ from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
-from webhook.problem import NOTE, Advice, Problem
-from webhook.references.rules import Context, Steps, claim_or_template, drivers_of_request, finding, rule, uses_of
+from webhook.problem import NOTE, Advice, Problem, Steps
+from webhook.references.rules import Context, claim_or_template, drivers_of_request, finding, rule, uses_of
 
 if TYPE_CHECKING:
     from webhook.drivers.rules import Fault, Part, Subject

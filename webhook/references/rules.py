@@ -27,12 +27,9 @@ from webhook.objects import (
     number,
     text,
 )
-from webhook.problem import WARNING, Advice, Meant, Path, Problem
+from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-Steps = tuple[str | int, ...]
-"""The steps to a field."""
 
 if TYPE_CHECKING:
     from webhook.allocation.devices import Catalog, Content

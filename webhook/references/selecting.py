@@ -13,8 +13,9 @@ from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS, is_noted
 from webhook.objects import JSONObject, items, text
 from webhook.patterns import Pattern
+from webhook.problem import Steps
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, Steps
+from webhook.references.rules import Context
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault

@@ -8,8 +8,8 @@ from typing import Final
 from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_place, listed
 from webhook.objects import JSONObject, items, mapping, name_of, number, text
-from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, Steps, finding, pool_of, rule
+from webhook.problem import NOTE, Problem, Steps
+from webhook.references.rules import Context, finding, pool_of, rule
 
 _APART_SINCE: Final = 35
 """The release from which counter sets stand in other slices than devices, so that the API server sees no mistake."""

@@ -8,8 +8,8 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.hints.names import in_place
 from webhook.inventory import CLAIMS
 from webhook.objects import JSONObject, at, items, mapping, text
-from webhook.problem import NOTE, Problem
-from webhook.references.rules import Context, Steps, finding, rule
+from webhook.problem import NOTE, Problem, Steps
+from webhook.references.rules import Context, finding, rule
 
 
 @rule("toleration-without-key", *CLAIMS, of_field=True)

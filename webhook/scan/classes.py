@@ -14,7 +14,7 @@ from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
 from webhook.inventory.resources import ExtendedResources, amounts, container_requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
-from webhook.problem import ERROR, NOTE
+from webhook.problem import ERROR, NOTE, Steps
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
 from webhook.scan.stored import Stored, makes_pods, once, template_of
@@ -158,10 +158,10 @@ def reference_missing(cluster: Stored) -> Iterator[Found]:
             yield Found(each, message, hint, path)
 
 
-def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
     namespace = namespace_of(workload)
-    path: tuple[str | int, ...] = (*(pod_template(workload) or ()), "spec")
+    path: Steps = (*(pod_template(workload) or ()), "spec")
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
     for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
         here = (*path, "resourceClaims", index)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.objects import JSONObject
-from webhook.problem import WARNING, Path, Problem
+from webhook.problem import WARNING, Path, Problem, Steps
 from webhook.records import NamedTuple
 
 
@@ -224,9 +224,6 @@ TEMPLATES: Final = CLUSTER_SCOPED | {
     ("trainer.kubeflow.org", "TrainingRuntime"),
 }
 """Kinds that make no pods themselves: other objects use what they state."""
-
-
-Steps = tuple["str | int", ...]
 
 
 class PodsIn(NamedTuple):
