@@ -1,9 +1,12 @@
 """The type checker: deduced types and cel-go's type errors."""
 
+from typing import Any
+
 import pytest
 
 from tests.cel import EXTENSIONS
 from tests.rows import each_row_beside
+from webhook.cel.checker import checker
 from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError
@@ -59,6 +62,32 @@ def test_names_and_functions_resolve_from_the_container_outwards() -> None:
     environment = Environment((LIBRARY,)).extend(container="geo")
     assert str(environment.check("here()").type) == "geo.Point"
     assert str(environment.check("Point{x: 1}").type) == "geo.Point"
+
+
+def test_what_is_remembered_of_calls_says_the_same_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[Any, Any] = {}
+    monkeypatch.setattr(checker, "_RESULTS", known)
+    strict = Environment().extend(homogeneous_literals=True)
+    said = [["34: expected type 'int' but found 'list(_var7)'"]] * 3
+    assert [messages("[size([1]), 1 in {1: 2} ? 1 : 2, []]", strict) for _ in said] == said
+    monkeypatch.setattr(checker, "_MOST_RESULTS", 4)
+    large = "1"
+    for depth in range(10):
+        ENVIRONMENT.check(f"i + {depth} == l[i] && s + 's' == s && size([{large}]) == 1")
+        large = f"{{{large}: {large}}}"
+        assert 0 < len(known) <= 4
+        assert all(each.parts <= 64 for _, _, *given in known for each in given)
+
+
+def test_what_is_remembered_of_calls_is_not_that_of_others_with_the_same_arguments() -> None:
+    for result in (INT, STRING, list_of(parameter("T"))):
+        library = Library("of one", functions=(Overload("make", "make", (parameter("T"),), result),))
+        shown = "list(bool)" if result.free else str(result)
+        assert [str(Environment((library,)).check("make(true)").type) for _ in range(2)] == [shown] * 2
+    for field in (INT, BOOL):
+        library = Library("geo", functions=LIBRARY.functions, structs=(StructType(POINT, {"x": field}),))
+        environment = Environment((library,), variables={"p": POINT})
+        assert str(environment.check("pick([p], p).x").type) == str(field)
 
 
 def test_an_environment_can_be_stricter() -> None:

@@ -220,7 +220,7 @@ def evaluate(
         budget: The work that it may take; by default, that for a document, for mutations and again for validations.
     """
     found = (each.message for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD)
-    if message := next(found, ""):
+    if (message := next(found, None)) is not None:
         return refused(BAD_REQUEST, message, request.object, causes=(message,))
     change = _changed(request, policies, authorizer, budget=budget)
     verdict = change.mutation.verdict

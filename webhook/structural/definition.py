@@ -154,7 +154,7 @@ def _pruned(
 ) -> Any:
     """Return a value without the fields that its schema does not know; without a schema, none is known.
 
-    Fields that are null go, too, if they may not be and have no default.
+    Fields that are null go, too, if they may not be null and have no default.
 
     Args:
         unknown: Receives the paths of unknown fields; None for metadata, of which all are known.

@@ -355,15 +355,15 @@ class Checker:
 _SAYS_NOTHING: Final = types.UNKNOWN_KINDS | {Kind.PARAMETER}
 _NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
 _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
-
-
-_MOST_RESULTS, _MOST_PARTS = 1024, 64
+_MOST_RESULTS: Final = 1024
+_MOST_PARTS: Final = 64
+"""The parts of the largest type for which a result is remembered: expressions can make types of any size."""
 _RESULTS: Final[dict[tuple[object, ...], tuple[Type | None, int]]] = {}
 """The types of calls where nothing is to be inferred, with the number of the overload's own type parameters.
 
-By types of the overload and of the arguments; None where they do not fit.
+By types of the overload and of the arguments; None where they do not fit. These types alone decide, whatever the
+environment is: fields of structs have no part in it.
 """
-_UNTRIED: Final = None, -1
 
 
 class Inference:
@@ -408,11 +408,12 @@ class Inference:
     def result(self, overload: Overload, given: list[Type]) -> Type | None:
         """The type of a call's value, with type parameters inferred from its arguments; None if they do not fit."""
         key = overload.parameters, overload.result, *given
-        found, parameters = _RESULTS.get(key, _UNTRIED)
-        if parameters >= 0:
-            self._made += parameters
+        known = _RESULTS.get(key)
+        if known is not None:
+            found, count = known
+            self._made += count
             return found
-        made: dict[Type, Type] = {}
+        found, made = None, dict[Type, Type]()
         wanted = [self.instantiate(each, made) for each in overload.parameters]
         if self._all_agree(given, wanted):
             found = self.substitute(self.instantiate(overload.result, made))

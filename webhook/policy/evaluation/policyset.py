@@ -205,7 +205,7 @@ def _params(
     """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
 
     Returns:
-        Them, or why they do not exist, or cannot exist.
+        The parameters, or why they do not exist, or cannot exist.
     """
     kind, ref = policy.param_kind, binding.param_ref
     if kind is None or ref is None:

@@ -30,8 +30,7 @@ MAX_MESSAGE_BYTES: Final = 5 * 1024
 """A longer result of a messageExpression is not used."""
 _NO_MESSAGE: Final = "failed expression: "
 
-
-_Result = tuple["Sequence[Decision]", "Sequence[tuple[str, str]]"]
+_Result = tuple[Sequence[Decision], Sequence[tuple[str, str]]]
 """The decisions of a policy, and its audit annotations."""
 _NOTHING: Final[_Result] = (), ()
 

@@ -173,7 +173,8 @@ class Tally:
         warning: Returns the warning of a decision.
 
     Attributes:
-        refusals: The decisions that refuse the request.
+        decisions: All decisions, in their order.
+        refusals: Those that refuse the request.
     """
 
     def __init__(self, failures: str, warning: Callable[[Decision], str]) -> None:
