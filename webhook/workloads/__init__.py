@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, Final
 
 from webhook.objects import JSONObject, items, text, texts
-from webhook.problem import value_at
-from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, PodsIn, Steps, Times, every_object, manifest
+from webhook.problem import Steps, value_at
+from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, PodsIn, Times, every_object, manifest
 from webhook.workloads.projects import PODS, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
 

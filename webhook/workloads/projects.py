@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from webhook.objects import JSONObject, mapping, number
-from webhook.problem import WARNING, Path, Problem, value_at
-from webhook.workloads.locations import PodsIn, Steps, every_object, manifest
+from webhook.problem import WARNING, Path, Problem, Steps, value_at
+from webhook.workloads.locations import PodsIn, every_object, manifest
 
 Container = tuple[Steps, JSONObject]
 """A container, and its path."""
