@@ -14,7 +14,7 @@ from webhook import formats
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
 from webhook.objects import JSONObject, items, mapping, name_of, text, texts
-from webhook.problem import aggregate, cut, quoted
+from webhook.problem import Steps, aggregate, cut, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.spelling import some_of
@@ -45,13 +45,13 @@ class Unmatched(NamedTuple):
         contradicts: Whether the requirement could be met without others.
     """
 
-    path: tuple[str | int, ...]
+    path: Steps
     reason: str
     contradicts: bool = False
 
 
 class _Requirement(NamedTuple):
-    path: tuple[str | int, ...]
+    path: Steps
     operator: str
     values: frozenset[str]
     shown: str
@@ -88,7 +88,7 @@ def _numbered(holder: JSONObject, field: str) -> Iterator[tuple[int, JSONObject]
         yield index, each if isinstance(each, dict) else {}
 
 
-def _of_term(term: JSONObject, path: tuple[str | int, ...], spec: JSONObject) -> Unmatched | None:
+def _of_term(term: JSONObject, path: Steps, spec: JSONObject) -> Unmatched | None:
     if not any(term.get(field) for field in _FIELDS):
         return Unmatched(path, "an empty term matches no node")
     for field in _FIELDS:
@@ -106,7 +106,7 @@ def _of_term(term: JSONObject, path: tuple[str | int, ...], spec: JSONObject) ->
     return None
 
 
-def _read(requirement: JSONObject, path: tuple[str | int, ...]) -> _Requirement | None:
+def _read(requirement: JSONObject, path: Steps) -> _Requirement | None:
     """Read a requirement; None if the API server refuses it."""
     operator, values = text(requirement, "operator"), texts(requirement, "values")
     work(1 + len(values))

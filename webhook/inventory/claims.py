@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.problem import Steps
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
 
@@ -249,7 +250,7 @@ class Request(NamedTuple):
     """
 
     name: str
-    path: tuple[str | int, ...]
+    path: Steps
     content: JSONObject
     device_class: JSONObject | None
 
@@ -287,9 +288,10 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     """
     path = devices_path(claim or {})
     for index, each in enumerate(items(claim, *path, "requests")):
-        name, here = text(each, "name"), tuple[str | int, ...]((*path, "requests", index))
+        name = text(each, "name")
+        here: Steps = (*path, "requests", index)
         exactly = mapping(each, "exactly")
-        found: list[tuple[str, tuple[str | int, ...], JSONObject]] = []
+        found: list[tuple[str, Steps, JSONObject]] = []
         if exactly:
             found.append((name, (*here, "exactly"), exactly))
         for place, alternative in enumerate(items(each, "firstAvailable")):

@@ -18,6 +18,7 @@ from webhook.formats.quantities import decode_quantity
 from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, owner_reference, uid_of
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.problem import Steps
 from webhook.release import Release
 
 CPU: Final = "cpu"
@@ -232,13 +233,13 @@ def resource_of(pod: JSONObject, request: str) -> tuple[str, str]:
     return text(found, "name"), resource
 
 
-def path_of(pod: JSONObject, request: str) -> tuple[str | int, ...]:
+def path_of(pod: JSONObject, request: str) -> Steps:
     """Return the path at which a pod states the extended resource for which its claim has a request."""
     path, found, resource = _requested(pod, request)
     return (*path, "resources", "limits" if resource in mapping(found, "resources", "limits") else "requests", resource)
 
 
-def _requested(pod: JSONObject, request: str) -> tuple[tuple[str | int, ...], JSONObject, str]:
+def _requested(pod: JSONObject, request: str) -> tuple[Steps, JSONObject, str]:
     """Return the path of a container, the container, and the resource that a request stands for."""
     _, container, _, number = request.split("-")
     spec = mapping(pod, "spec")
