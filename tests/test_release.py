@@ -17,7 +17,7 @@ from webhook.api import gates
 from webhook.api.versions import NEWEST, patch_of, release_of, target
 from webhook.later import cached_property
 from webhook.problem import Path, too_long, too_many
-from webhook.records import NamedTuple
+from webhook.records import NamedTuple, Told
 from webhook.release import Release, releases
 from webhook.schema import CREATE, OLDEST
 
@@ -135,3 +135,17 @@ def test_methods_of_the_class_are_its_own() -> None:
 
 def test_copies_equal_the_original() -> None:
     assert copy.copy(Point(3)) == pickle.loads(pickle.dumps(Point(3))) == Point(3)  # noqa: S301 - its own
+
+
+class Greeting(Told):
+    """A text with a fact."""
+
+    language: str = "en"
+
+
+def test_a_text_tells_the_facts_that_its_class_declares_and_no_others() -> None:
+    hello = Greeting("hallo", language="de")
+    assert (hello, hello.language, Greeting("hello").language) == ("hallo", "de", "en")
+    assert [copy.copy(hello).language, pickle.loads(pickle.dumps(hello)).language] == ["de", "de"]  # noqa: S301 - as above
+    with pytest.raises(TypeError, match="Greeting declares no langauge"):
+        Greeting("hallo", langauge="de")

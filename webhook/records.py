@@ -71,6 +71,8 @@ class Told(str):
 
     def __new__(cls, text: str, **facts: Any) -> Self:
         """Make the text."""
+        if unknown := facts.keys() - cls.__annotations__.keys():
+            raise TypeError(f"{cls.__name__} declares no {', '.join(unknown)}")
         told = super().__new__(cls, text)
         vars(told).update(facts)
         return told

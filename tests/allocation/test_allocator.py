@@ -329,6 +329,19 @@ def test_devices_on_one_counter_set_have_a_compatibility_group_in_common() -> No
     assert [each["device"] for each in given() or ()] == ["d1"]
 
 
+def test_to_add_a_device_takes_no_longer_for_the_counter_sets_of_others() -> None:
+    published = [device(f"d{n}", **consuming(f"a{n}", compatibilityGroups=["x"])) for n in range(3)]
+    shared = [each for n in range(3) for each in counters(f"a{n}")]
+    slices = [resource_slice(*published, count=2), resource_slice(name="s1", count=2, sharedCounters=shared)]
+    allocator = Allocator(CLASSES, slices, features=replace(ALL, CompatibilityGroups=True), release=Release(37))
+    common = search.Common(allocator.view(NODE))
+    before = [common.add(index) for index in range(3)]
+    assert before == [{("n0", f"a{n}"): None} for n in range(3)]
+    assert common.state == {(("n0", f"a{n}"), frozenset({"x"})) for n in range(3)}
+    common.common |= before[1] or {}
+    assert common.state == {(("n0", f"a{n}"), frozenset({"x"})) for n in (0, 2)}
+
+
 @each_row("counts", [(2, 3), (3, 2)])
 def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
     slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]

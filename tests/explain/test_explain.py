@@ -362,7 +362,6 @@ class TestUnknownNames:
         [
             ("Pod", {"api_version": "v7"}, "API version v7 is not known here: give one of"),
             ("", {"api_version": "v9"}, "API version v9 is not known here: give one of resource"),
-            ("", {"kubernetes": "1.12"}, "Kubernetes 1.12 is not known here"),
             (
                 "ResourceClassParameters",
                 {"kubernetes": "1.29"},
@@ -372,8 +371,12 @@ class TestUnknownNames:
         ],
     )
     def test_what_is_not_there_is_said(self, query: str, options: dict[str, Any], message: str) -> None:
-        with pytest.raises((UnknownNameError, ValueError), match=re.escape(message)):
+        with pytest.raises(UnknownNameError, match=re.escape(message)):
             explain(query, **options) if query else explain(**options)
+
+    def test_an_unknown_release_is_refused(self) -> None:
+        with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
+            explain(kubernetes="1.12")
 
     @each_row("version", ["v1beta1", "resource.k8s.io/v1beta1"])
     def test_an_api_version_is_described_by_its_kinds(self, version: str) -> None:

@@ -1,5 +1,6 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
+import tracemalloc
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,10 +11,10 @@ from tests.command import draguard
 from tests.rows import each_row
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
-from webhook.problem import Problem
+from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates, pods_in
-from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES
+from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, every_object
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {
@@ -603,3 +604,23 @@ def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any],
 def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
     (note,) = stand_ins(user(of, spec), Templates())[1]
     assert expected in note
+
+
+def test_objects_are_found_with_their_paths_the_last_one_first() -> None:
+    value = {"a": [{"b": {}}, 1, [{}]], "c": {"d": "e"}}
+    found = [(), ("c",), ("a", 2, 0), ("a", 0), ("a", 0, "b")]
+    assert [(path, value_at(value, path)) for path in found] == list(every_object(value))
+    assert [path for path, _ in every_object([{}], ("at",))] == [("at", 0)]
+    assert list(every_object("a")) == []
+
+
+def test_the_paths_of_many_values_take_no_memory() -> None:
+    value: Any = [1, []] * 10_000
+    for _ in range(150):
+        value = [value]
+    tracemalloc.start()
+    try:
+        assert list(every_object(value)) == []
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -306,7 +306,7 @@ class Funnel:
             before = self._common.add(index)
             if before is None:
                 return (Lack("devices in use draw on the same counters and have no compatibility group in common"),)
-            self._common.common = before
+            self._common.common |= before
         left = self.left(view.pool_of[index])
         found = []
         for (counter_set, name), amount in content.consumes.items():

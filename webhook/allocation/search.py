@@ -401,6 +401,8 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
 CompatibilityGroups = frozenset[str]
 CounterSetKey = tuple[str, str]
 """A pool's name and a counter set."""
+InCommon = dict[CounterSetKey, CompatibilityGroups | None]
+"""The groups that the devices on each counter set have in common; None without devices."""
 
 
 def declared(raw: JSONObject) -> Iterator[tuple[str, CompatibilityGroups]]:
@@ -419,11 +421,11 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """The groups that devices on each counter set share: no entry without devices, none if they have no groups."""
+    """What the devices on each counter set have in common."""
 
     def __init__(self, view: NodeView) -> None:
         self._view = view
-        self.common: dict[CounterSetKey, CompatibilityGroups] = {}
+        self.common: InCommon = {}
         for place, pool in enumerate(view.pools):
             used = view.usages[place]
             for each in (*pool.slices, *pool.others):
@@ -435,17 +437,22 @@ class Common:
                             key = (pool.name, name)
                             self.common[key] = _joined(self.common.get(key), groups)
 
-    def add(self, index: int) -> dict[CounterSetKey, CompatibilityGroups] | None:
-        """Put a device on its counter sets; return what the sets had in common before, None if it is not compatible."""
-        pool, before = self._view.pools[self._view.pool_of[index]].name, self.common
-        after = {**before}
+    def add(self, index: int) -> InCommon | None:
+        """Put a device on its counter sets; return what these had in common before, None if it is not compatible."""
+        pool, after = self._view.pools[self._view.pool_of[index]].name, InCommon()
         for name, groups in declared(self._view.devices[index].content.others):
-            known = after.get((pool, name))
+            known = after.get((pool, name), self.common.get((pool, name)))
             if known is not None and not (known & groups if known and groups else known == groups):
                 return None
             after[pool, name] = _joined(known, groups)
-        self.common = after
+        before = {key: self.common.get(key) for key in after}
+        self.common |= after
         return before
+
+    @property
+    def state(self) -> frozenset[tuple[CounterSetKey, CompatibilityGroups | None]]:
+        """The entries of counter sets that have devices."""
+        return frozenset(each for each in self.common.items() if each[1] is not None)
 
 
 def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> CompatibilityGroups:
@@ -459,11 +466,11 @@ class Draw(NamedTuple):
 
     Args:
         counters: Whether it has taken counters; another share of the device may have done so before.
-        groups: The groups that the counter sets had in common before; None if that does not matter.
+        groups: The groups that its counter sets had in common before; None if that does not matter.
     """
 
     counters: bool = False
-    groups: dict[CounterSetKey, CompatibilityGroups] | None = None
+    groups: InCommon | None = None
 
 
 _NOTHING: Final = Draw()
@@ -612,7 +619,7 @@ class State:
 
     def _restore_groups(self, draw: Draw) -> None:
         if draw.groups is not None and self._common is not None:
-            self._common.common = draw.groups
+            self._common.common |= draw.groups
 
     def _release_constraints(self, ask: Ask) -> None:
         constraints = self.constraints[ask.claim]
@@ -666,7 +673,7 @@ class State:
             tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
             self.consumed,
             tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
-            None if self._common is None else frozenset(self._common.common.items()),
+            None if self._common is None else self._common.state,
         )
 
     def restore(self, saved: Any) -> None:

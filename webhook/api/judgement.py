@@ -251,7 +251,7 @@ def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[st
     for index in islice(unknown, SOUGHT):
         path = problems[index].path
         hint, fix = suggestion(struct, path, value_at(obj, path))
-        # Only a replacement that the type declares says less than which other versions have the field.
+        # Where no field is near, other versions that have it are named, before a replacement that the type declares.
         if fix is None and hint == instead(struct, path):
             others = ", ".join(others_with(path, obj["apiVersion"], obj["kind"]))
             hint = "; ".join(filter(None, (others and f"a field of {others}", hint)))

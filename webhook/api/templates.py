@@ -8,8 +8,6 @@ from typing import Any, Final
 from webhook.api.versions import GROUP, KINDS, SERVED
 from webhook.schema import Nested, Struct
 
-Steps = tuple[str, ...]
-
 _MAKERS: Final = {of: served for of, served in SERVED.items() if served.makes_pods}
 _BY_KIND: Final = {(api_version.rpartition("/")[0], kind): served for (api_version, kind), served in _MAKERS.items()}
 _KINDS: Final = frozenset(kind for _, kind in _BY_KIND)
@@ -25,12 +23,12 @@ def makes_pods(api_version: object, kind: object) -> bool:
         return False
 
 
-def template_of(group: str, kind: str) -> Steps | None:
+def template_of(group: str, kind: str) -> tuple[str, ...] | None:
     """Return the steps to a kind's pod template, none for a pod; None for a kind that has none."""
     return _steps(group, kind) if (group, kind) in _BY_KIND else None
 
 
-def pod_template(obj: object) -> Steps | None:
+def pod_template(obj: object) -> tuple[str, ...] | None:
     """Find the pod template of an object.
 
     Returns:
@@ -45,9 +43,9 @@ def pod_template(obj: object) -> Steps | None:
 
 
 @cache
-def _steps(group: str, kind: str) -> Steps:
+def _steps(group: str, kind: str) -> tuple[str, ...]:
     """Find the nearest pod, or template of one, in a kind."""
-    pending: list[tuple[Steps, type[Struct]]] = [((), _BY_KIND[group, kind].type)]
+    pending: list[tuple[tuple[str, ...], type[Struct]]] = [((), _BY_KIND[group, kind].type)]
     for steps, each in pending:
         if (each.go_name or each.__name__) in _WITH_POD_SPEC:
             return steps

@@ -1,4 +1,4 @@
-"""Text formats of Kubernetes, with their error messages: names, label keys, C identifiers, versions, UUIDs, addresses.
+"""Text formats of Kubernetes, with their errors: names, label keys, C identifiers, versions, UUIDs, addresses, images.
 
 A format takes a text and a Kubernetes release (27 for 1.27 … 36 for 1.36), whose wording it uses, and returns all
 errors in the text, none if it is valid. Formats know nothing of paths, fields or objects.

@@ -288,7 +288,8 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     """
     path = devices_path(claim or {})
     for index, each in enumerate(items(claim, *path, "requests")):
-        name, here = text(each, "name"), Steps((*path, "requests", index))
+        name = text(each, "name")
+        here: Steps = (*path, "requests", index)
         exactly = mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = []
         if exactly:

@@ -34,7 +34,7 @@ STRICT: Final = "strict decoding error: "
 UNKNOWN_FIELD = "unknown-field"
 WRONG_TYPE = "wrong-type"
 GATE_OFF = "gate-off"
-HARMLESS: Final = frozenset({UNKNOWN_FIELD, GATE_OFF})
+_HARMLESS: Final = frozenset({UNKNOWN_FIELD, GATE_OFF})
 """The misfits that the decoder of an API server of some release takes."""
 EMBEDDED_SINCE: Final = 35
 """The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
@@ -77,7 +77,7 @@ class Misfit(NamedTuple):
     @property
     def refuses(self) -> bool:
         """Whether the decoder of an API server of any release refuses the value."""
-        return self.rule not in HARMLESS
+        return self.rule not in _HARMLESS
 
 
 def as_reported(misfits: Iterable[Misfit]) -> list[Misfit]:

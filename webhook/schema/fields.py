@@ -70,7 +70,6 @@ from webhook.schema.declarations import (
 )
 from webhook.schema.decoding import (
     EMBEDDED_SINCE,
-    HARMLESS,
     UNKNOWN_FIELD,
     Misfit,
     SchemaFinding,
@@ -465,8 +464,7 @@ class CompiledStruct:
         for name, findings in found:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
-        is_malformed = any(each.rule not in HARMLESS for each in misfits)
-        of_rules = NOTHING if self._several is None or is_malformed else self._several(value, problems)
+        of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
         in_fields = [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())]
         return [*misfits, *merged(in_fields, of_rules, self)]
 
@@ -1239,8 +1237,8 @@ class Array(Many):
         skips_repeated: Whether a repeated item is not checked any further.
         size_ends_list: Whether a list that is too long is not checked any further, in releases that stop there.
         required_detail: The API server's message for an empty list, if ``required``.
-        list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, ``set``, or ``map``.
-        list_map_keys: The fields of an item by which a ``map`` is merged (``+listMapKey``).
+        list_type: How server-side apply merges it (``+listType``): ``atomic`` as a whole, or ``set``.
+        list_map_keys: The fields of an item by which it is merged instead, as a map (``+listMapKey``).
     """
 
     unique: str | None = None

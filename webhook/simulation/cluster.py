@@ -1,8 +1,7 @@
 """The state of a simulated cluster: nodes, pods, claims, allocated devices; and why a node refuses a pod.
 
-The checks of a node, their order and their texts
-are those of the scheduler's default plugins (``framework/plugins``: nodeunschedulable, nodename, tainttoleration,
-nodeaffinity, nodeports, noderesources).
+The checks of a node, their order and their texts are those of the scheduler's default plugins (``framework/plugins``:
+nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports, noderesources).
 """
 
 from __future__ import annotations

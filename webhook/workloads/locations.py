@@ -270,12 +270,28 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:
-    """Return every object in a value, with its path."""
-    pending: list[tuple[Steps, Any]] = [(at, value)]
-    while pending:
-        steps, each = pending.pop()
-        if isinstance(each, list):
-            pending += (((*steps, index), inner) for index, inner in enumerate(each))
-        elif isinstance(each, dict):
-            yield steps, each
-            pending += (((*steps, key), inner) for key, inner in each.items())
+    """Return every object in a value, with its path: each before those in it, of which the last comes first."""
+    if isinstance(value, dict):
+        yield at, value
+    # Only the path to the present object is kept: those of all values would take gigabytes.
+    steps, around = [*at], [_parts(value)]
+    while around:
+        for step, each in around[-1]:
+            steps.append(step)
+            around.append(_parts(each))
+            if isinstance(each, dict):
+                yield tuple(steps), each
+            break
+        else:
+            around.pop()
+            del steps[-1:]
+
+
+def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
+    """Return the maps and lists in a value, from the last one on."""
+    parts: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        parts = reversed(value.items())
+    elif isinstance(value, list):
+        parts = zip(reversed(range(len(value))), reversed(value), strict=True)
+    return ((step, each) for step, each in parts if isinstance(each, dict | list))
