@@ -488,6 +488,13 @@ def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, l
     assert done.out.count("repeated-object") == bool(line)
 
 
+def test_another_namespace_is_no_way_out_for_an_object_without_one(tmp_path: Path) -> None:
+    text = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: a, namespace: {}}}\nspec: {{}}\n"
+    (tmp_path / "a.yaml").write_text("---\n".join(map(text.format, "xy")), encoding="utf-8")
+    found = [each for each in findings("validate", tmp_path) if each["rule"] == "repeated-object"]
+    assert [each["hint"] for each in found] == ["give it another name, or remove one of them"]
+
+
 def test_files_are_not_compared_and_a_stream_is_one(write: Callable[..., Path]) -> None:
     assert "repeated-object" not in draguard("validate", write(a=NAMED, b=NAMED)).out
     done = draguard("validate", "-", stdin="---\n".join([NAMED] * 3).encode())

@@ -81,12 +81,14 @@ metadata:
 def test_blocks_are_read_with_their_places(tmp_path: Path) -> None:
     file = tmp_path / "README.md"
     file.write_text(TEXT, encoding="utf-8")
-    for arguments in ((file,), ("--markdown", tmp_path)):
+    for arguments in ((file,), ("--markdown", tmp_path), ("--markdown", tmp_path / "R*")):
         report = reported("validate", *arguments)
         errors = [(each["line"], each["column"]) for each in report["findings"] if each["rule"] == "object-name"]
         assert errors == [(7, 3), (22, 6)]
         assert report["summary"]["documents"] == 4
     assert draguard("validate", "--allow-empty", tmp_path).out == "nothing was read\n"
+    file.unlink()
+    assert "none ends in .json, .yaml, .yml, .md" in draguard("validate", "--markdown", tmp_path).out
 
 
 @pytest.mark.parametrize("paths", [["README.md"], ["--markdown", "."], ["*.md"], ["READ*.m?"]])

@@ -78,6 +78,9 @@ class TestKinds:
 
     def test_it_tells_rules_of_what_is_around_a_field(self) -> None:
         assert "  amounts-of-resources  at spec.containers" in lines_of("Pod.spec.containers.resources.limits")
+        assert "  container-claims  at spec" in lines_of("Pod.spec.containers.resources.claims")
+        assert "  one-way-to-select-nodes  at spec" in lines_of("ResourceSlice.spec.nodeName")
+        assert any(line.startswith("  workloadRef  <WorkloadReference>  in 1.35,") for line in lines_of("Pod.spec"))
 
 
 @pytest.mark.slow

@@ -104,7 +104,7 @@ class Redaction:
 
     def __init__(self) -> None:
         self._words, self._existing, self._classes = set[str](), set[str](), set[str]()
-        """Words, those that objects have for names, and those that classes have."""
+        """Words that are replaced; names of objects; names of classes."""
         self._identities, self._numbers = set[str](), set[int]()
         """What identifies devices."""
         self._public, self._drivers = set[str](), set[str]()
@@ -114,10 +114,10 @@ class Redaction:
         self._codes, self._replaced = dict[str, str](), dict[str, str]()
         self._ordered: list[int] = []
         self._events = count(1)
-        texts = (
+        sayings = (
             f"{pattern.pattern} {meaning} {cure}" for one in components() for pattern, meaning, cure in one.sayings
         )
-        self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(texts)))
+        self._vocabulary = frozenset(re.findall(r"[a-z]+", " ".join(sayings)))
 
     def learn(self, obj: JSONObject) -> None:
         """Note what is to be replaced in an object."""

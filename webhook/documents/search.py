@@ -356,7 +356,8 @@ def _expand(path: str, selection: Selection | None) -> Iterator[FoundFile | Unre
     elif not path:
         yield Unreadable("''", 0, 0, "an empty name: give a path")
     elif os.path.isdir(path):
-        complaint = f"no manifest in this directory: none ends in {', '.join(SUFFIXES)}"
+        suffixes = selection.suffixes if selection else SUFFIXES
+        complaint = f"no manifest in this directory: none ends in {', '.join(suffixes)}"
         yield from _expect_some(_walk(path, selection), path, complaint, selection)
     elif os.path.lexists(path):
         yield FoundFile(path, is_named=True)
@@ -432,10 +433,10 @@ def _glob(pattern: str, selection: Selection | None) -> Iterator[str | Unreadabl
     top = top_of(pattern)
     steps = [step for step in pattern[len(top) if pattern.startswith(top) else 0 :].split("/") if step]
     shown = "" if top == "." and not pattern.startswith("./") else top
-    trees = Trees([pattern])
+    trees, suffixes = Trees([pattern]), selection.suffixes if selection else SUFFIXES
     for path in sorted(set(_matching(shown, steps))):
         if not os.path.isdir(path):
-            if path.endswith(SUFFIXES) or not pattern.endswith("*"):
+            if path.endswith(suffixes) or not pattern.endswith("*"):
                 yield path
         elif trees.real(path):
             yield from _walk(path, selection)

@@ -161,7 +161,8 @@ def texts(rule: object, packages: tuple[str, ...] = (_TYPES,)) -> frozenset[str]
     return frozenset(
         constant
         for function, code in _functions(rule, packages)
-        for constant in (*code.co_consts, *map(function.__globals__.get, code.co_names))
+        for each in (*code.co_consts, *map(function.__globals__.get, code.co_names))
+        for constant in (each if isinstance(each, tuple | frozenset) else [each])
         if isinstance(constant, str) and constant != function.__doc__
     )
 
@@ -419,8 +420,8 @@ def _when(rule: Declared | None, served: Served) -> str:
 
 def _window(what: Field | Declared, served: Served) -> list[str]:
     """Describe when something was added and removed, unless together with its kind."""
-    facts = [f"since 1.{what.since}"] if what.since > served.since else []
-    return facts + ([f"until 1.{what.until}"] if what.until is not None and what.until < served.until else [])
+    until = served.until if what.until is None else what.until
+    return [each for each in [_in_releases(max(what.since, served.since), until, served.since, served.until)] if each]
 
 
 def type_name(field: Field) -> str:

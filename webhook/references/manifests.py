@@ -72,5 +72,5 @@ def repeated_object(document: Document, known: Known, namespace: str | None) -> 
         line = first.position(_NAME).line
         place = f" in namespace {where}" if where else ""
         message = f'{kind} "{name}"{place} is at line {line}, too: if both are applied, this one replaces it'
-        hint = "give it another name or namespace, or remove one of them"
+        hint = f"give it another name{'' if namespace is None else ' or namespace'}, or remove one of them"
         yield Problem(WARNING, "repeated-object", "Repeated", _NAME, message, hint)
