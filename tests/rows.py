@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 Test = Callable[..., None]
@@ -24,15 +25,15 @@ def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test]
     def decorate(test: Test) -> Test:
         @functools.wraps(test)
         def run(*args: Any, **fixtures: Any) -> None:
-            failures = []
+            failures: list[BaseException] = []
             for row in table:
                 try:
                     test(*args, **fixtures, **row)
-                except Exception as error:  # noqa: BLE001 - shown below
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - shown below
                     error.add_note(f"with {row}")
                     failures.append(error)
             if failures:
-                raise ExceptionGroup(f"{len(failures)} of {len(table)} rows fail", failures)
+                raise BaseExceptionGroup(f"{len(failures)} of {len(table)} rows fail", failures)
 
         signature = inspect.signature(test)
         others = [each for name, each in signature.parameters.items() if name not in table[0]]

@@ -221,6 +221,7 @@ class TestNames:
     def test_only_that_pod(self, name: str, options: tuple[str, ...], said: str, tmp_path: Path) -> None:
         done = self.asked(tmp_path, "a/one", "b/one", "b/two", name=name, options=options)
         assert said in (done.out if done.code == 0 else done.err)
+        assert "-q" not in options or [each[: len(said)] for each in done.out.splitlines()] == [said]
         assert done.code == (0 if "node-" in said or "1 pod" in said else 2)
 
     def test_pods_of_a_workload_that_is_not_there(self, tmp_path: Path) -> None:

@@ -161,8 +161,8 @@ class TestUnknownKinds:
                 f"{SERVES} DeviceClass in resource.k8s.io/v1,",
             ),
             ("apps/v1", "DeviceClass", 1, "no matches for kind", SERVES),
-            ("resource.k8s.io/v1", "", 1, "kind not set", ""),
-            ("", "ResourceClaim", 1, "apiVersion not set", ""),
+            ("resource.k8s.io/v1", "", 1, "kind not set", "add kind: DeviceClass or "),
+            ("", "ResourceClaim", 1, "apiVersion not set", "add apiVersion: resource.k8s.io/v1"),
         ],
     )
     def test_a_misspelt_kind_or_version_is_no_kind_of_somebody_else(

@@ -87,6 +87,11 @@ class TestAsked:
         assert (done.code, done.out) == (2, "")
         assert "--cluster has no Pods: collect those of namespace ml, too" in done.err
 
+    def test_a_name_needs_a_cluster(self) -> None:
+        done = draguard("why", "notebook")
+        nowhere = "to ask about an object in a cluster, give --cluster or --live"
+        assert (done.code, nowhere in done.err) == (2, True)
+
     @each_row(
         ("arguments", "said"),
         [
@@ -99,8 +104,6 @@ class TestAsked:
     def test_what_cannot_be_asked_about(self, arguments: list[str], said: str) -> None:
         done = draguard("why", *arguments, "--cluster", CLUSTER)
         assert (done.code, said in done.err) == (2, True)
-        nowhere = "to ask about an object in a cluster, give --cluster or --live"
-        assert nowhere in draguard("why", "notebook").err
 
     @pytest.mark.parametrize("arguments", [(), ("ml/notebook", "--release", "ml/chat-6c5f-a1-gpu-x1"), ("--pending",)])
     def test_all_else_is_simulated(self, arguments: tuple[str, ...]) -> None:

@@ -301,7 +301,7 @@ class TestCheck:
     )
     def test_an_attribute_tells_kinds_apart(self, devices: str, message: str) -> None:
         done = checked(f"driver: a\ndevices:\n  {devices}\n")
-        assert (done.code, message in done.err) == (bool(message), True)
+        assert (done.code, message in done.err, bool(done.err)) == (bool(message), True, bool(message))
 
     @each_row(
         "schema",

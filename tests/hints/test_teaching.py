@@ -58,11 +58,11 @@ class TestExpressions:
             ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
             ("device.capacity['a.b'].m.isLessThan(quantity('40 Gi'))", "impossible-constant", 75, 'quantity("40Gi")'),
             ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
-            ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, ""),
+            ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, "such as gpu.example.com"),
             ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),
             ("device.attributes.gpu.a.b.m == 1", "impossible-read", 47, 'device.attributes["gpu.a.b"].m'),
             ("has(device.attributes.gpu.a.b.m)", "impossible-read", 51, 'device.attributes["gpu.a.b"].m'),
-            ("1 > 2", "selector-constant", 30, ""),
+            ("1 > 2", "selector-constant", 30, "compare what a device has"),
         ],
     )
     def test_what_can_never_work_is_shown_where_it_stands(

@@ -203,8 +203,7 @@ class TestAgainst:
         self, repository: Path, options: list[str], message: str
     ) -> None:
         done = draguard("validate", "--against", "HEAD", *options, repository / "apps/a.yaml")
-        assert message in done.err
-        assert done.code == (2 if message else 0)
+        assert (done.code, message in done.err, bool(done.err)) == (2 if message else 0, True, bool(message))
 
     def test_the_repository_cannot_make_git_run_anything(self, repository: Path) -> None:
         for key in ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean", "filter.x.smudge"):

@@ -58,7 +58,7 @@ class _Asked:
         key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
         written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
-        extended: The extended resource that it stands for; empty if the user wrote it.
+        of: Its device class, and the extended resource that it stands for; empty if the user wrote it.
     """
 
     def __init__(
