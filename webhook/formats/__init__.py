@@ -19,6 +19,8 @@ Messages = tuple[str, ...]
 
 FINE: Messages = ()
 
+# -- names and keys
+
 _LABEL_MAX = 63
 _SUBDOMAIN_MAX = 253
 _CONTENT_SINCE = 35
@@ -324,6 +326,8 @@ def go_lower(text: str) -> str:
     return text.replace("\u0130", "i").lower()
 
 
+# -- versions and UUIDs
+
 # Possessive, as the patterns of names: for texts of some megabytes, backtracking would take gigabytes. A look ahead
 # finds the letter or hyphen of a part that is not a number, so that no choice has to be taken back; another one the
 # start of a further part, as Python 3.11.2 goes on behind what it has read of a possessive group that fails half-way.
@@ -408,6 +412,8 @@ def _quoted(raw: bytes) -> str:
     return quoted(text)[:-1] + "".join(f"\\x{byte:02x}" for byte in cut) + '"'
 
 
+# -- addresses
+
 _CANONICAL_SINCE = 33
 """The first release that requires the canonical form."""
 
@@ -458,8 +464,9 @@ def canonical_cidr(value: str, release: Release) -> str:
     return f"{address.ipv4_mapped}/{bits}"
 
 
-LATEST: Final = "latest"
+# -- references of images
 
+LATEST: Final = "latest"
 _MOST: Final = 255
 """The most characters of a path; references that are much longer are not parsed."""
 _DOMAIN_LABEL: Final = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"

@@ -157,7 +157,7 @@ def pull_policy(image: str) -> str:
     return "Always" if tag_of(image) == LATEST else "IfNotPresent"
 
 
-# The amounts of resources (``validateResourceRequirements`` and what it calls)
+# The amounts of resources (``pkg/apis/core/validation/validation.go``, ``validateResourceRequirements``)
 
 COMPUTE: Final = frozenset({"cpu", "memory"})
 """The resources that have amounts for a whole pod, apart from huge pages."""

@@ -248,7 +248,7 @@ def container_claims(spec: View) -> Iterator[Problem]:
     left, before = max(1, spec.target.enough * _MANY // max(_MANY, len(names))), None
     for kind, index, container in containers_of(spec):
         claims = (container.get("resources") or {}).get("claims")
-        if not claims or claims == before:  # those of another container are fine
+        if not claims or claims == before:  # as those of another container, which are fine
             continue
         if misused := _misused(claims, names, spec.release, left):
             left -= len(misused)
