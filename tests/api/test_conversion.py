@@ -14,7 +14,7 @@ from tests.policy.examples import POD
 from tests.reviews import recorded
 from tests.rows import each_row
 from tests.structured import resource_slice
-from webhook.api.conversion import convert, to_v1, with_defaults
+from webhook.api.conversion import ConversionError, convert, to_v1, with_defaults
 from webhook.api.gates import every
 from webhook.api.versions import GROUP, NEWEST, VERSIONS, target
 from webhook.release import Release
@@ -200,5 +200,6 @@ def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
     ],
 )
 def test_what_has_no_counterpart_or_type_is_not_converted(obj: Any, version: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as raised:
         webhook.convert(obj, version)
+    assert isinstance(raised.value, ConversionError) == isinstance(obj, dict)

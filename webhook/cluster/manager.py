@@ -19,10 +19,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -35,6 +35,7 @@ from webhook.cluster.options import (
     CLUSTER_VERSION,
     SERVING,
     SERVING_KEY,
+    Lifetimes,
     ManagerOptions,
     Step,
     decode,
@@ -58,11 +59,16 @@ _DATA = "..data"
 _log = logging.getLogger(__name__)
 
 
-def decide_elsewhere(*question: Any, served: tuple[bytes, bytes] | None = None) -> Step | None:
+def decide_elsewhere(
+    data: Mapping[str, bytes],
+    now: datetime,
+    names: Sequence[str],
+    lifetimes: Lifetimes,
+    trusted: Sequence[bytes | None] | None,
+    *,
+    served: tuple[bytes, bytes] | None = None,
+) -> Step | None:
     """Run :func:`webhook.cluster.rotation.step` in a process of its own, which frees its memory.
-
-    Args:
-        question: The other arguments, whose types are checked there.
 
     Raises:
         ClusterError: The process has failed.
@@ -70,7 +76,7 @@ def decide_elsewhere(*question: Any, served: tuple[bytes, bytes] | None = None) 
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "webhook.cluster.rotation"],
-            input=msgspec.json.encode((*question, served)),
+            input=msgspec.json.encode((data, now, names, lifetimes, trusted, served)),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,  # a process that reaps all children may have taken the exit code
