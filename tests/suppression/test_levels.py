@@ -130,7 +130,7 @@ def test_a_policy_has_a_level_of_its_own(file: Path, tmp_path: Path) -> None:
     assert done == Done(2, "", f"draguard validate: error: {message}\n")
 
 
-WRITE = "write # draguard: ignore[unknown-field] the reason"
+WRITE = "write # draguard: ignore[RULE] the reason"
 
 
 class TestComments:
@@ -195,7 +195,7 @@ class TestComments:
         ("ignored", "hints"),
         [
             ("unknown-field", [MOVE]),
-            ("unknown-field, object-name", ["remove unknown-field", WRITE.replace("unknown-field", "object-name")]),
+            ("unknown-field, object-name", ["remove unknown-field", WRITE.replace("RULE", "object-name")]),
         ],
     )
     def test_a_reason_is_missing_only_for_what_is_suppressed(self, ignored: str, hints: list[str]) -> None:

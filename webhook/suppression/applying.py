@@ -167,8 +167,8 @@ _IGNORE: Final = Pattern(r"ignore\s*\[([^\]]*)\][\s:-]*")
 _BARE: Final = Pattern(r"ignore\b[\s:\[\]-]*")
 _LONGEST_STATEMENT: Final = 60
 """The most characters of a comment that are shown."""
-_EXAMPLE: Final = "# draguard: ignore[unknown-field] the reason"
-_EXAMPLES: Final = {INLINE: _EXAMPLE, ANNOTATED: f'{ANNOTATION}: "unknown-field: the reason"'}
+_EXAMPLE: Final = "# draguard: ignore[RULE] the reason"
+_EXAMPLES: Final = {INLINE: _EXAMPLE, ANNOTATED: f'{ANNOTATION}: "RULE: the reason"'}
 _MOST_RULES: Final = 100
 _MOST_MISTAKES: Final = 1000
 """How many mistakes in statements are reported: one line may have all of them, and each finding repeats it."""
@@ -235,7 +235,7 @@ class Statement(NamedTuple):
             where = where._replace(problem=problem._replace(path=path))
             yield finding_at(where, UNUSED, f"suppresses no finding of {names}", hint)
         if kept and not self.reason:
-            hint = f"write {_EXAMPLES[self.kind].replace('unknown-field', kept)}"
+            hint = f"write {_EXAMPLES[self.kind].replace('RULE', kept)}"
             yield finding_at(self.finding, UNEXPLAINED, f"gives no reason for suppressing {kept}", hint)
 
 
