@@ -77,6 +77,8 @@ def test_what_is_remembered_of_calls_says_the_same_and_is_bounded(monkeypatch: p
         large = f"{{{large}: {large}}}"
         assert 0 < len(known) <= 4
         assert all(each.parts <= 64 for _, _, *given in known for each in given)
+    Environment(variables={"p": struct("a" * 600)}).check("[p] == [p]")
+    assert not any("aaa" in str(each) for _, _, *given in known for each in given)
 
 
 def test_what_is_remembered_of_calls_is_not_that_of_others_with_the_same_arguments() -> None:

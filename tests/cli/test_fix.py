@@ -451,6 +451,14 @@ def test_of_findings_that_were_not_all_listed_at_first_it_counts_the_least(
     assert file.read_text(encoding="utf-8").count("requests: []") == 5
 
 
+def test_no_field_moves_into_what_is_not_judged_whose_unions_are_not_known(tmp_path: Path) -> None:
+    volumes = "  volumes:\n  - {name: v, emptyDir: {}, type: Directory}\n"
+    variables = "    env: [{name: A, value: x, fieldRef: {fieldPath: metadata.name}}]\n"
+    text = POD.replace("    image: image\n", f"    image: image\n{variables}") + volumes
+    assert fixed(text, "--unsafe-fixes", tmp_path=tmp_path) == text
+    assert len(findings("validate", "-", stdin=text)) >= 2
+
+
 def test_a_capacity_is_wrapped_if_only_its_unit_has_to_be_corrected(tmp_path: Path) -> None:
     slice_ = (
         "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: a}\nspec:\n  driver: gpu.example.com\n"

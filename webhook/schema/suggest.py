@@ -55,7 +55,9 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
         return Advice(_SET_BY_SERVER)
     if name == struct.type.unboxed:
         return Advice(f"in this version, {struct.type.moved}", Fix("unwrap"))
-    return _elsewhere(around, path)
+    elsewhere = _elsewhere(around, path)
+    # Unions of what is not judged are not known: a moved field could be a second member.
+    return Advice(elsewhere.hint) if opaque_part(root, path) else elsewhere
 
 
 def instead(root: CompiledStruct, path: Path) -> str:

@@ -358,12 +358,19 @@ _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 _MOST_RESULTS: Final = 1024
 _MOST_PARTS: Final = 64
 """The parts of the largest type for which a result is remembered: expressions can make types of any size."""
+_LONGEST: Final = 512
+"""The characters of all names in such a type: policies can name types at any length."""
 _RESULTS: Final[dict[tuple[object, ...], tuple[Type | None, int]]] = {}
 """The types of calls where nothing is to be inferred, with the number of the overload's own type parameters.
 
 By types of the overload and of the arguments; None where they do not fit. These types alone decide, whatever the
 environment is: fields of structs have no part in it.
 """
+
+
+def _length(type_: Type) -> int:
+    """The characters of all names in a type."""
+    return len(type_.name) + sum(map(_length, type_.parameters))
 
 
 class Inference:
@@ -417,7 +424,7 @@ class Inference:
         wanted = [self.instantiate(each, made) for each in overload.parameters]
         if self._all_agree(given, wanted):
             found = self.substitute(self.instantiate(overload.result, made))
-        is_plain = all(not each.free and each.parts <= _MOST_PARTS for each in given)
+        is_plain = all(not each.free and each.parts <= _MOST_PARTS and _length(each) <= _LONGEST for each in given)
         if is_plain and not (found and found.free):
             if len(_RESULTS) >= _MOST_RESULTS:
                 _RESULTS.clear()
