@@ -104,6 +104,12 @@ def test_a_driver_that_is_silent_or_crashes_explains_what_is_gone() -> None:
     objects = [node(), node("n2"), slices(device()), device_class(), daemon_set(), plugin(), held, pod(on="n2")]
     assert rules(*objects) == {"driver-not-running"}
     assert rules(*objects, plugin("n2")) == {"node-without-slices"}
+    unread = slices(device(), on="n2")
+    unread["metadata"]["generateName"] = True
+    assert rules(*objects, plugin("n2"), unread) == {"wrong-type"}
+    cluster = listed(*objects, plugin("n2"), unread).encode()
+    why = draguard("why", "daemonset/driver", "-n", "drivers", "--cluster", "-", stdin=cluster)
+    assert (why.code, "not read: ResourceSlice n2-gpu.example.com" in why.err) == (0, True)
     waiting = {"name": "plugin", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     crashed = plugin("n2", containerStatuses=[waiting])
     fresh = node("n2")

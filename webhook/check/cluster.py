@@ -56,6 +56,7 @@ def read_cluster(
         try:
             inventory.take(document.data, has_nulls=is_whole)
         except MalformedError as error:
+            inventory.unread.append((document.data["kind"], str(error)))
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
     return inventory
 

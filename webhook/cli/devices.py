@@ -67,7 +67,7 @@ def _show(arguments: Namespace, tell: Callable[[str], None]) -> int:
             pass  # draguard scan tells what the API server would refuse today
         if code := show_refusals(report):
             return code
-        notes = [f"note: not read: {why}" for _, why in cluster.unread]
+        notes = [f"note: not read: {why}" for _, why in cluster.inventory.unread]
         for note in notes:
             tell(note)
         if not cluster.all("ResourceSlice"):
@@ -150,7 +150,7 @@ def tell_missing(cluster: Stored, kinds: Iterable[str], result: str, arguments: 
         kinds: The kinds that the command needs.
         result: What comes of it.
     """
-    known = {kind for kind, _ in cluster.unread}
+    known = {kind for kind, _ in cluster.inventory.unread}
     absent = (kind for kind in kinds if not (cluster.all(kind) or kind in known))
     missing = [f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in absent]
     if missing and not arguments.quiet and all(isinstance(each, str) for each in arguments.cluster):

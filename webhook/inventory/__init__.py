@@ -167,6 +167,8 @@ class Inventory:
         """Objects still in an older version, since they have not been read yet."""
         self.definitions: list[JSONObject] = []
         """CustomResourceDefinitions, which only policies need."""
+        self.unread: list[tuple[str, str]] = []
+        """The kinds of objects that were left out, as they cannot be decoded, and why."""
         self.context = ""
         """The context of kubectl that the objects were read from; empty for the current one, and for files."""
         for obj in objects:
@@ -177,7 +179,7 @@ class Inventory:
         made = Inventory()
         made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
         made._older = {kind: {*older} for kind, older in self._older.items()}
-        made.definitions, made.context = [*self.definitions], self.context
+        made.definitions, made.unread, made.context = [*self.definitions], [*self.unread], self.context
         return made
 
     def kubectl(self, arguments: str) -> str:
@@ -277,6 +279,10 @@ class Inventory:
     def knows(self, kind: str) -> bool:
         """Tell whether any object of a kind is known, so that missing ones are missing in the cluster, too."""
         return bool(self._kinds.get(kind))
+
+    def has_unread(self, kind: str) -> bool:
+        """Tell whether objects of a kind were left out."""
+        return any(each == kind for each, _ in self.unread)
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""

@@ -234,7 +234,12 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
 
 
 def _is_gone(result: Result, cluster: Stored) -> bool:
-    if not cluster.inventory.knows("ResourceSlice") or result.pool in cluster.incomplete:
+    inventory = cluster.inventory
+    if (
+        not inventory.knows("ResourceSlice")
+        or inventory.has_unread("ResourceSlice")
+        or result.pool in cluster.incomplete
+    ):
         return False
     driver, pool = result.pool
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}

@@ -96,11 +96,12 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
     """Return the drivers that run on nodes and publish nothing for them.
 
     A driver may have nothing to publish on some of the nodes on which it runs, if its DaemonSet does not choose them by
-    their hardware: then others must publish. Devices that claims hold tell that there are slices, though none is known.
+    their hardware: then others must publish. Devices that claims hold tell that there are slices, though none is known;
+    slices that cannot be read may be of any node.
     """
     found = []
     are_missing = bool(cluster.allocated) and not cluster.inventory.knows("ResourceSlice")
-    for plugin, absent in () if are_missing else absences(cluster):
+    for plugin, absent in () if are_missing or cluster.inventory.has_unread("ResourceSlice") else absences(cluster):
         settled = (
             each
             for each in sorted(plugin.pods.keys() - absent.keys())

@@ -108,8 +108,6 @@ class Stored:
         self.written_as: dict[tuple[str, str, str], set[tuple[str, str]]] = defaultdict(set)
         """The versions in which objects were written, and by whom: by kind, namespace and name."""
         self._unjudged: list[JSONObject] = []
-        self.unread: list[tuple[str, str]] = []
-        """The kinds of the objects that :meth:`judge` leaves out, and why."""
         self._places: dict[tuple[str, str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[..., Any], Any] = {}
@@ -154,7 +152,7 @@ class Stored:
             try:
                 self.inventory.take(obj)
             except MalformedError as error:
-                self.unread.append((obj["kind"], str(error)))
+                self.inventory.unread.append((obj["kind"], str(error)))
                 self.inventory.add_allocation(obj)
         self._unjudged.clear()
 
