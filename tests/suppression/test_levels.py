@@ -120,7 +120,7 @@ def test_a_policy_has_a_level_of_its_own(file: Path, tmp_path: Path) -> None:
     refusing: dict[str, Any] = {"rules": [every], "validations": [{"expression": "object.metadata.name == ''"}]}
     policies = tmp_path / "policies.yaml"
     policies.write_text(dump([each for name in ("one", "two") for each in (policy(name, **refusing), binding(name))]))
-    file.write_text(claim() + "# draguard: ignore[policy/three] there is no such policy\n", encoding="utf-8")
+    file.write_text(claim() + "# draguard: ignore[policy/three] an exception for a deleted policy\n", encoding="utf-8")
     options = ("--policies", policies, "--level", "policy/one=warn")
     found = rules(validate(*options, file))
     assert found == [("warning", "policy"), ("error", "policy"), ("warning", "unused-suppression")]

@@ -48,7 +48,7 @@ class Attribute:
 
 
 def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value | None:
-    """Return the value of an attribute, as in the API; None if there is no attribute."""
+    """Return the value of an attribute as the API has it, or None for an attribute that the device lacks."""
     if attribute is None:
         return None
     for kind, scalar in _LISTS if with_lists else ():

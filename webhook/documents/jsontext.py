@@ -139,7 +139,10 @@ def read_nodes(text: str, offset: int = 0) -> Node:
 
 
 def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], offset: int) -> Node:
-    """Locate what begins with a token; a function that is no closure, whose circle would keep the text."""
+    """Locate the value that begins with a token.
+
+    Not a closure: it would refer to itself, and keep the text until garbage is collected.
+    """
     text = token[0]
     node = Node(token.start() + offset, 0, text if text in {"{", "["} else "", text)
     if text == "{":

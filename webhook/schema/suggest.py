@@ -56,7 +56,7 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
     if name == struct.type.unboxed:
         return Advice(f"in this version, {struct.type.moved}", Fix("unwrap"))
     elsewhere = _elsewhere(around, path)
-    # Unions of what is not judged are not known: a moved field could be a second member.
+    # draguard does not know the unions of fields that it does not judge: a moved field could be a second member.
     return Advice(elsewhere.hint) if opaque_part(root, path) else elsewhere
 
 

@@ -23,7 +23,7 @@ properties:
     - {rule: self.owner == oldSelf.owner, message: owner is immutable}
     properties:
       size: {type: integer, default: 3}
-      owner: {type: string, default: nobody}
+      owner: {type: string, default: platform}
       mode: {type: string, enum: [auto, manual]}
       labels: {type: object, additionalProperties: {type: string}}
       tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
@@ -89,7 +89,7 @@ def mutating(expression: str) -> list[dict[str, Any]]:
 @each_row(
     ("spec", "expression"),
     [
-        ("{}", "object.spec.size == 3 && object.spec.owner == 'nobody'"),
+        ("{}", "object.spec.size == 3 && object.spec.owner == 'platform'"),
         ("{size: null}", "object.spec.size == 3"),
         ("{note: null}", "has(object.spec.note)"),
         ("{mode: null}", "!has(object.spec.mode)"),
