@@ -7,7 +7,6 @@ stored as digits and a power of ten, so that ``1e1000000000`` costs no more than
 from __future__ import annotations
 
 from functools import total_ordering
-from typing import Final
 
 from webhook.formats import FINE, Messages
 from webhook.patterns import Pattern
@@ -29,7 +28,7 @@ _BINARY_SUFFIXES = {power: suffix for suffix, power in _BINARY.items()}
 # Looser than the regular expression of the error text: "+", "." and "Ki" are zero. Possessive, so as to stay linear.
 _parts = Pattern(r"([-+]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?+[0-9]*+)")
 _exponent = Pattern(r"[eE]([-+]?)(?=[0-9])0*+([0-9]{0,19})")
-USUAL: Final = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
+_plain_pattern = Pattern("[0-9]{1,15}([KMGTPE]i|[mkMGTPE])?")
 """Matches the common quantities, which need no further checks."""
 
 _written_pattern = Pattern(r"([-+]?[0-9]{1,30}(?:\.[0-9]{1,30})?) {0,9}([A-Za-z]{0,9})")
@@ -201,7 +200,7 @@ def quantity(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/resource/quantity.go``, ``UnmarshalJSON``.
     """
-    if USUAL.fullmatch(value):
+    if _plain_pattern.fullmatch(value):
         return FINE
     try:
         decode_quantity(value)

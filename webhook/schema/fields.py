@@ -1106,7 +1106,6 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
-        usual: Matches common texts, which need no further look.
     """
 
     python = str
@@ -1115,7 +1114,6 @@ class Parsed(Scalar):
     rule: str
     write: Callable[[Any], str] | None = None
     reads: str = "string"
-    usual: Pattern | None = None
 
     def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
         super().__init__(doc, **stated)
@@ -1134,11 +1132,9 @@ class Parsed(Scalar):
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
         del go_type
-        parse, rule, reads, usual = self.parse, self.rule, self.reads, self.usual
+        parse, rule, reads = self.parse, self.rule, self.reads
 
         def decode(value: object) -> Sequence[Misfit]:
-            if usual is not None and type(value) is str and usual.fullmatch(value):
-                return NOTHING
             try:
                 parse(value)
             except TypeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
-from webhook.formats.quantities import USUAL, decode_quantity
+from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, invalid
@@ -65,7 +65,7 @@ def MicroTime(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
 
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a resource.Quantity, compared by value."""
-    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, usual=USUAL, **common)
+    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, **common)
 
 
 def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
