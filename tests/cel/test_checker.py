@@ -1,12 +1,10 @@
 """The type checker: deduced types and cel-go's type errors."""
 
-from typing import Any
-
 import pytest
 
 from tests.cel import EXTENSIONS
 from tests.rows import each_row_beside
-from webhook.cel.checker import checker
+from webhook.budget import UNLIMITED, Budget, limited
 from webhook.cel.checker.declarations import Library, StructType
 from webhook.cel.environment import Environment
 from webhook.cel.errors import CompileError
@@ -64,24 +62,23 @@ def test_names_and_functions_resolve_from_the_container_outwards() -> None:
     assert str(environment.check("Point{x: 1}").type) == "geo.Point"
 
 
-def test_what_is_remembered_of_calls_says_the_same_and_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    known: dict[Any, Any] = {}
-    monkeypatch.setattr(checker, "_RESULTS", known)
+def test_a_call_takes_the_same_work_each_time_and_on_types_of_any_size() -> None:
+    def spent(depth: int, calls: int) -> int:
+        with limited(Budget()) as budget:
+            ENVIRONMENT.check(f"[{'[' * depth}1{']' * depth}].all(v, {' && '.join(['v[0] == v[0]'] * calls)})")
+        return UNLIMITED - budget.left
+
+    assert spent(5, 9) == spent(5, 9)
+    assert spent(5, 9) - spent(5, 4) == spent(70, 9) - spent(70, 4)
+
+
+def test_type_parameters_are_numbered_in_order_of_calls() -> None:
     strict = Environment().extend(homogeneous_literals=True)
-    said = [["34: expected type 'int' but found 'list(_var7)'"]] * 3
-    assert [messages("[size([1]), 1 in {1: 2} ? 1 : 2, []]", strict) for _ in said] == said
-    monkeypatch.setattr(checker, "_MOST_RESULTS", 4)
-    large = "1"
-    for depth in range(10):
-        ENVIRONMENT.check(f"i + {depth} == l[i] && s + 's' == s && size([{large}]) == 1")
-        large = f"{{{large}: {large}}}"
-        assert 0 < len(known) <= 4
-        assert all(each.parts <= 64 for _, _, *given in known for each in given)
-    Environment(variables={"p": struct("a" * 600)}).check("[p] == [p]")
-    assert not any("aaa" in str(each) for _, _, *given in known for each in given)
+    said = ["34: expected type 'int' but found 'list(_var7)'"]
+    assert messages("[size([1]), 1 in {1: 2} ? 1 : 2, []]", strict) == said
 
 
-def test_what_is_remembered_of_calls_is_not_that_of_others_with_the_same_arguments() -> None:
+def test_what_one_library_declares_does_not_change_calls_of_another() -> None:
     for result in (INT, STRING, list_of(parameter("T"))):
         library = Library("of one", functions=(Overload("make", "make", (parameter("T"),), result),))
         shown = "list(bool)" if result.free else str(result)

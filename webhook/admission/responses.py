@@ -144,7 +144,7 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
 
 
 def _fitting(texts: Iterable[str], most: int, between: int = 0) -> Iterator[str]:
-    """Yield texts as long as they, with what is between them, have no more bytes than the most."""
+    """Yield the first texts, as many as fit into some bytes; what is between them counts, too."""
     for each in texts:
         most -= len(each.encode(errors="replace")) + between
         if most < 0:

@@ -97,7 +97,7 @@ class Profile(NamedTuple):
         return name if domain == self.driver else f"{domain}/{name}"
 
     def devices_of(self, class_name: str) -> Sequence[Devices]:
-        """Return the kinds of devices that a class may have: its own one, if it comes with the driver, else all."""
+        """Return the kinds of devices that a class may select: its own, if it comes with the driver, else all."""
         own = self.devices.get(self.classes.get(class_name, ""))
         return [own] if own else [*self.devices.values()]
 

@@ -391,7 +391,7 @@ def _meant(name: str, known: Collection[str]) -> str:
 
 
 def _size_beyond(limit: Any, value: Any, *, is_most: bool) -> str:
-    """Tell whether a value has more parts than it may, or fewer; what has no parts has as many as it may."""
+    """Say that a value has more parts than it may, or fewer; empty if it has as many as it may, or no parts at all."""
     parts = next((noun for type_, noun in _PARTS_OF.items() if isinstance(value, type_)), "")
     if not parts or (len(value) <= limit if is_most else len(value) >= limit):
         return ""

@@ -129,7 +129,7 @@ def _unbound(
 ) -> Iterator[PolicyFinding]:
     """Find bindings without a policy, policies without a binding, and parameters that only one of the two has.
 
-    A policy whose name a binding misspells is not reported apart.
+    A policy is not reported if a binding only misspells its name: the binding is.
     """
     known, found = sorted({*policies, *refused}), list[PolicyFinding]()
     named = {(each.kind, each.policy) for each in bindings.values()} | refused

@@ -270,7 +270,7 @@ class Context:
         return self._profiles.get(driver) or profile_of(driver)
 
     def profile_of_one(self, drivers: Collection[str]) -> Profile | None:
-        """Return the profile of the only one of some drivers; None if there is none, or it is for examples."""
+        """Return the profile of the driver, if there is only one; None if it has none, or one for examples."""
         profile = self.profile(min(drivers)) if len(drivers) == 1 else None
         return None if profile is None or profile.is_example else profile
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from webhook.budget import Budget
@@ -355,22 +356,15 @@ class Checker:
 _SAYS_NOTHING: Final = types.UNKNOWN_KINDS | {Kind.PARAMETER}
 _NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
 _COMPOSED: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
-_MOST_RESULTS: Final = 1024
-_MOST_PARTS: Final = 64
-"""The parts of the largest type for which a result is remembered: expressions can make types of any size."""
-_LONGEST: Final = 512
-"""The characters of all names in such a type: policies can name types at any length."""
-_RESULTS: Final[dict[tuple[object, ...], tuple[Type | None, int]]] = {}
-"""The types of calls where nothing is to be inferred, with the number of the overload's own type parameters.
-
-By types of the overload and of the arguments; None where they do not fit. These types alone decide, whatever the
-environment is: fields of structs have no part in it.
-"""
 
 
-def _length(type_: Type) -> int:
-    """The characters of all names in a type."""
-    return len(type_.name) + sum(map(_length, type_.parameters))
+@lru_cache(maxsize=1024)
+def _type_parameters(declared: tuple[Type, ...]) -> tuple[Type, ...]:
+    """The type parameters in some types, each once, in order of first appearance."""
+    found: dict[Type, None] = {}
+    for each in declared:
+        found |= dict.fromkeys((each,) if each.kind is Kind.PARAMETER else _type_parameters(each.parameters))
+    return tuple(found)
 
 
 class Inference:
@@ -414,28 +408,26 @@ class Inference:
 
     def result(self, overload: Overload, given: list[Type]) -> Type | None:
         """The type of a call's value, with type parameters inferred from its arguments; None if they do not fit."""
-        key = overload.parameters, overload.result, *given
-        known = _RESULTS.get(key)
-        if known is not None:
-            found, count = known
-            self._made += count
-            return found
-        found, made = None, dict[Type, Type]()
-        wanted = [self.instantiate(each, made) for each in overload.parameters]
-        if self._all_agree(given, wanted):
-            found = self.substitute(self.instantiate(overload.result, made))
-        is_plain = all(not each.free and each.parts <= _MOST_PARTS and _length(each) <= _LONGEST for each in given)
-        if is_plain and not (found and found.free):
-            if len(_RESULTS) >= _MOST_RESULTS:
-                _RESULTS.clear()
-            _RESULTS[key] = found, len(made)
-        return found
+        made: dict[Type, Type] = {}
+        if any(each.free for each in given):
+            wanted = [self.instantiate(each, made) for each in overload.parameters]
+            fits = self._all_agree(given, wanted)
+            return self.substitute(self.instantiate(overload.result, made)) if fits else None
+        # No argument has type parameters: the overload's own need no fresh names, and no meaning after the call.
+        own, first = _type_parameters(overload.parameters), self._made
+        self._made += len(own)
+        if not self._all_agree(given, overload.parameters):
+            return None
+        for number, each in enumerate(own, first):
+            meaning = self._meanings.pop(each.name, None)
+            made[each] = meaning or _numbered(number)
+        return self.instantiate(overload.result, made)
 
-    def _all_agree(self, first: list[Type], second: list[Type]) -> bool:
+    def _all_agree(self, first: Sequence[Type], second: Sequence[Type]) -> bool:
         """Like `assignable`, for all arguments of a call and its parameters together: all or nothing."""
         self._changes.clear()
         self._agreed.clear()
-        if all(one is other or self._agree(one, other) for one, other in zip(first, second, strict=True)):
+        if all(map(self._agree, first, second)):
             return True
         for parameter, meaning in reversed(self._changes):
             if meaning is None:

@@ -313,6 +313,7 @@ def _ordered(compare: Callable[[Value, Value], bool]) -> dict[object, Operation]
 
 
 def _not_negated(_: bool) -> NoReturn:
+    """Refuses `-true` without the name of the operator, as cel-go does."""
     raise no_such_overload()
 
 

@@ -47,7 +47,7 @@ def within(value: float, least: int, most: int) -> Any:  # a value of the same c
     """The number itself, if it is within bounds.
 
     Raises:
-        EvaluationError: It is not.
+        EvaluationError: It is not; the message is that of unsigned numbers if the least is 0.
     """
     if least <= value <= most:
         return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial, reduce
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Final
@@ -122,10 +122,15 @@ def admitted(request: Request, cluster: PolicySet) -> Request:
     plugins = _PLUGINS.get(request.kind, ())
     if request.subresource or not plugins:
         return request
-    asked = _Asked(request.namespace, None, is_new=False, cluster=cluster)
-    old = request.old_object and reduce(lambda obj, plugin: plugin(obj, asked), plugins, request.old_object)
-    now = asked._replace(stored=old, is_new=request.operation == CREATE)
-    obj = request.object and reduce(lambda obj, plugin: plugin(obj, now), plugins, request.object)
+    obj, old = request.object, request.old_object
+    if old is not None:
+        stored = _Asked(request.namespace, None, is_new=False, cluster=cluster)
+        for plugin in plugins:
+            old = plugin(old, stored)
+    if obj is not None:
+        asked = _Asked(request.namespace, old, request.operation == CREATE, cluster)
+        for plugin in plugins:
+            obj = plugin(obj, asked)
     return request._replace(object=obj, old_object=old)
 
 

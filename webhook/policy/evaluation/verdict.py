@@ -188,7 +188,7 @@ class Tally:
     def add(self, decision: Decision, index: int = 0) -> None:
         """Add the decision of a policy's expression, the ``index``-th of its sort."""
         self.decisions.append(decision)
-        for action in decision.actions if decision.denied else ():
+        for action in decision.actions:
             if action == DENY:
                 self.refusals.append(decision)
             elif action == WARN:
