@@ -82,12 +82,12 @@ def test_causes_stay(record: JSONObject, tmp_path: Path) -> None:
     redaction = redaction_of(*objects)
     hidden = [redaction.hidden(each) for each in objects]
     kind, slash, name = record["pod"].rpartition("/")
-    asked = f"{kind}{slash}{redaction.text(name)}"
+    asked = f"{kind}{slash}{redaction.redacted(name)}"
     names = names_of(redaction)
     causes = []
     for pod, namespace, items in (
         (record["pod"], record["namespace"], [_with_texts_of(*each) for each in zip(objects, hidden, strict=True)]),
-        (asked, redaction.text(record["namespace"]), hidden),
+        (asked, redaction.redacted(record["namespace"]), hidden),
     ):
         file = tmp_path / "cluster.json"
         file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), encoding="utf-8")

@@ -110,6 +110,9 @@ def test_a_driver_that_is_silent_or_crashes_explains_what_is_gone() -> None:
     cluster = listed(*objects, plugin("n2"), unread).encode()
     why = draguard("why", "daemonset/driver", "-n", "drivers", "--cluster", "-", stdin=cluster)
     assert (why.code, "not read: ResourceSlice n2-gpu.example.com" in why.err) == (0, True)
+    assert "is gone" not in draguard("why", "train", "--cluster", "-", stdin=cluster).out
+    said = "it is not known what driver gpu.example.com publishes there: a ResourceSlice cannot be read"
+    assert said in draguard("why", "node/n2", "--cluster", "-", stdin=cluster).out
     waiting = {"name": "plugin", "restartCount": 7, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     crashed = plugin("n2", containerStatuses=[waiting])
     fresh = node("n2")
@@ -127,6 +130,15 @@ def test_a_cluster_without_what_is_judged_is_an_error() -> None:
         done = scan(*objects)
         assert (done.code, done.out) == (2, "")
         assert "no ResourceSlices, ResourceClaims or pods found" in done.err
+
+
+@pytest.mark.parametrize("command", ["scan", "devices"])
+def test_the_release_is_read_before_the_cluster(command: str, tmp_path: Path) -> None:
+    (tmp_path / "cluster.json").write_bytes(listed(*HEALTHY).encode())
+    (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")
+    assert "not read: 1 file without a manifest\n" in draguard(command, "--cluster", tmp_path).err
+    done = draguard(command, "--cluster", tmp_path, "--kubernetes-version", "next")
+    assert (done.code, "--kubernetes-version" in done.err, "not read" in done.err) == (2, True, False)
 
 
 def test_kinds_that_were_not_collected_are_warned_of_and_not_missing() -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.budget import DOCUMENT, Budget
 from webhook.check.cluster import cluster_documents, context_of, malformed, not_found
-from webhook.check.target import settings_of
+from webhook.check.target import kubernetes, settings_of
 from webhook.drivers.files import option_profiles
 from webhook.inventory import MalformedError
 from webhook.optional import install
@@ -34,6 +34,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
     if not arguments.cluster:
         raise UsageError(not_found("objects", ()))
     install("objects")
+    stated = kubernetes(arguments)  # before the cluster is read, which takes long
     cluster = Stored(option_profiles(getattr(arguments, "driver_profile", ())))
     cluster.inventory.context = context_of(arguments.cluster)
     for document in cluster_documents(arguments.cluster, report, KINDS_READ, quiet=arguments.quiet, tell=tell):
@@ -43,7 +44,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
             cluster.add(document)
         except MalformedError as error:
             report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
-    return cluster, settings_of(arguments, cluster.inventory)
+    return cluster, settings_of(stated, arguments, cluster.inventory)
 
 
 def work_of_selectors() -> Budget:

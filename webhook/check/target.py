@@ -168,17 +168,22 @@ def _source_of(gate: str, arguments: Namespace) -> str:
     return "--feature-gates"
 
 
-def settings_of(arguments: Namespace, inventory: Inventory) -> Settings:
-    """Return the release and gates of the scheduler; without --kubernetes-version, the release is that of the nodes.
+def settings_of(stated: str | None, arguments: Namespace, inventory: Inventory) -> Settings:
+    """Return the release and gates of the scheduler.
+
+    Args:
+        stated: The release that :func:`kubernetes` has read; None for that of the nodes.
+        arguments: The command's arguments, with the gates.
+        inventory: The objects of the cluster.
 
     Raises:
         UsageError: The release is not simulated.
     """
     from webhook.simulation import Settings, release_in  # most documents are judged without a cluster
 
-    stated = kubernetes(arguments) or release_in(inventory.all("Node"))
+    release = stated or release_in(inventory.all("Node"))
     try:
-        return Settings.of(stated, feature_gates(arguments, stated))
+        return Settings.of(release, feature_gates(arguments, release))
     except ValueError as error:
         raise UsageError(str(error), "--kubernetes-version") from error
 

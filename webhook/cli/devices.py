@@ -150,8 +150,7 @@ def tell_missing(cluster: Stored, kinds: Iterable[str], result: str, arguments: 
         kinds: The kinds that the command needs.
         result: What comes of it.
     """
-    known = {kind for kind, _ in cluster.inventory.unread}
-    absent = (kind for kind in kinds if not (cluster.all(kind) or kind in known))
+    absent = (kind for kind in kinds if not (cluster.all(kind) or cluster.inventory.has_unread(kind)))
     missing = [f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in absent]
     if missing and not arguments.quiet and all(isinstance(each, str) for each in arguments.cluster):
         tell(f"warning: --cluster has no {', '.join(missing)}: {result}; `draguard snapshot` collects them")

@@ -18,7 +18,7 @@ from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
 from webhook.check.judge import Refusals, refusing
-from webhook.check.target import settings_of
+from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
     UNREAD,
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError(complaint)
     report = Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
-    settings = settings_of(arguments, inventory)
+    settings = settings_of(kubernetes(arguments), arguments, inventory)
     stated, gates = str(settings), dict(settings.stated) or None
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)

@@ -10,7 +10,7 @@ from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import not_found, read_cluster
 from webhook.check.files import piped_twice
 from webhook.check.simulated import Limit, Pods, answer_all, fitted, prepare, take_names
-from webhook.check.target import settings_of
+from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
     read_sources,
@@ -51,7 +51,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    settings = settings_of(arguments, inventory)
+    settings = settings_of(kubernetes(arguments), arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE

@@ -110,7 +110,7 @@ class Redaction:
         self._public, self._drivers = set[str](), set[str]()
         """Words that tell no more than which drivers a cluster has, and these."""
         self._domains, self._schedulers = set[str](), set[str]()
-        """Domains of labels, resources and finalizers."""
+        """Domains of labels, resources and finalizers; names of schedulers."""
         self._codes, self._replaced = dict[str, str](), dict[str, str]()
         self._ordered: list[int] = []
         self._events = count(1)
@@ -177,7 +177,7 @@ class Redaction:
             found["metadata"] = {**mapping(found, "metadata"), "name": f"event-{next(self._events)}"}
         return found
 
-    def text(self, value: str) -> str:
+    def redacted(self, value: str) -> str:
         """Return a text with all that was learned replaced."""
         if found := self._replaced.get(value):
             return found
@@ -204,7 +204,7 @@ class Redaction:
     def _settle(self) -> None:
         self._ordered = sorted(self._numbers)
         domains = {_domain(each) for each in self._drivers}
-        self._words.update(each for each in self._domains if not self._is_public(each))
+        self._words.update(each for each in self._domains if self._tells_owner(each))
         self._public |= {*self._drivers, *(each for each in self._classes if _domain(each) in domains and "." in each)}
         missing = sorted(self._words - self._existing)[:_MOST_SLIPS]
         self._public |= {each for each in missing if nearest(each, self._public)}
@@ -246,9 +246,9 @@ class Redaction:
             return self._key(value, "labels")
         if _EXPRESSION.search(key):
             value = _NUMBER.sub(lambda match: str(self._number(int(match[0]))), value)
-            return _QUOTED.sub(lambda match: self.text(match[0]), value)
+            return _QUOTED.sub(lambda match: self.redacted(match[0]), value)
         said = self._known(value) if key == "message" else value
-        return said if is_policy else self.text(value)
+        return said if is_policy else self.redacted(value)
 
     def _inner(self, name: str, value: Any, around: JSONObject, *, is_policy: bool) -> Any:
         if name == "parameters" and "driver" in around:
@@ -279,17 +279,18 @@ class Redaction:
             return said
         return _TOKEN.sub(lambda match: match[0] if match[0].lower() in self._vocabulary else "x", said)
 
-    def _is_public(self, domain: str) -> bool:
-        return _domain(domain) in {"k8s.io", "kubernetes.io", *map(_domain, self._drivers)}
+    def _tells_owner(self, domain: str) -> bool:
+        """Tell whether a domain may tell the owner: it is neither that of Kubernetes nor that of a driver."""
+        return _domain(domain) not in {"k8s.io", "kubernetes.io", *map(_domain, self._drivers)}
 
     def _key(self, name: str, of: str) -> str:
         """Return the key of a label or taint, whose domain may tell the owner, or of a resource."""
         if (of_class := _OF_CLASS.fullmatch(name)) and (of_class[1] or of_class[3]):
-            return f"{of_class[1] or ''}{self.text(of_class[2])}{of_class[3] or ''}"
+            return f"{of_class[1] or ''}{self.redacted(of_class[2])}{of_class[3] or ''}"
         prefix, domain, rest = _parts_of_key(name)
-        if not (of in _LABELS or of in _RESOURCES) or not rest or self._is_public(domain):
+        if not (of in _LABELS or of in _RESOURCES) or not rest or not self._tells_owner(domain):
             return name
-        return f"{prefix}{self.text(domain)}/{rest}"
+        return f"{prefix}{self.redacted(domain)}/{rest}"
 
 
 def _is_word(value: Any, *, is_name: bool = False) -> bool:

@@ -480,10 +480,11 @@ class Picture:
 
     def _cells(self, rows: Sequence[Row]) -> Iterator[str]:
         """Return the cells of a node; devices that draw on the same counters are in a frame."""
-        for whole, (first, *others) in ((whole, [*several]) for whole, several in groupby(rows, _whole)):
-            cells = "".join(map(self._cell, (first, *others)))
+        for whole, group in groupby(rows, _whole):
+            alike = [*group]
+            cells = "".join(map(self._cell, alike))
             if whole:
-                left = ", ".join(f"{name} {amount}" for name, amount in first.counters[whole[2]].items())
+                left = ", ".join(f"{name} {amount}" for name, amount in alike[0].counters[whole[2]].items())
                 cells = f'<span title="{escaped(f"{whole[2]}: {left} left")}">{cells}</span>'
             yield cells
 

@@ -230,7 +230,6 @@ def as_markup(text: str) -> str:
     return escape(text).replace("##", "#&#35;")
 
 
-@lru_cache(4096)
 def escaped(text: str) -> str:
     """Escape a text on one line for HTML, as :func:`as_markup` does, and its unprintable characters."""
     return as_markup(printable(text))

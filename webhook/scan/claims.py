@@ -221,6 +221,9 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
     The device was removed or repartitioned while it was in use. Its pods keep running as long as they do not restart.
     Pools of which slices are missing are left out, and so are drivers that do not run on the node.
     """
+    inventory = cluster.inventory
+    if not inventory.knows("ResourceSlice") or inventory.has_unread("ResourceSlice"):
+        return  # a slice that is not known may publish any device
     for claim in cluster.allocated:
         if state_of(claim, cluster):
             continue
@@ -234,12 +237,7 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
 
 
 def _is_gone(result: Result, cluster: Stored) -> bool:
-    inventory = cluster.inventory
-    if (
-        not inventory.knows("ResourceSlice")
-        or inventory.has_unread("ResourceSlice")
-        or result.pool in cluster.incomplete
-    ):
+    if result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
     nodes = {pool, *(text(pod, "spec", "nodeName") for pod in cluster.running(result.claim))}

@@ -99,9 +99,10 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
     their hardware: then others must publish. Devices that claims hold tell that there are slices, though none is known;
     slices that cannot be read may be of any node.
     """
-    found = []
-    are_missing = bool(cluster.allocated) and not cluster.inventory.knows("ResourceSlice")
-    for plugin, absent in () if are_missing or cluster.inventory.has_unread("ResourceSlice") else absences(cluster):
+    inventory, found = cluster.inventory, list[tuple[Plugin, str, Sequence[str]]]()
+    if inventory.has_unread("ResourceSlice") or (cluster.allocated and not inventory.knows("ResourceSlice")):
+        return found
+    for plugin, absent in absences(cluster):
         settled = (
             each
             for each in sorted(plugin.pods.keys() - absent.keys())

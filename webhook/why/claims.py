@@ -82,7 +82,9 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
     spaces = [space for space, each in names if each == ref.name]
     known = [each for space, each in names if space == ref.namespace]
     near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
-    meant = [ref._replace(namespace=each) for each in spaces] + [ref._replace(name=near)] * bool(near)
+    meant = [ref._replace(namespace=each) for each in spaces]
+    if near:
+        meant.append(ref._replace(name=near))
     if spaces:
         where = f"in namespace {listed(sorted(spaces))}"
         return f"; there is one {where}, and a pod can use those of its own namespace only", meant

@@ -214,6 +214,10 @@ def of_node(scene: Scene, node: JSONObject) -> Iterator[Cause]:
             continue
         who = f"driver {either(own)}" if own else "its driver"
         trouble = of_plugin(scene, workload, node)
+        if trouble is None and scene.inventory.has_unread("ResourceSlice"):
+            said = f"it is not known what {who} publishes there: a ResourceSlice cannot be read"
+            silent.append(Cause(said, [workload]))
+            continue
         found = trouble or Cause(
             f"the pod of DaemonSet {full_name_of(workload)} runs, and has found no device, or failed: its log tells",
             [workload],

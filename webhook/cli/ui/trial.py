@@ -16,7 +16,7 @@ from webhook.api.versions import served
 from webhook.budget import check_deadline
 from webhook.check.cluster import cluster_documents, context_of, not_found
 from webhook.check.simulated import what_if
-from webhook.check.target import settings_of
+from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import tell
 from webhook.cli.match import refused
 from webhook.devices import Table
@@ -191,7 +191,7 @@ class Snapshot:
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
         release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
         arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = settings_of(arguments, inventory)
+        self.settings = settings_of(kubernetes(arguments), arguments, inventory)
         self.arguments, self.inventory, self.notes = arguments, inventory, notes
         inventory.context = context_of(arguments.cluster)
         cluster = Stored(inventory=inventory, settings=self.settings)
