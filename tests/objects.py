@@ -38,24 +38,24 @@ def seeded(make: Callable[[Random], Any]) -> st.SearchStrategy[Any]:
 
 
 def text(dice: Random) -> str:
-    """Make up a text."""
+    """Choose a text."""
     alphabets = dice.choice((_ALPHABETS, *([each] for each in _ALPHABETS)))
     return "".join(chr(dice.choice(dice.choice(alphabets))) for _ in range(dice.randrange(21)))
 
 
 def number(dice: Random) -> float:
-    """Make up a number of any size."""
+    """Choose a number of any size."""
     sign = dice.choice((-1, 1))
     whole = sign * dice.getrandbits(dice.randrange(1, 130))
     return dice.choice((*NUMBERS, whole, whole, whole, sign * dice.random() * 10.0 ** dice.randrange(-320, 309)))
 
 
 def value(dice: Random, keys: Sequence[str] = (), more: Sequence[Any] = ()) -> Any:
-    """Make up a value of JSON.
+    """Choose a value of JSON.
 
     Args:
         dice: Chooses it.
-        keys: The keys of its maps; others are made up if there are none.
+        keys: The keys of its maps; they have any if there are none.
         more: Values that it may have, too.
     """
     kind = dice.randrange(10)

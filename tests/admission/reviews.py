@@ -21,6 +21,9 @@ POD: dict[str, Any] = {
         "resourceClaims": [{"name": "gpu", "resourceClaimName": "claim"}],
     },
 }
+UID = "c7df00db"
+ALLOWED = {"uid": UID, "allowed": True}
+"""The response that allows a request, and says no more."""
 
 
 def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def asked(obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) 
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
-            "uid": "c7df00db",
+            "uid": UID,
             "kind": {"group": group, "version": version, "kind": shown["kind"]},
             "resource": {"group": group, "version": version, "resource": guess_resource(shown["kind"])},
             "name": shown["metadata"].get("name", ""),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import product
 from typing import Any
 
 import jsonpatch
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.admission.reviews import CLAIM, POD, SLICE, asked, with_spec
+from tests.admission.reviews import ALLOWED, CLAIM, POD, SLICE, asked, with_spec
 from tests.objects import paths, with_value
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY
 from tests.reviews import Recorded, recorded
@@ -28,8 +29,6 @@ from webhook.admission.record import FAILED
 from webhook.admission.responses import MAX_CAUSES, MAX_WARNING_BYTES, MAX_WARNINGS_BYTES, warnings
 from webhook.policy.load import load
 from webhook.server import Reviews
-
-ALLOWED = {"uid": "c7df00db", "allowed": True}
 
 
 def answered(endpoint: Endpoint, obj: Any, old: Any = None, operation: str = "CREATE", **request: Any) -> Any:
@@ -387,10 +386,11 @@ def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, An
 
 
 def test_of_what_is_late_the_user_has_groups_of_256_kib_and_may_be_exempt() -> None:
-    options = ReviewOptions(enforcement=Enforcement(exempt_groups=["admins"]))
-    for count, status in ((20_000, 200), (40_000, 400)):
-        asks = asked(POD, userInfo={"groups": ["admins"] * count})
-        late = answer(json.dumps(asks, separators=(",", ":")).encode(), Call("validate", deadline=0.0), options)
+    exempt = (Enforcement(exempt_groups=["admins"]), Enforcement(exempt_users=["admin"]))
+    for enforcement, (count, status) in product(exempt, ((20_000, 200), (40_000, 400))):
+        asks = asked(POD, userInfo={"username": "admin", "groups": ["admins"] * count})
+        body, options = json.dumps(asks, separators=(",", ":")).encode(), ReviewOptions(enforcement=enforcement)
+        late = answer(body, Call("validate", deadline=0.0), options)
         assert late.status == status
         assert status != 200 or json.loads(late.body)["response"]["allowed"]
 

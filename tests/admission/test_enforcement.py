@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.admission.reviews import CLAIM, POD, asked, with_spec
+from tests.admission.reviews import ALLOWED, CLAIM, POD, asked, with_spec
 from tests.command import draguard
 from tests.policy.examples import binding, mutating, validating
 from tests.rows import each_row
@@ -24,7 +24,6 @@ from webhook.policy.load import load
 from webhook.problem import WARNING, Path, Problem
 
 LONG = with_spec(resourceClassName="x" * 300)
-ALLOWED = {"uid": "c7df00db", "allowed": True}
 TORN: dict[str, Any] = {**POD, "spec": {**POD["spec"], "nodeSelector": {"kubernetes.io/hostname": "node-2"}}}
 CLAIMLESS: dict[str, Any] = {**POD, "spec": {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}}
 JOBS: dict[str, Any] = {

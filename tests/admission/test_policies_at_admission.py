@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.admission.reviews import POD, SLICE, asked
+from tests.admission.reviews import ALLOWED, POD, SLICE, asked
 from tests.cli.running import ask, running
 from tests.command import draguard
 from tests.policy.examples import ANYTHING, PODS, binding, mutating, policy, validating
@@ -22,7 +22,6 @@ from webhook.policy.change.patch import apply_patch
 from webhook.policy.evaluation.authorizer import authorizer_of
 from webhook.policy.load import load
 
-ALLOWED = {"uid": "c7df00db", "allowed": True}
 PERSON = {"username": "jane", "groups": ["system:authenticated"]}
 
 

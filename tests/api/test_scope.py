@@ -34,7 +34,7 @@ IN_TEXT = WRONG.replace(
     "metadata: {name: A, namespace: default}",
     "metadata:\n  name: A\n  namespace: default\n  annotations:\n    a: |\n      {{ x }}",
 )
-"""A template in a text, which is none."""
+"""Braces in a text, which are not those of a template."""
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -192,7 +192,7 @@ def test_a_variable_without_value_is_an_error() -> None:
     assert environment.compile("v || w").variables == ("v", "w")
 
 
-def test_bindings_are_not_changed_and_may_be_beyond_doubles() -> None:
+def test_bindings_are_not_changed_may_be_beyond_doubles_and_only_some_are_keys() -> None:
     value = {"a": [1]}
     assert evaluate("o.a + [2]", o=value) == [1, 2]
     assert value == {"a": [1]}

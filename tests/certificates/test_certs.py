@@ -220,7 +220,7 @@ class TestIssue:
         handshake(directory, "localhost", before["ca.crt"].decode())
 
     @pytest.mark.parametrize("kind", ["ECDSA P-384", "RSA"])
-    def test_the_authority_of_somebody_else_signs_too(self, directory: Path, kind: str) -> None:
+    def test_an_authority_of_others_signs_too(self, directory: Path, kind: str) -> None:
         write_authority(directory, key=rsa.generate_private_key(65537, 2048) if kind == "RSA" else None)
         assert not issue(directory).new_ca
         handshake(directory, "localhost", (directory / "ca.crt").read_text())

@@ -131,12 +131,13 @@ class TestProcess:
             ("validate - <&-", 1, b""),
             (f"validate {BAD} 2>&-", 1, b""),
             ("validate - <&- 2>&-", 1, b""),
-            # A report to a closed standard output is lost, and not a success.
             ("validate examples/fixed >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
             ("validate examples/fixed <&- >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
         ],
     )
-    def test_closed_streams_are_empty_ones(self, command: str, code: int, said: bytes) -> None:
+    def test_closed_streams_are_empty_ones_and_a_lost_report_is_not_a_success(
+        self, command: str, code: int, said: bytes
+    ) -> None:
         command = f"{shlex.quote(str(SCRIPT))} {command}"
         done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, cwd=ROOT, check=False)  # noqa: S607
         assert (done.returncode, done.stderr) == (code, said)

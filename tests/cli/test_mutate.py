@@ -133,9 +133,10 @@ class TestOptions:
     def test_the_node_can_be_selected_by_name(self) -> None:
         (pod,) = objects(mutated(POD, "--select-node-by", "name").out)
         assert isinstance(pod, dict)
-        ((_, required),) = pod["spec"]["affinity"]["nodeAffinity"].items()
-        fields = [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]
-        assert required == {"nodeSelectorTerms": [{"matchFields": fields}]}
+        required = {
+            "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
+        }
+        assert pod["spec"]["affinity"] == {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
     @each_row(("pods", "changed"), [("claims", 0), ("all", 1)])
     def test_pods_without_claims_are_changed_on_demand(self, pods: str, changed: int) -> None:

@@ -47,6 +47,8 @@ def result(folder: Path, *objects: JSONObject, options: tuple[str, ...] = ()) ->
     return draguard("simulate", "--cluster", written(folder / "cluster.yaml", *objects), *options).out
 
 
+ONE_NODE = [clusters.node("a"), clusters.device_class()]
+DEVICES = clusters.devices("a")
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: i}]}}"
 PER_DEVICE = """\
 {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}}}
@@ -740,10 +742,6 @@ NEEDS_LABEL = f"admin access to devices requires the `{ADMIN}: true` label on th
 
 def namespace(**labels: str) -> JSONObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": labels}}
-
-
-ONE_NODE = [clusters.node("a"), clusters.device_class()]
-DEVICES = clusters.devices("a")
 
 
 @pytest.fixture

@@ -315,7 +315,7 @@ class TestFields:
                 "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu",
                 "deviceClassName: gpu.example.com",
             ),
-            ({}, {"nodeSelector": {"a": "b"}}, "without the pod's nodeSelector", ""),
+            ({}, {"nodeSelector": {"a": "b"}}, "without the pod's nodeSelector", "spec:\n  containers:\n"),
             ({}, {"cpu": "64"}, "with cpu 8 in place of 64", 'cpu: "8"'),
             ({}, {"taints": [TAINT]}, "if the pod tolerates a:NoSchedule", "tolerations:\n  - "),
         ],

@@ -105,8 +105,8 @@ class TestFindings:
         folder = write(a=CLAIM.replace("gpu.example.com", "GPU"))
         (found,) = findings("validate", "--kubernetes-version", "1.28", folder)
         assert [found[key] for key in ("file", "document", "line", "column")] == [f"{folder}/a.yaml", 1, 7, 3]
-        assert [found[key] for key in ("level", "rule", "fix", "hint", "kubernetes", "releases")] == [
-            *("error", "dns-subdomain", "unsafe", 'did you mean "gpu"?', "1.28", ["1.28"])
+        assert [found[key] for key in ("level", "rule", "reason", "fix", "hint", "kubernetes", "releases")] == [
+            *("error", "dns-subdomain", "FieldValueInvalid", "unsafe", 'did you mean "gpu"?', "1.28", ["1.28"])
         ]
         about = [found[key] for key in ("apiVersion", "kind", "namespace", "name", "field")]
         assert about == ["resource.k8s.io/v1alpha2", "ResourceClaim", "default", "claim", "spec.resourceClassName"]
@@ -165,7 +165,7 @@ class TestUnknownKinds:
             ("", "ResourceClaim", 1, "apiVersion not set", "add apiVersion: resource.k8s.io/v1"),
         ],
     )
-    def test_a_misspelt_kind_or_version_is_no_kind_of_somebody_else(
+    def test_a_misspelt_kind_or_version_is_not_taken_for_one_of_others(
         self, *, version: str, kind: str, line: int, message: str, hint: str
     ) -> None:
         head = f"apiVersion: {version}\n" * bool(version) + f"kind: {kind}\n" * bool(kind)
@@ -531,9 +531,9 @@ class TestOld:
     @each_row(
         ("files", "old"),
         [
-            ({"old__values": "replicas: 1"}, "old"),
-            ({"old__kustomization": "resources: [../new.yaml]"}, "old/kustomization.yaml"),
-            ({"old__Chart": "apiVersion: v2\nname: chart\nversion: 1.0.0"}, "old/Chart.yaml"),
+            ({"values__values": "replicas: 1"}, "values"),
+            ({"kustomize__kustomization": "resources: [../new.yaml]"}, "kustomize/kustomization.yaml"),
+            ({"chart__Chart": "apiVersion: v2\nname: chart\nversion: 1.0.0"}, "chart/Chart.yaml"),
         ],
     )
     def test_an_old_state_without_objects_is_noted(

@@ -104,7 +104,7 @@ def test_missing_permissions_are_reported(server: ApiServer, client: Api) -> Non
         client.get(LEASE)
 
 
-def test_an_object_changed_by_somebody_else_is_a_conflict(server: ApiServer, client: Api) -> None:
+def test_an_object_that_another_client_has_changed_is_a_conflict(server: ApiServer, client: Api) -> None:
     seen = client.get(LEASE)
     server.put(LEASE.path, {"metadata": {"name": "b"}, "spec": {}})
     with pytest.raises(Conflict, match="409 Conflict, the object has been modified"):

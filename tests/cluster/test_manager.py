@@ -422,7 +422,7 @@ def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: 
     assert ("patch", SECRET) not in api.requests
 
 
-def test_a_secret_written_by_somebody_else_in_between_is_read_again(api: ApiServer, replica: Replica) -> None:
+def test_a_secret_that_another_client_writes_in_between_is_read_again(api: ApiServer, replica: Replica) -> None:
 
     def interfere(verb: str, path: str) -> None:
         if (verb, path) == ("patch", SECRET):

@@ -421,7 +421,7 @@ class TestCommand:
         made = yaml.safe_load(draguard("driver", "from-cluster", "-", stdin="\n---\n".join(objects).encode()).out)
         assert made["classes"] == {"gpu": "gpu"}
 
-    def test_without_slices_there_is_none(self) -> None:
+    def test_without_slices_there_is_no_profile(self) -> None:
         done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())
         assert (done.code, "no ResourceSlices found" in done.err) == (2, True)
 

@@ -68,6 +68,7 @@ class TestKinds:
         assert lines[at + 1] == "    The driver that allocates claims of this class."
         assert "  structuredParameters  <bool>  since 1.30" in lines
         assert not any("structuredParameters" in line for line in lines_of("ResourceClass", kubernetes="1.29"))
+        assert any(line.startswith("  workloadRef  <WorkloadReference>  in 1.35,") for line in lines_of("Pod.spec"))
 
     def test_it_tells_what_is_not_judged_and_rules_of_the_kind(self) -> None:
         lines = lines_of("Pod.spec")
@@ -80,7 +81,6 @@ class TestKinds:
         assert "  amounts-of-resources  at spec.containers" in lines_of("Pod.spec.containers.resources.limits")
         assert "  container-claims  at spec" in lines_of("Pod.spec.containers.resources.claims")
         assert "  one-way-to-select-nodes  at spec" in lines_of("ResourceSlice.spec.nodeName")
-        assert any(line.startswith("  workloadRef  <WorkloadReference>  in 1.35,") for line in lines_of("Pod.spec"))
 
 
 @pytest.mark.slow

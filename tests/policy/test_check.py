@@ -378,7 +378,7 @@ def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
     assert requested(field) == []
 
 
-def test_what_a_constant_of_a_change_may_be_is_not_found() -> None:
+def test_fields_of_a_change_have_the_types_of_kubernetes_whatever_variables_are_called() -> None:
     found = with_devices('config: [Object.spec.devices.config{request: ["gpu"]}]')
     assert found == [("mistyped", 'did you mean "requests"?')]
     probe = "Object.spec.containers.livenessProbe"

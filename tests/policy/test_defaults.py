@@ -377,7 +377,7 @@ def test_claims_of_volumes_have_limits() -> None:
     assert verdict(claim, "true", limits("PersistentVolumeClaim", max={"storage": "2Gi"}), limits("Pod")).allowed
 
 
-def test_plugins_leave_mirror_pods_and_updates_alone() -> None:
+def test_new_nodes_are_not_ready_and_plugins_leave_mirror_pods_and_updates_alone() -> None:
     tainted = "has(object.spec) && object.spec.taints[0].key == 'node.kubernetes.io/not-ready'"
     assert verdict(of("Node"), tainted).allowed
     assert verdict(of("Node", spec={"taints": [{"key": "a"}]}), "object.spec.taints.size() == 2").allowed

@@ -366,7 +366,7 @@ def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
 OF_POD = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD)
 
 
-def test_places_that_somebody_makes_up_do_not_fill_the_memory() -> None:
+def test_places_of_unsupported_requests_do_not_fill_the_memory() -> None:
     find = partial(loaded("true").plan, "ValidatingAdmissionPolicy")
     found = find(OF_POD)
     assert find(OF_POD) is found

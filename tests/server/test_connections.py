@@ -282,13 +282,17 @@ class TestRequests:
             ([b"GET / HTTP/1.1\r\n", b"A: " + b"b" * 100_000], 431, b": the header exceeds 65536 bytes\n"),
         ],
     )
-    def test_what_is_none_is_refused(self, served: Served, sent: list[bytes], status: int, end: bytes) -> None:
+    def test_invalid_and_unsupported_requests_are_refused_and_older_ones_answered(
+        self, served: Served, sent: list[bytes], status: int, end: bytes
+    ) -> None:
         received = exchange(served, *sent)
         assert statuses(received) == [status]
         assert received.endswith(end)
         assert b"<" not in received
 
-    def test_a_flood_of_these_is_none_of_log_lines(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def test_a_flood_of_invalid_requests_is_not_a_flood_of_log_lines(
+        self, served: Served, caplog: pytest.LogCaptureFixture
+    ) -> None:
         started = time.monotonic()
         for _ in range(50):
             exchange(served, b"hi all\r\n\r\n")

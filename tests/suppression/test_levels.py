@@ -181,7 +181,7 @@ class TestComments:
             ">-\n    a\n    # draguard: x\n",
         ],
     )
-    def test_what_looks_like_a_comment_in_a_text_is_none(self, value: str) -> None:
+    def test_what_looks_like_a_comment_in_a_text_is_not_one(self, value: str) -> None:
         assert rules(judged(claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
 
     @each_row_beside("comment", "message", "hint")

@@ -106,6 +106,9 @@ def test_pods_that_are_not_reached_in_time_are_counted_as_such() -> None:
         inventory.take(each)
     counts = pending_by_sort(Scene(inventory), 0)
     assert {sort for sort, count in counts.items() if count} == {"not-explained"}
+
+
+def test_a_cluster_is_recorded_for_each_cause() -> None:
     assert len({record["cause"] for record in records()}) == 58
 
 
