@@ -280,7 +280,7 @@ def _key(about: Identity) -> _Key:
 
 
 def _matching(states: Mapping[str, _T], namespace: str) -> _T | None:
-    """Return the state in a namespace, None if there is none; one that a side does not state matches any."""
+    """Return the state in a namespace, or one without a namespace; for no namespace, the only one; else None."""
     if namespace in states or "" in states:
         return states[namespace if namespace in states else ""]
     return next(iter(states.values())) if len(states) == 1 and not namespace else None

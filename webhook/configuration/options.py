@@ -901,7 +901,7 @@ PROGRAM: Final = Command(
 
 
 def switches(stated: Mapping[str, bool]) -> list[str]:
-    """Write feature gates, or versions, that are on or off as their options take them."""
+    """Write feature gates or API versions, on or off, as their options take them."""
     return [f"{name}={str(on).lower()}" for name, on in stated.items()]
 
 

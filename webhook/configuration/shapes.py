@@ -101,7 +101,7 @@ FLAG: Final = Shape({"type": "boolean"}, _faults_of_flag)
 
 
 def word(*words: str) -> Shape:
-    """Return the shape of one of some words; YAML reads ``off`` as false, so false means ``off``."""
+    """Return the shape of a word, which is one of these; YAML reads ``off`` as false, so false means ``off``."""
 
     def faults(value: Any, path: Steps) -> Iterator[ShapeFault]:
         if value not in words and not (value is False and OFF in words):

@@ -256,7 +256,7 @@ def key_of(event: Any) -> str | None:
 
 
 def _read(event: Any, read: Callable[[str | None, str], Any]) -> Any:
-    """Read a scalar that may be more than text."""
+    """Read a scalar that may not be a string, such as a number."""
     try:
         return read(event.tag, event.value)
     except ScalarError as error:

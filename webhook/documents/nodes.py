@@ -67,7 +67,7 @@ class Node(Record):
 
     @property
     def every(self) -> Iterator[Node]:
-        """The value, and those in it."""
+        """The node, and all nodes in it."""
         yield self
         for each in self.inner:
             yield from each.every

@@ -34,7 +34,7 @@ KEY_STARTS: Final = NUMBER_STARTS.union("<", (word[:1] for word in WORDS))
 
 MERGE_KEY: Final = "<<"
 KEY_WORDS: Final = frozenset({*WORDS, MERGE_KEY})
-"""Plain scalars that are no strings as keys, besides numbers."""
+"""Plain scalars that are not read as strings where they are keys, besides numbers."""
 
 _NOT_FINITE: Final = {
     **dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan),

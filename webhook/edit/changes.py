@@ -197,7 +197,7 @@ def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[
 
 
 def _has_early_alias(entries: Sequence[Entry]) -> bool:
-    """Tell whether an alias stands in front of its anchor, where it means another value of this name, or none."""
+    """Tell whether an alias comes before its anchor: there it would mean an earlier anchor of that name, or none."""
     later = set[int]()
     for each in reversed(entries):
         if any(id(node.alias) in later for node in each.value.every):

@@ -299,7 +299,8 @@ def of_workload(scene: Scene, workload: JSONObject) -> tuple[list[Cause], JSONOb
         workload: A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob.
     """
     kind, pods = text(workload, "kind"), scene.pods_of(workload)
-    jobs = [each for each in scene.owned(workload) if text(each, "kind") == "Job"]  # not its pods, without the Jobs
+    # If no Jobs were collected, a CronJob owns their pods.
+    jobs = [each for each in scene.owned(workload) if text(each, "kind") == "Job"]
     if kind == "CronJob" and jobs and not is_suspended(workload):
         return of_workload(scene, max(jobs, key=lambda each: text(each, "metadata", "creationTimestamp")))
     worst = min(pods, key=lambda each: _rank(scene, workload, each), default=None)

@@ -40,7 +40,7 @@ _WRITTEN: Final = {
     "priorityclass with name": ("PriorityClass", False),
     "storageclass.storage.k8s.io": ("StorageClass", False),
 }
-"""Kinds, and whether their objects are in namespaces, as components write them."""
+"""Kinds by the words of components for them, and whether their objects are in namespaces."""
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
 
 
@@ -65,22 +65,28 @@ class Ref(NamedTuple):
 
 
 def ref_of(obj: JSONObject) -> Ref:
-    """Return what names an object."""
+    """Return a reference to an object."""
     return Ref(text(obj, "kind"), name_of(obj), text(obj, "metadata", "namespace"))
 
 
 def written(kind: str, name: str, namespace: str) -> Ref:
-    """Return what a component names, by the kind as it writes it, in its words about an object of a namespace."""
+    """Return what a component names.
+
+    Args:
+        kind: The kind as the component writes it, such as ``persistentvolumeclaim``.
+        name: The name.
+        namespace: The namespace of the object that the component speaks of, which is that of what it names, too.
+    """
     known, is_namespaced = _WRITTEN.get(kind.lower(), (kind, False))
     return Ref(known, name, namespace if is_namespaced else "")
 
 
 About = Ref | JSONObject | Sequence["About"] | None
-"""What an answer is about: an object, what names it or a part of it, several of these, or nothing."""
+"""What an answer is about: an object, a reference, several of these, or nothing."""
 
 
 def refs_of(about: About) -> Iterator[Ref]:
-    """Yield what names each thing that an answer is about."""
+    """Yield references to all that an answer is about."""
     if isinstance(about, Ref | dict):
         yield about if isinstance(about, Ref) else ref_of(about)
     else:
