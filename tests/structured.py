@@ -6,8 +6,6 @@ from typing import Any
 
 from webhook import Problem
 
-LABELLED = {"resource.kubernetes.io/admin-access": "true", "resource.k8s.io/admin-access": "true"}
-
 REQUEST: dict[str, Any] = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
 RESULT: dict[str, Any] = {"request": "gpu", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
 CLAIM = """\

@@ -5,7 +5,7 @@ import copy
 import json
 import pathlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -33,11 +33,16 @@ JOBS: dict[str, Any] = {
 
 
 def result(
-    obj: Any, enforcement: Enforcement | None = None, endpoint: Endpoint = "validate", **request: Any
+    obj: Any,
+    enforcement: Enforcement | None = None,
+    endpoint: Endpoint = "validate",
+    *,
+    call: Call | None = None,
+    options: Mapping[str, Any] | None = None,
+    **request: Any,
 ) -> tuple[Any, Record]:
     """Answer a review; return the response and the record."""
-    call, options = request.pop("call", None), request.pop("options", {})
-    given = ReviewOptions(enforcement=enforcement or Enforcement(), **options)
+    given = ReviewOptions(enforcement=enforcement or Enforcement(), **options or {})
     done = answer(json.dumps(asked(obj, **request)).encode(), call or Call(endpoint), given)
     assert done.record is not None
     return json.loads(done.body)["response"], done.record

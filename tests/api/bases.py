@@ -53,7 +53,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items() if key not in SET_BY_THE_SERVER and each is not None}
     return [plain(each) for each in value] if isinstance(value, list) else value
-
-
-def named(base: Base) -> str:
-    return f"1.{base.release} {base.version} {base.name}"

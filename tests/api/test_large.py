@@ -9,9 +9,10 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
+from tests.conformance.recorded import NAMESPACE_LABELS
 from tests.objects import places, seeded, value
 from tests.rows import each_row
-from tests.structured import LABELLED, changed, claim, errors, of_kind, resource_slice
+from tests.structured import changed, claim, errors, of_kind, resource_slice
 from webhook import validate
 
 ALL = {"AllAlpha": True, "AllBeta": True, "DeclarativeValidationTakeover": False}
@@ -24,7 +25,7 @@ LONG = {"parameters": {"a": "x" * 11000}, "driver": "gpu.example.com"}
 
 def said(obj: dict[str, Any], kubernetes: str) -> list[tuple[str, str]]:
     """List the errors of a release with all gates on."""
-    return errors(validate(obj, kubernetes=kubernetes, feature_gates=ALL, namespace_labels=LABELLED))
+    return errors(validate(obj, kubernetes=kubernetes, feature_gates=ALL, namespace_labels=NAMESPACE_LABELS))
 
 
 @each_row(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])

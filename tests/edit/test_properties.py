@@ -16,9 +16,6 @@ from webhook.documents.placeholders import PLACEHOLDER
 from webhook.edit.changes import unwrapped
 from webhook.edit.tree import Edit, PlacedNode, Tree, apply, tree_of
 
-Broken = tuple[list[Edit], str]
-"""What is changed in a text, and what kind of mistake that is."""
-
 
 def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[PlacedNode]:
     """Iterate over all values in a document."""

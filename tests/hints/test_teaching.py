@@ -42,8 +42,6 @@ ANYTHING = st.recursive(
     max_leaves=4,
 )
 
-UNITS = """CEL has no units: device.capacity['a.b'].memory.compareTo(quantity("40Gi")) >= 0"""
-
 
 class TestExpressions:
     @each_row_beside("expression", "hint")

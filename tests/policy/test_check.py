@@ -79,9 +79,6 @@ def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) ->
     assert [each.hint for each in problems(expression)] == [hint]
 
 
-RULE = "spec.matchConstraints.resourceRules[0]"
-
-
 @each_row_beside("rule", "finding")
 def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: list[str]) -> None:
     assert found(rules=[PODS | rule]) == [tuple(finding)]

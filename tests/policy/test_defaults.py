@@ -266,9 +266,6 @@ def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) ->
     assert verdict(POD | {"spec": spec}, f"object.status.qosClass == '{qos}'").message == ""
 
 
-JOB: dict[str, Any] = {"template": {"spec": {"restartPolicy": "Never"}}}
-
-
 @each_row_beside("api_version", "kind", "fields", "path", "value")
 def test_a_field_has_its_default(api_version: str, kind: str, fields: dict[str, Any], path: str, value: Any) -> None:
     release = {"v1alpha2": 36, "v1alpha1": 31}.get(api_version.rpartition("/")[2], 37)

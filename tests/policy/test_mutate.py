@@ -424,7 +424,7 @@ def test_no_policy_is_reinvoked_after_a_refusal_or_an_error() -> None:
     assert labels(found)["a"] == "1"
 
 
-CONFIG, OTHER = of("ConfigMap", "c", data={"a": "b"}), of("Other", "s")
+CONFIG = of("ConfigMap", "c", data={"a": "b"})
 
 
 @each_row_beside("obj", "path", "value", "refusal")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, PODS, POLICY, spec
+from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY, spec
 from tests.rows import each_row, each_row_beside
 from webhook.policy.manifest.policies import GROUP, is_policy, served, validate_policy
 from webhook.release import Release
@@ -19,14 +19,6 @@ def said(manifest: dict[str, Any], release: int = 36) -> list[str]:
 @each_row("manifest", [POLICY, BINDING, MUTATING, MUTATING_BINDING])
 def test_what_is_well_formed_is_taken(manifest: dict[str, Any]) -> None:
     assert said(manifest) == []
-
-
-def rules(**fields: Any) -> dict[str, Any]:
-    merged = PODS | fields
-    return {"matchConstraints": {"resourceRules": [{name: each for name, each in merged.items() if each is not None}]}}
-
-
-RULE = "spec.matchConstraints.resourceRules[0]"
 
 
 def complaints(fields: dict[str, Any]) -> list[str]:

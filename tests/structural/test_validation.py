@@ -15,10 +15,6 @@ from webhook.structural.schema import Structural
 from webhook.structural.validation import validate
 
 RELEASE = Release(36)
-UNCHECKED = (
-    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the "
-    "existing errors to complete validation"
-)
 
 
 def schema(text: str) -> Structural:
