@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 import webhook.api
+from webhook.later import cached_property
 from webhook.schema import Anything, Array, Field, Int, Map, Nested, Struct, Text
 
 CHECKED = dict.fromkeys(("_type", "doc", "formats", "hollow", "item", "parse", "present"), object)
@@ -32,8 +33,10 @@ def fits(value: Any, type_: Any) -> bool:
 
 def misfits(field: Field) -> list[str]:
     """Name the options of a field that its class does not declare, or not of this type."""
-    types, rules = CHECKED | get_type_hints(type(field)), (field.declared or {}).values()
-    stated = [*vars(field).items(), *(option for each in rules for option in each.items())]
+    type_, rules = type(field), (field.declared or {}).values()
+    types = CHECKED | get_type_hints(type_)
+    own = [each for each in vars(field).items() if not isinstance(getattr(type_, each[0], None), cached_property)]
+    stated = [*own, *(option for each in rules for option in each.items())]
     return [name for name, value in stated if name not in types or not fits(value, types[name])]
 
 

@@ -1106,7 +1106,7 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
-        usual: Matches common texts, which need no further look.
+        usual: Matches common texts, which are valid without being parsed.
     """
 
     python = str
