@@ -65,7 +65,7 @@ else:
 
 
 class Told(str):
-    """A text with facts: the fields that its class declares, with their values where none is given."""
+    """A text with facts about it: fields that its class declares, with their defaults."""
 
     __slots__ = ("__dict__",)
 

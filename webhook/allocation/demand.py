@@ -434,7 +434,7 @@ class Demand:
 
 
 def _behaviour(content: Content, asks: Sequence[Ask], attributes: Sequence[Attribute]) -> Hashable:
-    """Return what requests can tell of a device."""
+    """Return all by which requests tell a device from others."""
     return (
         content.is_shared,
         content.others.get("bindsToNode"),

@@ -142,7 +142,7 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
 
 
 def within(places: Iterable[FieldPlace], release: Release | None) -> Iterator[FieldPlace]:
-    """Yield places and all below them, those that a release has, each before its own fields."""
+    """Yield places, each before the fields below it that a release has."""
     left = [*places][::-1]
     while left:
         yield (place := left.pop())

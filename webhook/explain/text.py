@@ -421,7 +421,8 @@ def _when(rule: Declared | None, served: Served) -> str:
 def _window(what: Field | Declared, served: Served) -> list[str]:
     """Describe when something was added and removed, unless together with its kind."""
     until = served.until if what.until is None else what.until
-    return [each for each in [_in_releases(max(what.since, served.since), until, served.since, served.until)] if each]
+    window = _in_releases(max(what.since, served.since), until, served.since, served.until)
+    return [window] if window else []
 
 
 def type_name(field: Field) -> str:

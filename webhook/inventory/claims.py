@@ -166,7 +166,7 @@ def source(entry: JSONObject, field: str) -> str:
 
 
 def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool, JSONObject | None]:
-    """Return a claim's name, None if there is none; whether the consumer must own it; and what a template makes."""
+    """Return a claim's name, None if there is none; whether the consumer must own it; and the claim of a template."""
     if name := source(entry, "resourceClaimName"):
         return name, False, None
     for status in items(owner, "status", "resourceClaimStatuses"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +23,7 @@ from webhook.deviceselectors.fleet import published
 from webhook.deviceselectors.parts import Parts, Read, drivers, guarded, label, ordering, parts_of, read_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import Quantity, readable_quantity
+from webhook.grouping import by_key
 from webhook.inventory.affinity import nodes_named_by, wants
 from webhook.inventory.claims import allocation_of, requests_of, results_of
 from webhook.inventory.resources import CPU, NATIVE, amounts, container_requests, is_extended, requests
@@ -799,17 +801,19 @@ def _of_classes(
     for name in sorted({each.class_name for claim in needs.claims for each in requests_of(claim)}):
         device_class = inventory.find("DeviceClass", name) or {}
         written = [text(each, "cel", "expression") for each in items(device_class, "spec", "selectors")]
-        every = [(each, parts_of(each, settings.release, settings.gates)) for each in written]
-        selected = {driver for _, parts in every if parts for driver in drivers(parts.all)}
-        for driver in sorted(selected - known) if is_empty else ():
-            if meant := nearest(driver, known):
-                better = [each.replace(driver, meant) for each in written]
-                yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
-        for place, (expression, parts) in enumerate(every):
+        every = {each: parts_of(each, settings.release, settings.gates) for each in written}
+        selected = {driver for parts in every.values() if parts for driver in drivers(parts.all)}
+        unknown = sorted(selected - known) if is_empty else ()
+        misspelt = by_key((meant, driver) for driver in unknown if (meant := nearest(driver, known)))
+        for meant, wrong in misspelt.items():
+            pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, wrong))})(?![\w.-])")
+            better = [meant.join(pattern.split(each)) for each in written]
+            yield _selecting(device_class, better), f"if DeviceClass {name} selects driver {meant}"
+        for expression, parts in every.items():
             missing = {one[:3] for one in reads(parts.root) if one.name == error.missing} if parts else set()
             safe = guarded(expression, missing, settings.release, settings.gates) if missing else expression
             if safe != expression:
-                better = [*written[:place], safe, *written[place + 1 :]]
+                better = [safe if each == expression else each for each in written]
                 yield _selecting(device_class, better), f"with the selector of DeviceClass {name} guarded: {safe}"
 
 

@@ -215,10 +215,11 @@ def only_limits(resources: Mapping[str, Any] | None, release: Release) -> list[t
     Returns:
         The names of resources, each with a finding about its amount.
     """
-    limits, requests = (((resources or {}).get(field) or {}) for field in ("limits", "requests"))
+    resources = resources or {}
+    requests = resources.get("requests") or {}
     return [
         (name, problem)
-        for name, value in limits.items()
+        for name, value in (resources.get("limits") or {}).items()
         if name not in requests
         for problem in of_resource(name, _amount(value), release)
     ]

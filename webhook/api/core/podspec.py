@@ -199,10 +199,10 @@ class PodSpec(V1Struct):
 
 
 def containers_of(spec: View, *kinds: str) -> list[tuple[str, int, dict[str, Any]]]:
-    """List the containers of a pod as submitted, each after its list and its index there.
+    """List the containers of a pod as submitted, each with the field that lists it, and its index there.
 
     Args:
-        kinds: The lists; none for all.
+        kinds: The fields; none for all.
     """
     content = spec.content
     return [

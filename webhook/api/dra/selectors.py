@@ -1,6 +1,7 @@
 """CEL expressions over devices: selectors, and the attributes that are derived for constraints to compare.
 
-Rules follow ``validateDerivedAttributes`` in ``pkg/apis/resource/validation/validation.go`` (alpha, from 1.37).
+Rules of derived attributes (alpha, from 1.37) follow ``validateDerivedAttributes`` in
+``pkg/apis/resource/validation/validation.go``.
 """
 
 from __future__ import annotations
