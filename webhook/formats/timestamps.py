@@ -25,7 +25,7 @@ _ZONE = Pattern(r"([\x00-\x7f])([0-9]{2}):(..)", re.DOTALL)
 _LONGEST_ZONE_HOUR, _LONGEST_ZONE_MINUTE = 24, 60
 
 _CYCLE_YEARS, _CYCLE_DAYS = 400, 146_097
-"""After so many years, and days, the calendar repeats itself."""
+"""The calendar repeats itself after so many years, which have so many days."""
 _NANOSECONDS = 10**9
 _ESCAPES = {
     **{byte: f"\\x{byte:02x}" for byte in (*range(0x20), *range(0x80, 0x100))},

@@ -37,7 +37,7 @@ class Quotas:
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
         self._charged: dict[str, Counter[str]] = {}
-        """The usage of the claims among these, by full name."""
+        """The usage of each claim that is counted after the quotas' status was written, by full name."""
         self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 

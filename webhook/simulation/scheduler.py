@@ -242,7 +242,7 @@ def _score(claims: Sequence[JSONObject], devices: Sequence[Sequence[tuple[str, s
 
 
 class Verdicts:
-    """The verdicts of all nodes on pods of one shape, or of those that their node affinity names."""
+    """The verdicts on pods of one shape: those of all nodes, or of the nodes that the pods' node affinity names."""
 
     def __init__(self, cluster: Cluster, demand: Demand) -> None:
         self._cluster = cluster

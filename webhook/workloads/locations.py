@@ -270,7 +270,7 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:
-    """Return every object in a value, with its path: each before those in it, of which the last comes first."""
+    """Yield every object in a value, with its path: an object before its parts, the last part first."""
     if isinstance(value, dict):
         yield at, value
     # Only the path to the present object is kept: those of all values would take gigabytes.
@@ -288,7 +288,7 @@ def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject
 
 
 def _parts(value: Any) -> Iterator[tuple[str | int, Any]]:
-    """Return the maps and lists in a value, from the last one on."""
+    """Return the maps and lists in a value, the last one first."""
     parts: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict):
         parts = reversed(value.items())
