@@ -134,6 +134,7 @@ def test_names_as_kubelet_joins_them_are_replaced() -> None:
         {"iscsi": {"targetPortal": "acme:3260", "iqn": "iqn.2001-04.com.acme:disk", "lun": 0}},
         {"csi": {"driver": "csi.example.com", "volumeAttributes": {"share": "acme"}}},
         {"rbd": {"monitors": ["acme:6789"], "image": "acme", "user": "jane"}},
+        {"hostPath": {"path": "/acme/jane", "type": "Directory"}},
     ],
 )
 def test_sources_of_volumes_are_left_out(source: JSONObject) -> None:
