@@ -57,22 +57,20 @@ X = f'device.attributes["{DRIVER}"].x'
 
 @each_row(
     "expression",
-    [
-        f'{X} == "a"',
-        f'"a" == {X} || {X} == 1',
-        f'{X} in ["a", "b"]',
-        f'{X} == 1 && {X} != "a"',
-        f"{X} == true",
-        f"{X} == 1.0",
-        f'{X} == semver("1.2.3")',
-        f'has({X}) && {X} == "b"',
-        f'{X} == "c" && device.attributes["{DRIVER}"].missing == 1',
-        f'{X} == "a" && device.attributes["{DRIVER}"].missing == 1',
-        f'device.capacity["{DRIVER}"].m.compareTo(quantity("1Gi")) == 0',
-        'device.attributes["other.example.com"].x == "a"',
-        'device.attributes.exists(d, d == "other.example.com")',
-        "device.allowMultipleAllocations",
-    ],
+    f'{X} == "a"',
+    f'"a" == {X} || {X} == 1',
+    f'{X} in ["a", "b"]',
+    f'{X} == 1 && {X} != "a"',
+    f"{X} == true",
+    f"{X} == 1.0",
+    f'{X} == semver("1.2.3")',
+    f'has({X}) && {X} == "b"',
+    f'{X} == "c" && device.attributes["{DRIVER}"].missing == 1',
+    f'{X} == "a" && device.attributes["{DRIVER}"].missing == 1',
+    f'device.capacity["{DRIVER}"].m.compareTo(quantity("1Gi")) == 0',
+    'device.attributes["other.example.com"].x == "a"',
+    'device.attributes.exists(d, d == "other.example.com")',
+    "device.allowMultipleAllocations",
 )
 def test_groups_answer_as_each_device_alone(expression: str) -> None:
     whole = fleet(VALUES)
