@@ -94,6 +94,13 @@ def test_devices_with_conditions_are_refused_where_the_scheduler_does_not_wait_f
     assert whole.choose((), selector(f'{X} == "a"'), found.refused[0].content).outcome == FALSE
 
 
+def test_a_device_with_a_wrong_attribute_is_alone_wherever_it_stands() -> None:
+    wrong = {"attributes": {**VALUES[0]["attributes"], "y": {"version": "no version"}}}
+    for devices in ([VALUES[0], wrong], [wrong, VALUES[0]]):
+        found = fleet(devices).sorted_out((), selector(f'{X} == "a"'))
+        assert [len(found.taken), len(found.failing)] == [1, 1]
+
+
 def test_selectors_without_end_are_not_remembered() -> None:
     def remembered() -> int:
         gc.collect()
