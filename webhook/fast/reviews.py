@@ -230,21 +230,21 @@ class Shortcut:
         policies = self._policies and self._policies["validate"]
         if not policies:
             return _Usual(_reading_like(request, type_), is_fine)
-        place, read = policies.place_of(request), _reading_for_policies(*policies.read(request))
+        place = policies.place_of(request)
         if not place.is_settled or place.kind != (version, kind):
             return None
-        return _Usual(_reading_like(request, type_), is_fine, place, read)
+        return _Usual(_reading_like(request, type_), is_fine, place, _reading_for_policies(*policies.read(place)))
 
     def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
         policies = self._policies and self._policies["mutate"]
-        place = policies.place_of(request) if policies else None
-        extents = policies.read(request) if policies else (Extent(), Extent())
+        place = policies and policies.place_of(request)
         names_nodes = prescheduled.is_of_new_pod(request)
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
         if place and not (place.is_settled and place.kind == kind):
             return None
-        if policies and place and not names_nodes and (shape := policies.merging(request)):
+        extents = policies.read(place) if policies and place else (Extent(), Extent())
+        if policies and place and not names_nodes and (shape := policies.merging(place)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
             parts = _reading_for_policies(*extents)
 
