@@ -47,7 +47,8 @@ _OWN: Final = ("userInfo", "dryRun", "options", "name", "namespace")
 _NAMED_BY: Final = ("group", "version", "kind", "resource")
 """The fields of kinds and resources."""
 _REVIEW: Final = {"apiVersion": API_VERSION, "kind": "AdmissionReview"}
-_TEXT: Final = Annotated[str, msgspec.Meta(min_length=1)]
+_NAMESPACE: Final = Annotated[str, msgspec.Meta(min_length=1, max_length=63)]
+"""The namespaces that an API server sends; those of other clients may be of any length, and what passed is kept."""
 
 
 def install() -> None:
@@ -289,7 +290,7 @@ def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], d
     """
     own: dict[str, Any] = _map_type(Request).__annotations__ | _like(request, *_PLACE)
     uid = Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]]
-    namespace = Required[_TEXT] if request.get("namespace") else Literal[""] | None
+    namespace = Required[_NAMESPACE] if request.get("namespace") else Literal[""] | None
     own |= {"uid": uid, "namespace": namespace, "object": Required[type_], "oldObject": None, "options": Any}
     review = _map("AdmissionReview", _like(_REVIEW, *_REVIEW) | {"request": Required[_map("Request", own)]})
     decode = msgspec.json.Decoder(review).decode
