@@ -8,6 +8,7 @@ when evaluated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -70,7 +71,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
             continue
         if any(each.kind in checked for each in evaluated.get(path, ())):
             yield _mistyped(path, errors, errors[0].hint)
-        elif any(f"{_by_path(each.kind)}." in each.text for each in errors):
+        elif any(len({*re.findall(rf"\b{_by_path(each.kind)}\.[\w.@]+", each.text)}) > 1 for each in errors):
             yield _mistyped(path, errors, _APART)
         else:
             yield _mistyped(path, errors, _WORKS)._replace(level=NOTE)
