@@ -239,7 +239,7 @@ class Shortcut:
     def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
         policies = self._policies and self._policies["mutate"]
-        place = policies and policies.place_of(request)
+        place = policies.place_of(request) if policies else None
         names_nodes = prescheduled.is_of_new_pod(request)
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
         if place and not (place.is_settled and place.kind == kind):

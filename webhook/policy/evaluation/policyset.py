@@ -36,7 +36,7 @@ from webhook.policy.manifest.model import (
     selects,
 )
 from webhook.policy.manifest.policies import GROUP, KINDS
-from webhook.problem import ERROR, Path, Problem, quoted
+from webhook.problem import ERROR, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
@@ -58,9 +58,9 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
     if not api_version or not kind.kind:
         return []
     if served := kinds.unserved(kind):
-        message = f'no matches for kind "{kind.kind}" in version "{api_version}"'
-        hint = f"its CustomResourceDefinition serves {', '.join(served)}"
-        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+        from webhook.api.unserved import not_served  # most objects are served
+
+        return [not_served(api_version, kind.kind, f"its CustomResourceDefinition serves {', '.join(served)}")]
     custom = kinds.custom(kind)
     if not custom and not kinds.has_group(kind.group):
         return []

@@ -6,7 +6,7 @@ among the others, in the API server's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar, Final
 
@@ -30,7 +30,7 @@ from webhook.policy.manifest.expressions import (
 from webhook.policy.manifest.kinds import Kind, Kinds
 from webhook.policy.manifest.matchresources import OPERATIONS, MatchResources
 from webhook.policy.manifest.model import PATCHES
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, refused, required, too_many
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
 from webhook.release import Release
 from webhook.schema import (
     CREATE,
@@ -46,7 +46,7 @@ from webhook.schema import (
     check,
     compile_struct,
 )
-from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, as_reported
+from webhook.schema.decoding import apart
 
 MAX_MATCH_CONDITIONS: Final = 64
 _IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
@@ -507,32 +507,22 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
     kind = str(obj["kind"])
     versions = served(kind, release)
     if obj["apiVersion"] not in versions:
-        message = f'no matches for kind "{kind}" in version "{obj["apiVersion"]}"'
-        problem = refused("NotFound", Path(("apiVersion",)), message)
+        from webhook.api.unserved import not_served  # most policies are served
+
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(versions) or 'no version'}"
-        return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
+        return [not_served(obj["apiVersion"], kind, hint)]
     struct = _struct(kind, obj["apiVersion"], release)
     misfits, problems = apart(struct.walk(obj))
     if not misfits:
         return list(problems)
-    found = _undecodable(misfits, struct)
+    from webhook.api.judgement import advised  # most policies can be decoded
+
+    found = [each._replace(fix=None) for each in advised(misfits, struct, obj)]  # `validate --fix` changes no policies
     if beyond_decoding:
-        from webhook.api.beyond import beyond  # most policies can be decoded
+        from webhook.api.beyond import beyond  # as above
 
         found += beyond(struct, obj, None, misfits, lambda _obj, _misfits, rest: rest)
     return found
-
-
-def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
-    """List the values that the decoder refuses, with suggestions for the first unknown fields."""
-    from webhook.api.judgement import SOUGHT  # most policies can be decoded
-    from webhook.schema.suggest import suggestion
-
-    problems = [misfit.problem() for misfit in as_reported(misfits)]
-    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
-    for index in unknown[:SOUGHT]:
-        problems[index] = problems[index]._replace(hint=suggestion(struct, problems[index].path).hint)
-    return problems
 
 
 @cache
