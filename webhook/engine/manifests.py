@@ -223,7 +223,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if find(version, kind) is not None:
         return []
-    from webhook.api.unserved import no_match  # most objects are of known kinds
+    from webhook.api.unserved import no_match, not_served  # most objects are of known kinds
     from webhook.hints.names import renamed
     from webhook.policy.manifest.kinds import meant
 
@@ -232,9 +232,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
         if not _has_claims(obj):
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT)
-    message = f'no matches for kind "{kind}" in version "{version}"'
-    hint, fix = renamed(near)
-    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
+    return [not_served(version, kind, *renamed(near), at="kind")]
 
 
 def _has_claims(obj: dict[str, Any]) -> bool:
