@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.inventory import Inventory, controller_of, devices_path
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, placed, text, texts
 from webhook.problem import Steps
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
@@ -286,19 +286,18 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
     Args:
         inventory: Has their classes; None if these do not matter.
     """
-    path = devices_path(claim or {})
-    for index, each in enumerate(items(claim, *path, "requests")):
-        name = text(each, "name")
-        here: Steps = (*path, "requests", index)
-        exactly = mapping(each, "exactly")
-        found: list[tuple[str, Steps, JSONObject]] = []
-        if exactly:
-            found.append((name, (*here, "exactly"), exactly))
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            found.append((f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative))
-        for full_name, steps, content in found:
+    for path, each in placed(claim, *devices_path(claim or {}), "requests"):
+        name, exactly = text(each, "name"), mapping(each, "exactly")
+        alternatives = ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
+        for full_name, steps, content in (*([(name, ("exactly",), exactly)] if exactly else ()), *alternatives):
             class_ = inventory.find("DeviceClass", text(content, "deviceClassName")) if inventory else None
-            yield Request(full_name, steps, content, class_)
+            yield Request(full_name, (*path, *steps), content, class_)
+
+
+def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
+    for kind in kinds or ("initContainers", "containers"):
+        yield from placed(pod, "spec", kind)
 
 
 def is_about(part: JSONObject, request: str) -> bool:

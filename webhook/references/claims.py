@@ -9,7 +9,7 @@ from webhook.drivers import Profile, built_in
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request, is_about
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, drivers_of_request, finding, rule
@@ -62,15 +62,11 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
     configuration is for insist on another driver, or the classes come with one.
     """
-    path = devices_path(claim)
-    by_name: dict[str, set[str]] = {}
-    configs = items(claim, *path, "config")
-    for request in context.requests(claim) if configs else ():
-        by_name[request.name] = drivers_of_request(request, context)
-    for index, each in enumerate(configs):
+    by_name = {each.name: drivers_of_request(each, context) for each in context.requests(claim)}
+    for path, each in placed(claim, *devices_path(claim), "config"):
         sets = [selected for name, selected in by_name.items() if is_about(each, name)]
         if sets and all(sets):
-            yield from _wrong_driver(each, set().union(*sets), (*path, "config", index), "the requests select")
+            yield from _wrong_driver(each, set().union(*sets), path, "the requests select")
 
 
 def _wrong_driver(config: JSONObject, known: set[str], path: Steps, who: str) -> Iterator[Problem]:
@@ -186,15 +182,14 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(devices_path(obj), refused + why, reason="Forbidden")
         return
     is_new = obj["owner"]["kind"] == "Pod" and not is_stored
-    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
+    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal(obj, is_alone=not is_new)):
         yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-    for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+    for path, entry in placed(obj, "spec", "resourceClaims"):
         name = text(entry, "resourceClaimTemplateName")
         template = context.inventory.find(CLAIMS[1], name, namespace)
         why = _quota_refusal(template, context) if template and (CLAIMS[1], namespace, name) in context.stored else ""
         if why:
-            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
+            yield finding((*path, "resourceClaimTemplateName"), _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
@@ -234,8 +229,8 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
     A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
     """
     known = drivers_of(items(device_class, "spec", "selectors"), context)
-    for index, each in enumerate(items(device_class, "spec", "config")):
-        yield from _wrong_driver(each, known, ("spec", "config", index), "the class selects")
+    for path, each in placed(device_class, "spec", "config"):
+        yield from _wrong_driver(each, known, path, "the class selects")
 
 
 _EXAMPLES: Final = "example.com"
@@ -270,13 +265,11 @@ def _unknown(name: str, meant: str) -> str:
 
 def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
     """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
+    holders: Iterable[tuple[Steps, JSONObject]] = ((each.path, each.content) for each in context.requests(obj))
     if obj.get("kind") == "DeviceClass":
-        holders: Iterable[tuple[Steps, JSONObject]] = ((("spec",), mapping(obj, "spec")),)
-    else:
-        holders = ((request.path, request.content) for request in context.requests(obj))
+        holders = ((("spec",), mapping(obj, "spec")),)
     for path, holder in holders:
-        for index, each in enumerate(items(holder, "selectors")):
-            yield (*path, "selectors", index, "cel", "expression"), each
+        yield from (((*path, *steps, "cel", "expression"), each) for steps, each in placed(holder, "selectors"))
 
 
 def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:
@@ -295,12 +288,10 @@ def _in_selector(name: str, path: Steps, expression: str, context: Context) -> I
 
 def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
     """Yield the names of classes and drivers, and their paths."""
-    is_class = obj.get("kind") == "DeviceClass"
-    where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
-    for index, each in enumerate(items(obj, *where, "config")):
-        yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
+    for path, each in placed(obj, *devices_path(obj), "config"):
+        yield (*path, "opaque", "driver"), text(each, "opaque", "driver")
     # If other classes are known, a separate rule reports missing ones.
-    for request in () if is_class or context.inventory.knows("DeviceClass") else context.requests(obj):
+    for request in () if context.inventory.knows("DeviceClass") else context.requests(obj):
         yield (*request.path, "deviceClassName"), request.class_name
 
 
@@ -361,13 +352,12 @@ def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[
         claim: The claim or template.
         fields: The fields that name the attribute, the first of those set.
     """
-    path = devices_path(claim)
-    for index, constraint in enumerate(items(claim, *path, "constraints")):
+    for path, constraint in placed(claim, *devices_path(claim), "constraints"):
         field = next((each for each in fields if text(constraint, each)), "")
         domain, _, name = text(constraint, field).partition("/")
         if name:
             meant = [each for each in context.requests(claim) if is_about(constraint, each.name)]
-            yield _Constraint((*path, "constraints", index, field), domain, name, meant)
+            yield _Constraint((*path, field), domain, name, meant)
 
 
 @rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")

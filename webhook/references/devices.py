@@ -16,11 +16,12 @@ from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
 from webhook.formats.quantities import parse_quantity
+from webhook.grouping import by_key
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import Request, allocation_of
-from webhook.inventory.resources import amounts, container_requests, path_of
-from webhook.objects import JSONObject, at, items, mapping, text
+from webhook.inventory.resources import path_of, requests
+from webhook.objects import JSONObject, at, items, mapping, number, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     Context,
@@ -293,8 +294,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
         if _fits([less], context, nodes):
             yield _never((*path, *steps), message, context, hint)
             return
-    requests = items(devices, "requests")
-    whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
+    asked = items(devices, "requests")
+    whose = "all requests together" if len(asked) > 1 else f'request "{text(asked[0], "name")}"'
     message = f"no node has the devices of {whose}, even if all of them are free"
     hint = _too_many(claim, context) or _unusable(claim, context) or _drawn(devices, context, nodes)
     yield _never((*path, "requests"), message, context, hint)
@@ -347,12 +348,12 @@ def _unusable(claim: JSONObject, context: Context) -> str:
     fleet, free = context.fleet, context.free
     if fleet is None or free is None:
         return ""
-    numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
-    for request in context.requests(claim):
-        if answer := sorted_out(request, context):
-            wanted: Any = request.content.get("count")
-            least = wanted if isinstance(wanted, int) else 1
-            numbers.setdefault(request.name.partition("/")[0], []).append((least, fleet.by_node(answer.taken)))
+    answers = ((request, sorted_out(request, context)) for request in context.requests(claim))
+    numbers = by_key(
+        (request.name.partition("/")[0], (number(request.content, "count") or 1, fleet.by_node(answer.taken)))
+        for request, answer in answers
+        if answer
+    )
     wrong = set[str]()
     for each in free.nodes[:_NODES_MOST]:
         enough = (any(least <= of[each.name] + of[EVERYWHERE] for least, of in many) for many in numbers.values())
@@ -477,9 +478,7 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
     """Return the device requests for a pod's extended resources that device classes provide."""
     if "DRAExtendedResource" not in context.gates:
         return {}
-    containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
-    wanted = {name for each in containers for name, count in amounts(container_requests(each)).items() if count}
-    wanted = {name for name in wanted if context.extended.has(name) and name not in context.of_nodes}
+    wanted = {each for each in requests(pod) if context.extended.has(each) and each not in context.of_nodes}
     return mapping(context.extended.claim_for(pod, wanted), "spec", "devices") if wanted else {}
 
 

@@ -59,7 +59,7 @@ def apply_rules(
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     _declare_rules(obj, kind, context)
-    devices = mapping(obj, "spec") if kind == "DeviceClass" else mapping(obj, *devices_path(obj))
+    devices = mapping(obj, *devices_path(obj))
     reported: dict[Path, dict[int | None, Rule]] = {}
     fixed_by: dict[tuple[Path, Fix], Rule] = {}
     for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):

@@ -12,8 +12,9 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
+from webhook.grouping import by_key
 from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted
-from webhook.inventory.claims import Request, requests_of, source
+from webhook.inventory.claims import Request, containers_of, requests_of, source
 from webhook.later import cached_property
 from webhook.objects import (
     JSONObject,
@@ -25,6 +26,7 @@ from webhook.objects import (
     name_of,
     namespace_of,
     number,
+    placed,
     text,
 )
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
@@ -198,10 +200,7 @@ class Context:
     @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
         """The slices of each pool, by its driver and name."""
-        found: dict[tuple[str, str], list[JSONObject]] = {}
-        for each in self.inventory.all("ResourceSlice"):
-            found.setdefault(pool_of(each), []).append(each)
-        return found
+        return by_key((pool_of(each), each) for each in self.inventory.all("ResourceSlice"))
 
     @cached_property
     def extended(self) -> ExtendedResources:
@@ -394,21 +393,11 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     return parts.drivers_of(selectors, context.release, context.gates)
 
 
-def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
-    for kind in kinds or CONTAINERS[:2]:
-        for index, each in enumerate(items(pod, "spec", kind)):
-            yield ("spec", kind, index), each
-
-
 def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
     """Yield what containers use of a pod's claims, each with its path and the container."""
-    for path, container in containers_of(pod, *CONTAINERS):
-        for index, use in enumerate(items(container, "resources", "claims")):
-            yield (*path, "resources", "claims", index), container, use
-
-
-CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+    for path, container in containers_of(pod, "initContainers", "containers", "ephemeralContainers"):
+        for steps, use in placed(container, "resources", "claims"):
+            yield (*path, *steps), container, use
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:

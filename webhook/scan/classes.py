@@ -12,7 +12,7 @@ from webhook.deviceselectors.fleet import Fleet
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
-from webhook.inventory.resources import ExtendedResources, amounts, container_requests
+from webhook.inventory.resources import ExtendedResources, amounts, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE, Steps
 from webhook.scan.drivers import silent
@@ -36,10 +36,9 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
     classes = cluster.all("DeviceClass")
     extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
     for each, spec in cluster.makers:
-        for container in (*items(spec, "initContainers"), *items(spec, "containers")):
-            for name, amount in amounts(container_requests(container)).items():
-                if amount and name in extended and name not in offered:
-                    found[extended[name]].append(each)
+        for name in requests({"spec": spec}):
+            if name in extended and name not in offered:
+                found[extended[name]].append(each)
     return found
 
 
@@ -128,7 +127,7 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
                 continue
             said.add((namespace, name))
             claim = {"metadata": {"name": name, "namespace": namespace}, "spec": mapping(template, "spec", "spec")}
-            for quota, why in cluster.context.quotas.too_small(claim, extended=extended):
+            for quota, why in cluster.context.quotas.refusals(claim, extended=extended, is_alone=True):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
                 shown = command(cluster, "describe", quota)
                 hint = f"raise the quota, or request fewer devices; {shown} shows what is used"

@@ -15,7 +15,7 @@ from webhook.hints.names import listed
 from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
@@ -281,10 +281,10 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
     known: dict[str, bool] = {}
     names = {name_of(node) for node in nodes}
     for each in cluster.inventory.all("ResourceSlice") if nodes else ():
-        for index, device in enumerate(items(each, "spec", "devices")):
+        for path, device in placed(each, "spec", "devices"):
             if (home := text(device, "nodeName")) and home not in names:
                 message = f'device {text(device, "name")} is for node "{home}", which does not exist'
-                yield Found(each, message, "", ("spec", "devices", index, "nodeName"))
+                yield Found(each, message, "", (*path, "nodeName"))
                 break
         selector = mapping(each, "spec", "nodeSelector")
         wanted = required(selector)
