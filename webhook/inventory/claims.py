@@ -242,6 +242,8 @@ def device_of(result: JSONObject) -> DeviceID:
 class Request(NamedTuple):
     """A request of a claim or template, or an alternative of one, with the class whose devices it is for.
 
+    What a class selects is one, too, without a name.
+
     Args:
         name: Its name; for an alternative, after the request's name.
         path: The path of its devices' description.
@@ -253,6 +255,11 @@ class Request(NamedTuple):
     path: Steps
     content: JSONObject
     device_class: JSONObject | None
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is what a class selects."""
+        return self.path == ("spec",)
 
     @property
     def class_name(self) -> str:
@@ -281,11 +288,13 @@ class Request(NamedTuple):
 
 
 def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives.
+    """Yield the requests of a claim or template, and their alternatives; of a class, what it selects.
 
     Args:
         inventory: Has their classes; None if these do not matter.
     """
+    if text(claim, "kind") == "DeviceClass":
+        yield Request("", ("spec",), mapping(claim, "spec"), None)
     for path, each in placed(claim, *devices_path(claim or {}), "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         alternatives = ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))

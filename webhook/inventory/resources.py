@@ -41,11 +41,8 @@ def _amount(name: str, quantity: str) -> int:
         return number.value()
     if number.length - _MILLI > _DIGITS:
         return number.sign * _MOST
-    digits = number.digits or "0"
-    power = number.power - _MILLI
-    if power >= 0:
-        return number.sign * int(digits + "0" * power)
-    return number.sign * (int(digits[:power] or "0") + 1)
+    digits, power = int(number.digits or 0), number.power - _MILLI
+    return number.sign * (digits * 10**power if power >= 0 else -(-digits // 10**-power))
 
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from webhook.drivers import Profile, built_in
@@ -253,23 +253,16 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
             advice = renamed(meant)
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
-    for path, selector in _selectors(obj, context):
-        for name in sorted(drivers_of([selector], context)):
-            if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
-                yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
+    for request in context.requests(obj):
+        for steps, selector in placed(request.content, "selectors"):
+            path = (*request.path, *steps, "cel", "expression")
+            for name in sorted(drivers_of([selector], context)):
+                if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
+                    yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
 
 
 def _unknown(name: str, meant: str) -> str:
     return f'no driver "{name}" is known, but "{meant}" is'
-
-
-def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
-    holders: Iterable[tuple[Steps, JSONObject]] = ((each.path, each.content) for each in context.requests(obj))
-    if obj.get("kind") == "DeviceClass":
-        holders = ((("spec",), mapping(obj, "spec")),)
-    for path, holder in holders:
-        yield from (((*path, *steps, "cel", "expression"), each) for steps, each in placed(holder, "selectors"))
 
 
 def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:

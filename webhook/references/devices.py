@@ -152,23 +152,13 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all. There is
     no finding if it depends on values that were taken out of the slices, and replaced by `redacted` or the like.
     """
-    fleet = context.fleet
-    if fleet is None or not fleet.contents:
-        return
-    if obj.get("kind") == "DeviceClass":
-        own = items(obj, "spec", "selectors")
-        if own:
-            yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
-        return
     for request in context.requests(obj):
-        if request.device_class is not None and request.own:
-            path, who = (*request.path, "selectors"), f'request "{request.name}"'
-            yield from _nothing(fleet, request.of_class, request.own, path, who)
+        if context.fleet and context.fleet.contents and request.own and (request.is_class or request.device_class):
+            yield from _nothing(request, context.fleet)
 
 
-def _nothing(
-    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: Steps, who: str
-) -> Iterator[Problem]:
+def _nothing(request: Request, fleet: Fleet) -> Iterator[Problem]:
+    around, own, who = request.of_class, request.own, "the class" if request.is_class else f'request "{request.name}"'
     answer = fleet.sorted_out(around, own)
     if answer.taken or answer.failing:
         return
@@ -192,7 +182,8 @@ def _nothing(
     part = fleet.first_false_part(own[index], examples[index, blame]) if examples else None
     character = None if part is None else start_of(part)
     advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
-    yield finding((*path, index, "cel", "expression"), message, advice, "SelectsNothing", character)
+    path = (*request.path, "selectors", index, "cel", "expression")
+    yield finding(path, message, advice, "SelectsNothing", character)
 
 
 _BLAMED_MOST: Final = 200
