@@ -10,6 +10,7 @@ from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, 
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
+from webhook.inventory import statuses_of
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -184,7 +185,7 @@ class Table:
         self._sick = {
             text(one, "resourceID"): text(one, "health")
             for pod in cluster.inventory.running()
-            for each in items(pod, "status", "containerStatuses")
+            for each in statuses_of(pod)
             for resource in items(each, "allocatedResourcesStatus")
             for one in items(resource, "resources")
         }

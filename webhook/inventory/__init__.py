@@ -24,8 +24,10 @@ from webhook.objects import (
     free_of_nulls,
     group_of,
     items,
+    mapping,
     name_of,
     namespace_of,
+    number,
     text,
 )
 from webhook.problem import BAD_REQUEST, ERROR, Problem
@@ -92,6 +94,24 @@ def controller_of(obj: JSONObject) -> JSONObject:
     """Return the owner reference to the controller of an object, an empty one if it has none."""
     owners = items(obj, "metadata", "ownerReferences")
     return next((each for each in owners if each.get("controller") is True), {})
+
+
+def statuses_of(pod: JSONObject) -> list[JSONObject]:
+    """Return the status of each container of a pod, and of each init container."""
+    return items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
+
+
+def replicas_of(obj: JSONObject) -> int:
+    """Return the number of pods that a workload runs at a time."""
+    spec = mapping(obj, "spec")
+    if text(obj, "kind") == "CronJob":
+        spec = mapping(spec, "jobTemplate", "spec")
+    parallelism = number(spec, "parallelism")
+    if parallelism is not None:
+        completions = number(spec, "completions")
+        return parallelism if completions is None else min(parallelism, completions)
+    replicas = number(spec, "replicas")
+    return 1 if replicas is None else replicas
 
 
 class MalformedError(ValueError):
@@ -239,6 +259,11 @@ class Inventory:
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
         """Return namespace and name of all objects of a kind; the namespace is empty for kinds without."""
         yield from self._kinds[kind]
+
+    def namesakes(self, kind: str, name: str, namespace: str) -> tuple[list[str], list[str]]:
+        """Return the namespaces in which there is an object of a name, and the names of those in a namespace."""
+        known = list(self.names(kind))
+        return [space for space, each in known if each == name], [each for space, each in known if space == namespace]
 
     def find(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Return an object, None if it is not there.

@@ -9,7 +9,19 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.inventory import Inventory, controller_of, devices_path
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, placed, text, texts
+from webhook.objects import (
+    JSONObject,
+    at,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    placed,
+    text,
+    texts,
+)
 from webhook.problem import Steps
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
@@ -255,6 +267,16 @@ class Request(NamedTuple):
     path: Steps
     content: JSONObject
     device_class: JSONObject | None
+
+    @property
+    def whole(self) -> str:
+        """The name of the request, also for an alternative."""
+        return self.name.partition("/")[0]
+
+    @property
+    def wanted(self) -> int:
+        """How many devices it wants; 1 if it is for all."""
+        return number(self.content, "count") or 1
 
     @property
     def is_class(self) -> bool:

@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.formats.quantities import BINARY_SI, decode_quantity, whole_quantity
+from webhook.grouping import by_key
 from webhook.inventory import Inventory
+from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -92,23 +94,20 @@ class Quotas:
             self._more[namespace_of(claim)].subtract(used)
 
     def _usage(self, obj: JSONObject, *, extended: bool) -> Counter[str]:
-        """Return what an object uses, by the keys of quotas: of alternatives, the most devices of each class."""
+        """Return what an object, or a claim made from it, uses: of alternatives, the most devices of each class."""
         if _is_pod(obj):
             return _usage_of_pod(obj)
         total = Counter({"count/resourceclaims.resource.k8s.io": 1})
-        for request in items(obj, "spec", "devices", "requests"):
-            most: dict[str, int] = {}
-            for each in items(request, "firstAvailable") or [mapping(request, "exactly")]:
-                count = _ALL if text(each, "allocationMode") == "All" else number(each, "count") or 1
-                name = text(each, "deviceClassName")
-                most[name] = max(most.get(name, 0), count)
-            for class_name, count in most.items():
-                keys = [f"{class_name}{QUOTA_SUFFIX}"]
-                if extended:
-                    device_class = self._inventory.find("DeviceClass", class_name)
-                    resource = text(device_class, "spec", "extendedResourceName")
-                    keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]
-                total.update(dict.fromkeys(keys, count))
+        counts = by_key(
+            ((each.whole, each.class_name), _ALL if each.is_for_all else each.wanted) for each in requests_of(obj)
+        )
+        for (_, class_name), alternatives in counts.items():
+            keys = [f"{class_name}{QUOTA_SUFFIX}"]
+            if extended:
+                device_class = self._inventory.find("DeviceClass", class_name)
+                resource = text(device_class, "spec", "extendedResourceName")
+                keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]
+            total.update(dict.fromkeys(keys, max(alternatives)))
         return total
 
 

@@ -42,7 +42,7 @@ def _amount(name: str, quantity: str) -> int:
     if number.length - _MILLI > _DIGITS:
         return number.sign * _MOST
     digits, power = int(number.digits or 0), number.power - _MILLI
-    return number.sign * (digits * 10**power if power >= 0 else -(-digits // 10**-power))
+    return number.sign * int(digits * 10**power if power >= 0 else -(-digits // 10**-power))
 
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:

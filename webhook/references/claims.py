@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from webhook.drivers import Profile, built_in
+from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request, is_about
@@ -99,26 +100,18 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
 
 
 @rule("too-many-devices", *CLAIMS)
-def too_many_devices(claim: JSONObject, _: Context) -> Iterator[Problem]:
+def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A claim requests more devices than one allocation can have, so it is never allocated.
 
     An allocation has 32 devices at most (AllocationResultsMaxSize in types.go). Split the claim into several.
     """
-    path = devices_path(claim)
-    total = sum(map(_least, items(claim, *path, "requests")))
+    total = sum(map(min, by_key((each.whole, each.wanted) for each in context.requests(claim)).values()))
     if total > _MOST_DEVICES:
         message = f"{total} devices are requested, and an allocation has at most {_MOST_DEVICES}"
-        yield finding((*path, "requests"), message, "split the claim into several", "TooMany")
+        yield finding((*devices_path(claim), "requests"), message, "split the claim into several", "TooMany")
 
 
 _MOST_DEVICES: Final = 32
-
-
-def _least(request: JSONObject) -> int:
-    """Return the smallest number of devices that satisfies a request; one for all matching devices."""
-    requested = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
-    counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in requested)
-    return min((1 if count is None else count for count in counts), default=0)
 
 
 @rule("contradicting-drivers", *CLAIMS)
@@ -196,11 +189,10 @@ _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pod
 
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:
-    made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
     from webhook.inventory.quotas import EXTENDED_SINCE  # few inventories have quotas
 
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
-    return context.quotas.refusal(made, extended=extended)
+    return context.quotas.refusal(claim, extended=extended)
 
 
 @rule("extended-resource-ambiguous", "DeviceClass")
@@ -362,8 +354,7 @@ def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests if each.path[-1] == "distinctAttribute" else ():
-            count = number(request.content, "count") or 1
-            if count > _COMPARED or request.is_for_all:
+            if request.wanted > _COMPARED or request.is_for_all:
                 message = f'devices of request "{request.name}" are compared with the one before only'
                 yield finding(each.path, message, "give each device a request of its own", "Partial")
                 break

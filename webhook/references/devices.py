@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
@@ -21,7 +21,7 @@ from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import Request, allocation_of
 from webhook.inventory.resources import path_of, requests
-from webhook.objects import JSONObject, at, items, mapping, number, text
+from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
     Context,
@@ -302,13 +302,11 @@ def _too_many(claim: JSONObject, context: Context) -> str:
     """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
     total, found = 0, dict[int, Group]()
     for request in context.requests(claim):
-        wanted: Any = request.content.get("count", 1)
-        is_counted = isinstance(wanted, int) and not request.is_for_all
-        is_special = "/" in request.name or "adminAccess" in request.content
-        answer = None if is_special or not is_counted else sorted_out(request, context)
+        is_special = request.is_for_all or "/" in request.name or "adminAccess" in request.content
+        answer = None if is_special else sorted_out(request, context)
         if answer is None:
             return ""
-        total += wanted
+        total += request.wanted
         found |= {each.index: Group(each, (each,), 1) for group in answer.taken for each in group.contents}
     if context.fleet is None or any(each.content.is_shared for each in found.values()):
         return ""
@@ -341,9 +339,7 @@ def _unusable(claim: JSONObject, context: Context) -> str:
         return ""
     answers = ((request, sorted_out(request, context)) for request in context.requests(claim))
     numbers = by_key(
-        (request.name.partition("/")[0], (number(request.content, "count") or 1, fleet.by_node(answer.taken)))
-        for request, answer in answers
-        if answer
+        (request.whole, (request.wanted, fleet.by_node(answer.taken))) for request, answer in answers if answer
     )
     wrong = set[str]()
     for each in free.nodes[:_NODES_MOST]:
@@ -383,11 +379,10 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     if fleet is None:
         return
     for request in context.requests(claim):
-        wanted: Any = request.content.get("count") or 1
-        if request.is_for_all or not isinstance(wanted, int):
+        answer, wanted = sorted_out(request, context), request.wanted
+        if request.is_for_all or answer is None or answer.failing:
             continue
-        answer = sorted_out(request, context)
-        if answer is None or answer.failing or (wanted == 1 and answer.taken) or (request.own and not answer.taken):
+        if wanted == 1 if answer.taken else request.own:  # it has one; or another rule reports that there is none
             continue
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:
@@ -477,10 +472,9 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
     found: set[str] | None = None
     for request in context.requests(claim):
         answer = sorted_out(request, context)
-        wanted = request.content.get("count")
         if fleet is None or answer is None or answer.failing or not answer.taken:
             return None
-        if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
+        if request.wanted > 1 and request.wanted > fleet.most_on_a_node(answer.taken)[0]:
             return None
         if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
             names = set(fleet.by_node(answer.taken))

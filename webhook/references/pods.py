@@ -57,8 +57,7 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         if not name or inventory.find(kind, name, namespace):
             continue
         path = (*here, field) if field in entry else (*here, "source", field)
-        elsewhere = [space for space, each in inventory.names(kind) if each == name]
-        around = [each for space, each in inventory.names(kind) if space == namespace]
+        elsewhere, around = inventory.namesakes(kind, name, namespace)
         if inventory.find(other, name, namespace):
             fix = Fix("rename", NAMED_BY[other], safe=False)
             hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)

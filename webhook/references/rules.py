@@ -13,7 +13,7 @@ from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
-from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted
+from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
 from webhook.inventory.claims import Request, containers_of, requests_of, source
 from webhook.later import cached_property
 from webhook.objects import (
@@ -25,7 +25,6 @@ from webhook.objects import (
     metadata_of,
     name_of,
     namespace_of,
-    number,
     placed,
     text,
 )
@@ -417,14 +416,5 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods:
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
     about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
     if pods is None:
-        about["pods"] = 1 if owner is template else _pods(owner)
+        about["pods"] = "of all nodes" if owner.get("kind") == "DaemonSet" else replicas_of(owner)
     return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
-
-
-def _pods(owner: JSONObject) -> Any:
-    if owner.get("kind") == "DaemonSet":
-        return "of all nodes"
-    spec = mapping(owner, "spec")
-    spec = mapping(spec, "jobTemplate", "spec") if owner.get("kind") == "CronJob" else spec
-    count = number(spec, "replicas")
-    return number(spec, "parallelism") if count is None else count

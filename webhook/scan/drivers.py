@@ -12,6 +12,7 @@ from webhook.deviceselectors.fleet import model_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
+from webhook.inventory import statuses_of
 from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
@@ -69,8 +70,7 @@ def silent(cluster: Stored) -> set[tuple[str, str]]:
 
 def _crashes(pod: JSONObject) -> bool:
     """Tell whether a pod that is not being deleted was started again: it does not just take its time to start."""
-    statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
-    is_again = any(number(each, "restartCount") for each in statuses)
+    is_again = any(number(each, "restartCount") for each in statuses_of(pod))
     return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
 
 

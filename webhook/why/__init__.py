@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.findings import GRAVE
-from webhook.inventory import MalformedError, has_ended
+from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of
 from webhook.inventory.quotas import Quotas
@@ -38,7 +38,7 @@ from webhook.references.pods import QUEUE
 from webhook.report.text import printable
 from webhook.simulation.cluster import Demand
 from webhook.simulation.rejections import pods_of
-from webhook.simulation.workloads import is_suspended, replicas_of, sample
+from webhook.simulation.workloads import is_suspended, sample
 from webhook.why import claims, drivers, pending, started
 from webhook.why.containers import brief, failed, last_words, outcome
 from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of, refs_of

@@ -78,9 +78,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
 
 def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
     """Say in which other namespace an object of a name is, or which name was probably meant; and name these objects."""
-    names = list(scene.inventory.names(ref.kind))
-    spaces = [space for space, each in names if each == ref.name]
-    known = [each for space, each in names if space == ref.namespace]
+    spaces, known = scene.inventory.namesakes(*ref)
     near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
     meant = [ref._replace(namespace=each) for each in spaces]
     if near:
