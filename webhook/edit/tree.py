@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from webhook.documents.comments import outside
 from webhook.documents.document import read_nodes
 from webhook.documents.nodes import Entry, Node
 from webhook.later import cached_property
@@ -149,16 +149,8 @@ class Tree:
 
     def comments(self, start: int, end: int) -> Iterator[str]:
         """Return the comments in a part of the text."""
-        if self.is_json:
-            return
-        at = start
-        for index in range(max(bisect_right(self.texts, (start,)) - 1, 0), len(self.texts)):
-            begin, stop = self.texts[index]
-            if begin >= end:
-                break
-            yield from _COMMENT.findall(self.text, at, max(at, begin))
-            at = max(at, stop)
-        yield from _COMMENT.findall(self.text, at, max(at, end))
+        for part in () if self.is_json else outside(self.texts, start, end):
+            yield from _COMMENT.findall(self.text, *part)
 
 
 def tree_of(text: str, *, is_json: bool, extent: tuple[int, int] | None = None) -> Tree:
