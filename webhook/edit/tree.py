@@ -147,6 +147,15 @@ class Tree:
         """Tell whether nothing but white space stands before an offset on its line."""
         return not self.text[self.line_start(offset) : offset].strip()
 
+    def below(self, offset: int, column: int) -> int:
+        """Return where the comments end that are on the lines from an offset on, at a column or right of it."""
+        while (end := self.line_end(offset)) > offset:
+            content = self.text[offset:end].lstrip(" ")
+            if not content.startswith("#") or end - offset - len(content) < column:
+                break
+            offset = end
+        return offset
+
     def comments(self, start: int, end: int) -> Iterator[str]:
         """Return the comments in a part of the text."""
         for part in () if self.is_json else outside(self.texts, start, end):
@@ -168,17 +177,3 @@ def shifted(text: str, step: str) -> str:
     """Indent every line that is not empty."""
     lines = text.splitlines(keepends=True)
     return "".join(step + line if line.strip("\r\n") else line for line in lines)
-
-
-def dedented(text: str, column: int, wanted: int) -> str:
-    """Move the text at a column, or right of it, to another column.
-
-    Args:
-        wanted: The target column; text between the two columns goes there, too.
-    """
-    moved = []
-    for line in text.splitlines(keepends=True):
-        content = line.lstrip(" \t")
-        indentation = line[: len(line) - len(content)]
-        moved.append(indentation[:wanted] + indentation[column:] + content)
-    return "".join(moved)
