@@ -267,7 +267,7 @@ def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
         inside = lines_moved(tree, first, ends[-1], -deeper) if deeper else ()
         return [Edit(start, first, ""), *inside, Edit(ends[-1], inner.end, "")]
     line, behind = tree.newline + " " * tree.column(start), _BEHIND.match(tree.text, inner.end)
-    lead, end = (behind[0].lstrip() + line, behind.end()) if behind else ("", inner.end)
+    lead, end = (behind[0].lstrip() + line, behind.end()) if behind and ends[1:] else ("", inner.end)
     lines = (Edit(end, each.start, line) for end, each in zip(ends, inner.entries[1:], strict=False))
     return [Edit(start, first, lead), *lines, Edit(ends[-1], end, "")]
 
