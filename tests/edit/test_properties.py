@@ -13,7 +13,7 @@ from tests.command import ROOT, findings
 from webhook.documents import Document, parse
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.placeholders import PLACEHOLDER
-from webhook.edit.changes import unwrapped
+from webhook.edit.rewrite import unwrapped
 from webhook.edit.tree import Edit, PlacedNode, Tree, apply, tree_of
 
 
