@@ -562,26 +562,10 @@ def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any],
 
 @each_row(
     ("of", "spec", "expected"),
-    (
-        "ray.io RayCluster",
-        {**WORKERS, "enableInTreeAutoscaling": True},
-        "enableInTreeAutoscaling lets an autoscaler",
-    ),
-    (
-        "serving.kserve.io InferenceService",
-        {"predictor": {**POD, "maxReplicas": 3}},
-        "maxReplicas lets an autoscaler",
-    ),
-    (
-        "serving.kserve.io LLMInferenceService",
-        {"template": POD, "scaling": {"minReplicas": 2}},
-        "2 pods are simulated",
-    ),
-    (
-        "argoproj.io Workflow",
-        {"templates": [{"name": "a", "container": {"image": "a"}}]},
-        "its steps tell how often",
-    ),
+    ("ray.io RayCluster", {**WORKERS, "enableInTreeAutoscaling": True}, "enableInTreeAutoscaling lets an autoscaler"),
+    ("serving.kserve.io InferenceService", {"predictor": {**POD, "maxReplicas": 3}}, "maxReplicas lets an autoscaler"),
+    ("serving.kserve.io LLMInferenceService", {"template": POD, "scaling": {"minReplicas": 2}}, "2 pods are simulated"),
+    ("argoproj.io Workflow", {"templates": [{"name": "a", "container": {"image": "a"}}]}, "its steps tell how often"),
     ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
     (
         "batch.volcano.sh Job",
