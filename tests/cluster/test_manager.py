@@ -36,7 +36,7 @@ from tests.cluster.replicas import (
 from webhook.cluster import manager
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes, Step, encode_all
+from webhook.cluster.options import Step, encode_all
 from webhook.cluster.rotation import step
 
 pytestmark = pytest.mark.process
@@ -143,7 +143,7 @@ def test_a_secret_that_loses_its_data_costs_no_handshake(
         other.round(10)
     left = {
         "without its authority": {**data, "ca.crt": b"", "ca.key": b""},
-        "of a stranger": step({}, today, (NAME,), Lifetimes(), None).data,  # type: ignore[union-attr]
+        "of a stranger": step({}, today, (NAME,), None).data,  # type: ignore[union-attr]
     }
     api.put(SECRET, {"data": encode_all(left.get(how, {}))})
     if restarted:  # on another node, so that it knows of no pair
@@ -388,7 +388,7 @@ def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(
 @pytest.mark.parametrize("read", [VALIDATING, MUTATING, SECRET])
 def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, replica: Replica, read: str) -> None:
     replica.tick()
-    newer = step({**held(api), "ca.key": b""}, api.now, replica.names, Lifetimes(), None)
+    newer = step({**held(api), "ca.key": b""}, api.now, replica.names, None)
     assert newer
 
     seen: list[bytes] = []

@@ -35,7 +35,6 @@ from webhook.cluster.options import (
     CLUSTER_VERSION,
     SERVING,
     SERVING_KEY,
-    Lifetimes,
     ManagerOptions,
     Step,
     decode,
@@ -63,7 +62,6 @@ def decide_elsewhere(
     data: Mapping[str, bytes],
     now: datetime,
     names: Sequence[str],
-    lifetimes: Lifetimes,
     trusted: Sequence[bytes | None] | None,
     *,
     served: tuple[bytes, bytes] | None = None,
@@ -76,7 +74,7 @@ def decide_elsewhere(
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "webhook.cluster.rotation"],
-            input=msgspec.json.encode((data, now, names, lifetimes, trusted, served)),
+            input=msgspec.json.encode((data, now, names, trusted, served)),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,  # a process that reaps all children may have taken the exit code
@@ -249,7 +247,7 @@ class Manager:
         if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
             return data
         wanted = {**data, **self._version}
-        step = self._decide(wanted, now, self._options.names, self._options.lifetimes, trusted, served=served)
+        step = self._decide(wanted, now, self._options.names, trusted, served=served)
         if step is None and wanted != data:
             step = Step("version", f"the cluster's version is {wanted[CLUSTER_VERSION].decode()}", wanted)
         if step is None:
