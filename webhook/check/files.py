@@ -25,7 +25,7 @@ from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
-from webhook.inventory import Inventory, is_held
+from webhook.inventory import KINDS, Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.objects import DEFINITION, is_object
@@ -529,13 +529,9 @@ def judged(
     with_policies = bool(arguments.policies)  # they may read any field
     cluster = Inventory()
     if arguments.cluster:
+        kinds = (*KINDS, DEFINITION) if with_policies else (*KINDS,)  # definitions are large
         cluster = read_cluster(
-            arguments.cluster,
-            first,
-            quiet=arguments.quiet,
-            definitions=with_policies,
-            is_whole=with_policies,
-            tell=tell,
+            arguments.cluster, first, kinds, quiet=arguments.quiet, is_whole=with_policies, tell=tell
         )
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
@@ -568,8 +564,7 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.paths, report.lists_files = manifests.paths, arguments.show_files
-    report.left_out, report.unread = manifests.selection.left_out, manifests.selection.unread
+    report.paths, report.selection, report.lists_files = manifests.paths, manifests.selection, arguments.show_files
     unlooked, *others = looked
     for other in others:
         unlooked.join(other)
