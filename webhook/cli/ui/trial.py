@@ -177,9 +177,8 @@ class Snapshot:
         arguments, report, notes = self.arguments, Report(), list[str]()
         stated, kinds = kubernetes(arguments), [*KINDS, *_WORKLOADS]
         inventory = read_cluster(arguments.cluster, report, kinds, quiet=arguments.quiet, tell=notes.append)
-        unread = [why for _, why in inventory.unread]
-        notes += (f"note: not read: {why}" for why in unread)
-        if unreadable := [each for each in report.findings if each.problem.message not in unread]:
+        notes += (f"note: not read: {why}" for _, why in inventory.unread)
+        if unreadable := [each for each in report.findings if not each.document]:
             raise UsageError("\n".join(as_text(unreadable)).rstrip())
         if not inventory.knows("ResourceSlice"):
             raise UsageError("\n".join([*notes, not_found("ResourceSlices", arguments.cluster)]))
