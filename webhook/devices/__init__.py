@@ -198,7 +198,7 @@ class Table:
             counters: Counters = {}
             of_pool, variant = self._cluster.catalog.by_pool[pool], self._cluster.variant
             if any(each.counter_sets for each in of_pool):
-                seen = whole(of_pool, self._cluster.catalog, variant)
+                seen = whole(pool, self._cluster.catalog, variant)
                 if seen is not None and seen.is_usable:
                     counters = available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
             for each in sorted(slices, key=lambda one: one.name):
