@@ -178,7 +178,9 @@ class Answers:
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
-        if verdicts and verdicts in self._known:  # the changes that were tried have left the cluster as it was, with a longer log
+        if (
+            verdicts and verdicts in self._known
+        ):  # the changes that were tried left the cluster as it was: only the log grew
             self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
         return Overlay(placement.pod, depths, helps)
 
