@@ -175,7 +175,8 @@ class Fleet:
                 del self._sorted[next(iter(self._sorted))]
             groups = self._alike(chooser.reads)
             found, spend = Sorted(groups, [], []), current().spend
-            for group in self._promising(groups, own):
+            may_fail = bool(own and of_class and self.sorted_out(of_class, ()).failing)
+            for group in groups if may_fail else self._promising(groups, own):
                 spend(_EVALUATION)
                 choice = chooser.choose(group.content)
                 if choice is True:
@@ -223,9 +224,12 @@ class Fleet:
         return self._columns[holder, name]
 
     def _promising(self, groups: list[Group], own: Sequence[JSONObject]) -> Iterable[Group]:
-        """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text."""
-        known = (parts.once("limits", limits) for parts in map(self._parts, own) if parts)
-        limit = next(filter(None, known), None)
+        """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text.
+
+        The first selector decides: others may fail, but are not looked at where it is false.
+        """
+        parts = self._parts(own[0]) if own else None
+        limit = parts and parts.once("limits", limits)
         if limit is None or any(type(each) not in _KINDS for each in limit[1]):
             return groups
         (_, *name), values = limit
