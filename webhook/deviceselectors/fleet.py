@@ -229,7 +229,7 @@ class Fleet:
         The first selector decides: others may fail, but are not looked at where it is false.
         """
         parts = self._parts(own[0]) if own else None
-        limit = parts and parts.once("limits", limits)
+        limit = parts.once("limits", limits) if parts else None
         if limit is None or any(type(each) not in _KINDS for each in limit[1]):
             return groups
         (_, *name), values = limit
