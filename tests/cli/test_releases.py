@@ -21,6 +21,13 @@ PARAMETERS = f"kind: ResourceClaimParameters, driverRequests: [{{driverName: a.i
 CONVERT = "draguard convert --write converts it"
 
 
+@each_row("command", ["why", "a"], ["simulate"], ["match", "-e", "true"], ["ui"], ["scan"], ["devices"])
+def test_a_release_is_checked_before_a_cluster_is_read(command: list[str], tmp_path: Path) -> None:
+    done = draguard(*command, "--cluster", tmp_path / "missing.yaml", "--kubernetes-version", "first")
+    assert (done.code, done.out) == (2, "")
+    assert "--kubernetes-version: 'first' is not a Kubernetes version" in done.err
+
+
 class TestReleases:
     @each_row(
         ("manifest", "hint"),

@@ -1,6 +1,7 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
 import tracemalloc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from webhook.engine.manifests import review
 from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates, pods_in
-from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, every_object
+from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {
@@ -23,11 +24,12 @@ SPEC: dict[str, Any] = {
 }
 
 
-CASES = [
-    (group, kind, path)
-    for (group, kind), places in LOCATIONS.items()
-    for path in dict.fromkeys(place.path for place in places)
-]
+def paths(places: Iterable[Place]) -> Iterator[str]:
+    for place in places:
+        yield from (f"{place.path}.{each}" for each in paths(place.parts)) if place.parts else (place.path,)
+
+
+CASES = [(group, kind, path) for (group, kind), places in LOCATIONS.items() for path in dict.fromkeys(paths(places))]
 
 
 def around(path: str, value: Any) -> Any:
