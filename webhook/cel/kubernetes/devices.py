@@ -6,7 +6,7 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -54,6 +54,7 @@ _DOMAIN_MAX: Final = 63
 _ID_MAX: Final = 32
 _ENTRIES_MAX: Final = 32
 _VALUE_MAX: Final = 64
+"""The largest size of an attribute; a list has fewer elements."""
 _LIST_MAX: Final = 48
 
 
@@ -155,8 +156,7 @@ def compile_selector(
         return Refusal(f"program instantiation failed: {error}", is_internal=True)
     if release < _ESTIMATED_SINCE:
         return Selector(program, checked.root, None)
-    sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
-    return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
+    return Selector(program, checked.root, lambda: estimate_cost(checked, known, _size_of).high)
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:
@@ -257,47 +257,24 @@ _INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes", _includes)
 # -- sizes
 
 
-class _Sized(NamedTuple):
-    """The largest number of characters, elements or entries of a part of a device, and of the parts in it."""
-
-    most: int
-    key: _Sized | None = None
-    element: _Sized | None = None
-    fields: Mapping[str, _Sized] | None = None
-    any_field: bool = False
-
-    def of(self, node: EstimatedNode) -> Bounds | None:
-        """The size of the value at a path from the device; None if it is not declared."""
-        root, *names = node.path or ("",)
-        here: _Sized | None = self if root == "device" else None
-        for name in names:
-            here = here and here.step(name)
-        return None if here is None else Bounds(0, here.most)
-
-    def step(self, name: str) -> _Sized | None:
-        """The size of the value after one step."""
-        if name in {"@items", "@values"}:
-            return self.element
-        if name == "@keys":
-            return self.key
-        if self.fields is not None and name in self.fields:
-            return self.fields[name]
-        return self.element if self.any_field else None
-
-
-def _sizes(attribute: int) -> _Sized:
-    domain, id_ = _Sized(_DOMAIN_MAX), _Sized(_ID_MAX)
-    fields = {
-        "driver": domain,
-        "allowMultipleAllocations": _Sized(1),
-        "attributes": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(attribute), any_field=True)),
-        "capacity": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(0))),
-    }
-    return _Sized(0, fields=fields)
-
-
-_DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}
-"""The sizes of devices, by whether attributes can be lists."""
+def _size_of(node: EstimatedNode) -> Bounds | None:
+    """The number of characters, elements or entries of the value at a path; None if it is not declared."""
+    match node.path:
+        case ("device", "attributes" | "capacity") | ("device", "attributes" | "capacity", "@items" | "@values"):
+            most = _ENTRIES_MAX
+        case ("device", "driver") | ("device", "attributes" | "capacity", "@keys"):
+            most = _DOMAIN_MAX
+        case ("device", "attributes" | "capacity", "@items" | "@values", "@keys"):
+            most = _ID_MAX
+        case ("device", "attributes", "@items" | "@values", _):
+            most = _VALUE_MAX
+        case ("device", "allowMultipleAllocations"):
+            most = 1
+        case ("device",) | ("device", "capacity", "@items" | "@values", "@items" | "@values"):
+            most = 0
+        case _:
+            return None
+    return Bounds(0, most)
 
 
 _NO_COLUMN_SINCE: Final = 32
