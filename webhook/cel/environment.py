@@ -56,7 +56,7 @@ class Program:
             EvaluationError: The evaluation failed.
             CostLimitExceededError: The evaluation cost more than the meter allows, or built too much; offline also if
                 it was more work than the budget in force allows.
-            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+            DeadlineExceededError: The evaluation passed the deadline of the budget in force.
             BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
         try:

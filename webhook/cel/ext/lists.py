@@ -26,7 +26,7 @@ from webhook.cel.functions import (
     fixed,
     member,
 )
-from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fit, precedes
+from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
@@ -222,12 +222,10 @@ LISTS: Final = Library(
 
 
 def _contains(whole: list[Value], part: list[Value]) -> bool:
-    contains = Comparison().contains
     return all(contains(each, whole) for each in part)
 
 
 def _intersects(first: list[Value], second: list[Value]) -> bool:
-    contains = Comparison().contains
     return any(contains(each, second) for each in first)
 
 

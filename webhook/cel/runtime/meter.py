@@ -25,18 +25,16 @@ TOO_DEEP: Final = "the values are nested too deeply"
 
 
 class Meter:
-    """The limit of cost and the deadline of each of some evaluations, with the cost and the memory of all together.
+    """The limit of cost of each of some evaluations, with the cost and the memory of all together.
 
     Args:
         limit: The most that one evaluation may cost.
-        deadline: The end of evaluations, by `time.monotonic` in seconds; None for no end.
     """
 
-    __slots__ = ("bytes", "cost", "deadline", "limit")
+    __slots__ = ("bytes", "cost", "limit")
 
-    def __init__(self, limit: int = UNLIMITED, deadline: float | None = None) -> None:
+    def __init__(self, limit: int = UNLIMITED) -> None:
         self.limit = limit
-        self.deadline = deadline
         self.cost = 0
         self.bytes = MAX_BYTES
 
@@ -54,25 +52,11 @@ def look(meter: Meter, left: int, mark: int) -> int:
     """
     if left < 0 or meter.bytes < 0:
         raise CostLimitExceededError(left=left)
-    if meter.deadline is not None and monotonic() >= meter.deadline:
+    budget = current()
+    if budget.deadline is not None and monotonic() >= budget.deadline:
         raise DeadlineExceededError
-    current().spend((SHARE + mark - left) // _COST_OF_WORK)
+    budget.spend((SHARE + mark - left) // _COST_OF_WORK)
     return left - SHARE if left > SHARE else 0
-
-
-def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
-    """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
-
-    Args:
-        steps: The units of cost that would match the work.
-
-    Raises:
-        CostLimitExceededError: The limit is reached.
-        DeadlineExceededError: The deadline has passed.
-        BudgetExceededError: It is more work than the budget in force allows.
-    """
-    mark += steps
-    return look(meter, left, mark) if left < mark else mark
 
 
 def count_bytes(meter: Meter, size: int) -> None:

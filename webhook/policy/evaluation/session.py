@@ -280,20 +280,17 @@ class Session:
 
     Args:
         authorizer: Decides what the user may do.
-        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Attributes:
         meter: Limits the cost of each expression, and counts the cost of all.
         notes: The assumptions made.
     """
 
-    def __init__(
-        self, request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, deadline: float | None = None
-    ) -> None:
+    def __init__(self, request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> None:
         self.request = request
         self.notes: set[str] = set()
         self.policies = policies
-        self.meter = Meter(CALL_LIMIT, deadline)
+        self.meter = Meter(CALL_LIMIT)
         self._authorizer = authorizer
         self._objects: dict[tuple[int, Kind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}
