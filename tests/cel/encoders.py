@@ -23,7 +23,6 @@ def _encode(value: bytes) -> str:
 
 
 ENCODERS: Final = Library(
-    "encoders",
     functions=(
         Overload("base64.decode", "base64_decode_string", (STRING,), BYTES, _decode),
         Overload("base64.encode", "base64_encode_bytes", (BYTES,), STRING, _encode),

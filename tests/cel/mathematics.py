@@ -153,7 +153,6 @@ def _shifting(name: str, shift: Callable[[int, int], int]) -> Iterator[Overload]
 
 
 MATH: Final = Library(
-    "math",
     macros=(
         Macro("least", ANY_ARITY, member=True, expand=_extreme_macro("least", "math.@min")),
         Macro("greatest", ANY_ARITY, member=True, expand=_extreme_macro("greatest", "math.@max")),

@@ -27,7 +27,6 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
         def __eq__(self, other): ...             # implements `==`
 
     LIBRARY = Library(
-        "quantity",
         functions=(
             # name, id, parameter types, result type, implementation on plain values; raise EvaluationError for errors
             Overload("quantity", "string_to_quantity", (STRING,), QUANTITY, parse, cost=of_argument(0)),

@@ -195,7 +195,7 @@ def _sorting(type_: Type) -> tuple[Overload, Overload]:
 
 
 LISTS: Final = Library(
-    "lists",
+
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
         member("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
@@ -235,7 +235,6 @@ def _set_function(name: str, implementation: Implementation, factor: float) -> O
 
 
 SETS: Final = Library(
-    "sets",
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),

@@ -57,7 +57,6 @@ def _mapping(name: str, *, flat: bool) -> Expander:
 
 
 OPTIONALS: Final = Library(
-    "optional",
     optional_syntax=True,
     types=(types.opaque(types.OPTIONAL_NAME),),
     macros=(

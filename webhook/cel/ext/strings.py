@@ -411,7 +411,7 @@ def strings(version: int) -> Library:
     Version 4 formats without a locale.
     """
     if version == 0:
-        return Library("strings", functions=_FUNCTIONS)
+        return Library(functions=_FUNCTIONS)
     formatter = PLAIN if version >= _PLAIN_FORMAT_SINCE else WITH_LOCALE
     functions = [
         *_FUNCTIONS,
@@ -426,4 +426,4 @@ def strings(version: int) -> Library:
     ]  # fmt: skip
     if version >= _REVERSE_SINCE:
         functions.append(member("reverse", "string_reverse", (STRING,), STRING, lambda text: text[::-1]))
-    return Library("strings", functions=tuple(functions), validators=(format_validator(formatter),))
+    return Library(functions=tuple(functions), validators=(format_validator(formatter),))

@@ -19,7 +19,7 @@ from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
-from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
+from webhook.cel.kubernetes.environments import compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.runtime.operators import equal
@@ -180,8 +180,8 @@ def _of_derived(type_: Type, *, has_lists: bool) -> str:
 # -- environments
 
 _DEVICE: Final = struct("kubernetes.DRADevice")
-_SEMVER: Final = Versioned(semver.library(0), since=_FIRST, until=33)
-"""From 1.33 on, it is in every environment, in another version."""
+_SEMVER_SINCE: Final = 33
+"""The first release that has it in every environment, in another version."""
 _NAMED_VALUES: Final = {
     "quantity": QUANTITY,
     "bool": BOOL,
@@ -192,7 +192,7 @@ _NAMED_VALUES: Final = {
     "version": SEMVER,
 }
 _NAMED_RESOURCES_LIBRARY: Final = Library(
-    "named resources", variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
+    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
 )
 
 
@@ -203,9 +203,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     if release <= _NAMED_RESOURCES:
         return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
     usable = max(compatible_with(release, stored=stored), _FIRST)
-    libraries = [BINDINGS]
-    if _SEMVER.is_in(usable):
-        libraries.append(_SEMVER.library)
+    libraries = [BINDINGS] if usable >= _SEMVER_SINCE else [BINDINGS, semver.library(0)]
     if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
     attribute = _attribute_type(release, gates, stored=stored)
@@ -216,7 +214,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     }
     if release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates):
         fields["allowMultipleAllocations"] = BOOL
-    device = Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+    device = Library(variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
     return base.extend(*libraries, device)
 
 
@@ -227,30 +225,26 @@ def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) ->
     return DYN if LIST_ATTRIBUTES in gates or (stored and release >= _ANY_LENGTH_SINCE) else ANY
 
 
-def _includes(target: Value, sought: Value) -> bool:
-    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
+def _including(id_: str, most: int | None = None) -> Library:
+    """The library whose `includes` looks for a value in the first elements of a list, or in all."""
 
-
-def _includes_in_short(target: Value, sought: Value) -> bool:
-    if type(target) is not list:
-        return equal(target, sought)
-    found = _includes(target[:_LIST_MAX], sought)
-    if not found and len(target) > _LIST_MAX:
-        raise EvaluationError(f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values")
-    return found
-
-
-def _including(id_: str, includes: Callable[[Value, Value], bool], size: Bounds | None = None) -> Library:
-    """The library whose `includes` goes through a list of some size, or of its own."""
+    def includes(target: Value, sought: Value) -> bool:
+        if type(target) is not list:
+            return equal(target, sought)
+        if any(equal(value, sought) for value in target[:most]):
+            return True
+        if most is not None and len(target) > most:
+            raise EvaluationError(f"'includes' function cannot be applied to lists longer than {most} values")
+        return False
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-        return CallEstimate(size or size_of(arguments[0]))
+        return CallEstimate(size_of(arguments[0]) if most is None else Bounds(0, most))
 
-    return Library("includes", functions=(member("includes", id_, (DYN, DYN), BOOL, includes, estimate=estimate),))
+    return Library(functions=(member("includes", id_, (DYN, DYN), BOOL, includes, estimate=estimate),))
 
 
-_INCLUDES: Final = _including("dra_includes_dyn_dyn", _includes_in_short, Bounds(0, _LIST_MAX))
-_INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes", _includes)
+_INCLUDES: Final = _including("dra_includes_dyn_dyn", _LIST_MAX)
+_INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes")
 """From Kubernetes 1.37 on, the list library provides `includes`."""
 
 

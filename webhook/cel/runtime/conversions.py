@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from webhook.budget import READ, work
 from webhook.cel.errors import EvaluationError
+from webhook.cel.syntax.lexer import integer
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
 from webhook.cel.types.values import (
     INT_MAX,
@@ -188,7 +189,6 @@ _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
-_MAX_DIGITS: Final = 20
 _EXPONENT_FROM: Final = 6
 
 
@@ -215,21 +215,12 @@ def _reader(target: Type, read: Callable[[str], Value], characters: int = READ) 
     return convert
 
 
-def _whole(text: str, form: Pattern, least: int, most: int) -> int | None:
-    """The number that a text of some form is in decimal, if it is within bounds."""
-    if form.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
-        value = int(digits) * (-1 if text[0] == "-" else 1)
-        if least <= value <= most:
-            return value
-    return None
-
-
 def _int64(text: str) -> int | None:
-    return _whole(text, _INTEGER, INT_MIN, INT_MAX)
+    return integer(text, INT_MIN, INT_MAX) if _INTEGER.fullmatch(text) else None
 
 
 def _uint64(text: str) -> UInt | None:
-    value = _whole(text, _DIGITS, 0, UINT_MAX)
+    value = integer(text, 0, UINT_MAX) if _DIGITS.fullmatch(text) else None
     return None if value is None else UInt(value)
 
 

@@ -299,13 +299,13 @@ def _typed(schema: Structure, kind: Kind, release: Release, typing: _Typing) -> 
     # The API server adds the nanoseconds of the time to the name of the kind.
     type_ = declaration.of(schema, f"{kind.kind}N" if typing.by_path else f"{kind.api_version}.{kind.kind}")
     assert type_ is not None  # noqa: S101 - it is a struct
-    return type_, Library(kind.kind, structs=tuple(declaration.structs.values()))
+    return type_, Library(structs=tuple(declaration.structs.values()))
 
 
 @lru_cache(maxsize=64)
 def _makeable(schema: Structure) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
-    return Library(f"changes of {schema.name}", structs=tuple(_makeable_below(schema, "Object")))
+    return Library(structs=tuple(_makeable_below(schema, "Object")))
 
 
 def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
