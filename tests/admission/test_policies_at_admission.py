@@ -140,7 +140,7 @@ class TestMutating:
         assert "warnings" not in response
         assert "nodeSelector" not in patched(response)["spec"]
 
-    @each_row(("reinvocation", "seen"), [("IfNeeded", "y"), ("Never", "n")])
+    @each_row(("reinvocation", "seen"), ("IfNeeded", "y"), ("Never", "n"))
     def test_only_policies_that_want_to_know_see_the_rewrite(self, reinvocation: str, seen: str) -> None:
         expression = "Object{metadata: Object.metadata{labels: {'placed': has(object.spec.nodeSelector) ? 'y' : 'n'}}}"
         noting = mutating("m", expression, reinvocationPolicy=reinvocation)
@@ -156,8 +156,8 @@ class TestMutating:
         status = answered(contradicting, POD, "mutate")["status"]
         assert (status["code"], status["reason"]) == (422, "Invalid")
 
-    @each_row("obj", [None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}}])
-    @each_row("endpoint", ["validate", "mutate"])
+    @each_row("obj", None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}})
+    @each_row("endpoint", "validate", "mutate")
     def test_any_object_gets_an_answer(self, obj: Any, endpoint: Endpoint) -> None:
         manifests = [*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), *saying("has(object.spec)")]
         sent = asked(POD)

@@ -17,7 +17,7 @@ def judged() -> list[tuple[dict[str, Any], str]]:
     return [(case, disagreement(case)) for case in suite()]
 
 
-@each_row("case", SAMPLES)
+@each_row("case", *SAMPLES)
 def test_the_samples_agree(case: dict[str, Any]) -> None:
     assert disagreement(case) == ""
 

@@ -12,6 +12,7 @@ import pytest
 from tests import apiserver
 from tests.apiserver import ApiServer, refusing
 from tests.cluster.replicas import Clock
+from tests.rows import each_row
 from webhook.certificates import certs
 from webhook.cluster import api
 from webhook.cluster.api import Api, Ref
@@ -131,7 +132,7 @@ def test_an_answer_that_trickles_is_given_up(server: ApiServer, client: Api, mon
         client.get(LEASE)
 
 
-@pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000])
+@each_row("answer", b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000)
 def test_an_answer_that_is_not_an_object_is_an_error(
     server: ApiServer, client: Api, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:

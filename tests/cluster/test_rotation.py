@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.certificates.certs import CertificateError
 from webhook.cluster.errors import ClusterError
 from webhook.cluster.options import Lifetimes, Step
@@ -100,8 +101,8 @@ def test_certificates_hold_for_clocks_that_are_slow(fresh: Data) -> None:
     assert is_trusted(serving(fresh), fresh["ca.crt"], START - HOUR)
 
 
-@pytest.mark.parametrize("key", ["ca.crt", "tls.crt", "tls.key"])
-@pytest.mark.parametrize("content", [b"", b"\xff\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+@each_row("key", "ca.crt", "tls.crt", "tls.key")
+@each_row("content", b"", b"\xff\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 def test_garbage_is_replaced(fresh: Data, key: str, content: bytes) -> None:
     found = following({**fresh, key: content})
     assert found.kind == ("recover" if key == "ca.crt" else "renew")
@@ -143,7 +144,7 @@ def test_a_serving_certificate_is_renewed_when_two_thirds_of_it_are_over(fresh: 
     assert serving(found.data).not_valid_after_utc == START + 150 * DAY
 
 
-@pytest.mark.parametrize("names", [(*NAMES, "other.svc"), ("other.svc",)])
+@each_row("names", (*NAMES, "other.svc"), ("other.svc",))
 def test_names_that_are_added_or_changed_are_served_at_once(fresh: Data, names: tuple[str, ...]) -> None:
     found = following(fresh, names=names)
     assert found.kind == "renew"
@@ -170,7 +171,7 @@ def test_a_new_authority_is_published_beside_the_old_one_and_signs_nothing_yet(f
     serving(announced).verify_directly_issued_by(old)
 
 
-@pytest.mark.parametrize("trusting", ["unknown", "one of two", "none"])
+@each_row("trusting", "unknown", "one of two", "none")
 def test_a_new_authority_is_not_used_until_all_trust_it(fresh: Data, announced: Data, trusting: str) -> None:
     old, new = fresh["ca.crt"], announced["ca.crt"]
     trusted = {"unknown": None, "one of two": [old, new], "none": [b"", b""]}[trusting]
@@ -200,7 +201,7 @@ def test_the_overlap_begins_again_if_a_configuration_loses_the_new_authority(fre
     assert lost.data == announced
 
 
-@pytest.mark.parametrize("noted", [b"\xff", b"yesterday", b"2026-01-01T00:00:00", b"2999-01-01T00:00:00+00:00"])
+@each_row("noted", b"\xff", b"yesterday", b"2026-01-01T00:00:00", b"2999-01-01T00:00:00+00:00")
 def test_the_overlap_begins_again_if_its_beginning_is_unknown(announced: Data, noted: bytes) -> None:
     now = START + 245 * DAY
     found = following({**announced, "next.trusted": noted}, now, trusted=[announced["ca.crt"]])
@@ -246,7 +247,7 @@ def test_what_a_clock_far_ahead_has_made_is_replaced() -> None:
     assert is_trusted(serving(found.data), found.data["ca.crt"], START)
 
 
-@pytest.mark.parametrize("left", [{}, {"ca.crt": b"garbage"}, {"note": b"x"}])
+@each_row("left", {}, {"ca.crt": b"garbage"}, {"note": b"x"})
 def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: Data, left: Data) -> None:
     old, trusted = pair(fresh), [fresh["ca.crt"]] * 2
     restored = following(left, START + DAY, trusted=trusted, served=old)
@@ -257,7 +258,7 @@ def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: D
     assert (pair(announced.data), authorities(announced.data["ca.crt"])[0]) == (old, authorities(fresh["ca.crt"])[0])
 
 
-@pytest.mark.parametrize("unreadable", [[], [None]])
+@each_row("unreadable", [], [None])
 def test_a_leader_without_a_pair_keeps_all_authorities_while_they_are_in_use(
     fresh: Data, unreadable: list[bytes | None]
 ) -> None:
@@ -326,14 +327,12 @@ def test_the_shortest_lifetimes_work(lifetimes: Lifetimes) -> None:
         assert is_trusted(serving(data), data["ca.crt"], now)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("lifetimes", "fault"),
-    [
-        ({"serving": timedelta(minutes=59)}, "at least an hour"),
-        ({"authority": 89 * DAY}, "let it last longer"),
-        ({"overlap": 16 * DAY}, "a sixth"),
-        ({"overlap": -HOUR}, "a sixth"),
-    ],
+    ({"serving": timedelta(minutes=59)}, "at least an hour"),
+    ({"authority": 89 * DAY}, "let it last longer"),
+    ({"overlap": 16 * DAY}, "a sixth"),
+    ({"overlap": -HOUR}, "a sixth"),
 )
 def test_lifetimes_that_leave_no_time_are_refused(lifetimes: dict[str, timedelta], fault: str) -> None:
     with pytest.raises(ClusterError, match=fault):

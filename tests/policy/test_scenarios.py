@@ -48,7 +48,7 @@ def verdict_on(scenario: dict[str, Any]) -> Verdict:
     return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
 
-@each_row("scenario", SCENARIOS)
+@each_row("scenario", *SCENARIOS)
 def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario: dict[str, Any]) -> None:
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
@@ -59,7 +59,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     assert refused == recorded
 
 
-@each_row("scenario", [each for each in SCENARIOS if "verdict" in each])
+@each_row("scenario", *(each for each in SCENARIOS if "verdict" in each))
 def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     got: dict[str, Any] = {"allowed": verdict.allowed}
@@ -74,7 +74,7 @@ def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     assert list(verdict.warnings) == scenario.get("warnings", [])
 
 
-@each_row("scenario", [each for each in SCENARIOS if "changes" in each])
+@each_row("scenario", *(each for each in SCENARIOS if "changes" in each))
 def test_objects_are_changed_in_the_same_way(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     changed = jsonpatch.apply_patch(scenario["object"], scenario["changes"])

@@ -161,16 +161,14 @@ def test_what_holds_for_several_pods_is_said_once(tmp_path: Path) -> None:
 
 @each_row(
     ("pods", "others", "said"),
-    [
-        ([], [("batch", "jobs")], "jobs.batch o0"),
-        ([], [("", "configmaps")], "configmaps o0"),
-        ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
-        ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
-        ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
-        (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
-        ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
-        (["a"], [], "pod a"),
-    ],
+    ([], [("batch", "jobs")], "jobs.batch o0"),
+    ([], [("", "configmaps")], "configmaps o0"),
+    ([], [("metrics.k8s.io", "pods")], "pods.metrics.k8s.io o0"),
+    ([], [("scheduling.k8s.io", "podgroups")], "PodGroup o0"),
+    ([], [("scheduling.volcano.sh", "podgroups")], "podgroups.scheduling.volcano.sh o0"),
+    (["a", "b", "d"], [("batch", "jobs")], "pod a, b, …, jobs.batch o0"),
+    ([], [("batch", "jobs")] * 3, "jobs.batch o0, jobs.batch o1, …"),
+    (["a"], [], "pod a"),
 )
 def test_all_consumers_are_named(pods: list[str], others: list[tuple[str, str]], said: str) -> None:
     held = allocated("held", "a", "d0", *pods)
@@ -186,7 +184,7 @@ def test_all_consumers_are_named(pods: list[str], others: list[tuple[str, str]],
     assert helps == {f"once claim default/held is released ({said})": 1}
 
 
-@each_row("amount", ["2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0"])
+@each_row("amount", "2G", "10G", "40Gi", "8000Ki", "1536", "1M", "250m", "0")
 def test_amounts_are_written_as_people_do(amount: str) -> None:
     assert quantity_text(decode_amount(amount)) == amount
 

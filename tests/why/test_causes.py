@@ -126,7 +126,7 @@ _FIELDS = "ask", "gates", "says", "not_says", "others", "not_others", "helps", "
 CASES = clusters(ROOT / "tests/why/stages.yaml", *_FIELDS)
 
 
-@each_row("case", CASES)
+@each_row("case", *CASES)
 def test_the_cause_is_named(case: JSONObject) -> None:
     answer = answer_of(case["ask"], case["cluster"], case.get("gates"))
     cause, named = answer["cause"], [f"{each['kind']} {each['name']}" for each in answer["objects"]]

@@ -5,7 +5,7 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.allocation.devices import Content, by_content
@@ -82,11 +82,13 @@ class SelectorFault(NamedTuple):
         of_class: Whether it is a selector of the class, not of the request.
         place: Its place among the selectors.
         detail: The error, in upstream's words.
+        expression: Its text.
     """
 
     of_class: bool
     place: int
     detail: Fault
+    expression: str
 
 
 Choice = bool | SelectorFault
@@ -159,6 +161,7 @@ class _Selector:
             known = compiled, None if isinstance(compiled, Refusal) else Reads.of(compiled)
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
+        self.expression = expression
         self._values = values
         self._alike: dict[Hashable, bool | Fault] = {}
         self.holds = by_content(self._holds)
@@ -166,18 +169,17 @@ class _Selector:
 
     def _holds(self, content: Content) -> bool | Fault:
         if self.reads is None or not content.is_plain:
-            return self._evaluate(content, None)
+            return self._evaluate(content)
         key = self.reads.key(content)
         if key not in self._alike:
-            self._alike[key] = self._evaluate(content, self.reads)
+            self._alike[key] = self._evaluate(content)
         return self._alike[key]
 
-    def _evaluate(self, content: Content, reads: Reads | None) -> bool | Fault:
+    def _evaluate(self, content: Content) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
             return Fault(f"CEL compile error: {self._compiled.detail}")
         try:
-            bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
-            result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
+            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
                 return Fault(f"{RUNTIME}{error}", is_runtime=True)
@@ -206,10 +208,6 @@ _LISTS_SEEN_SINCE: Final = 37
 """From this release on, expressions see lists, whatever the gate says."""
 
 
-Named = tuple[tuple[str, str, str], JSONObject | None]
-"""A name as it is spelled, with its domain and without, and the value; None if a device has none of the name."""
-
-
 class Values:
     """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
@@ -231,32 +229,17 @@ class Values:
             EvaluationError: An attribute has no value of a supported type.
         """
         if content.index != self._index:
-            every = (_qualified(each, content.driver) for each in (content.attributes, content.capacity))
-            self._last = {"device": self._device(content, *every)}
+            self._last = {"device": self._device(content)}
             self._index = content.index
         return self._last
 
-    def read(self, content: Content, reads: Reads) -> Mapping[str, Any]:
-        """Return the bindings for a device, with only the parts that a selector reads.
-
-        Args:
-            content: The device; its attributes are plain.
-        """
-        driver = content.driver
-        attributes = ((read, named(content.attributes, driver, read)) for read in reads.attributes)
-        capacity = ((read, named(content.capacity, driver, read)) for read in reads.capacity)
-        return {"device": self._device(content, attributes, capacity)}
-
-    def _device(self, content: Content, attributes: Iterable[Named], capacity: Iterable[Named]) -> Mapping[str, Any]:
-        """Return a device with some attributes and capacity."""
+    def _device(self, content: Content) -> Mapping[str, Any]:
         values: dict[str, dict[str, Any]] = DefaultingMap()
-        for (name, domain, id_), attribute in attributes:
-            if attribute is not None:
-                values.setdefault(domain, {})[id_] = self._value(name, attribute)
+        for name, domain, id_, attribute in _qualified(content.attributes, content.driver):
+            values.setdefault(domain, {})[id_] = self._value(name, attribute)
         amounts: dict[str, dict[str, Any]] = DefaultingMap()
-        for (_, domain, id_), each in capacity:
-            if each is not None:
-                amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
+        for _, domain, id_, each in _qualified(content.capacity, content.driver):
+            amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
         return {
             "driver": content.driver,
             "allowMultipleAllocations": content.is_shared and self._shows_sharing,
@@ -280,11 +263,14 @@ class Values:
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
 
 
-def _qualified(values: Mapping[str, JSONObject], driver: str) -> Iterator[Named]:
-    """Yield values by their names; those that state their domain come last, and so count."""
+def _qualified(values: Mapping[str, JSONObject], driver: str) -> Iterator[tuple[str, str, str, JSONObject]]:
+    """Yield values with their names, the domain, and the name without; those that state a domain come last, and count.
+
+    Before Kubernetes 1.38 any of two spellings of a name may count.
+    """
     for name, value in sorted(values.items(), key=lambda item: "/" in item[0]):
         domain, found, rest = name.partition("/")
-        yield ((name, domain, rest) if found else (name, driver, name)), value
+        yield (name, domain, rest, value) if found else (name, driver, name, value)
 
 
 class Chooser:
@@ -318,7 +304,7 @@ class Chooser:
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return SelectorFault(is_class, place, found or NO_FAULT)
+                    return SelectorFault(is_class, place, found or NO_FAULT, selector.expression)
         return None
 
     @staticmethod

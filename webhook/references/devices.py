@@ -357,9 +357,7 @@ def _unusable(claim: JSONObject, context: Context) -> str:
     for each in free.nodes[:_NODES_MOST]:
         enough = (any(least <= of[each.name] + of[EVERYWHERE] for least, of in many) for many in numbers.values())
         if all(enough):
-            wrong.update(
-                f"pool {pool.pool} is {pool.why}" for pool in free.allocator.unused(free.allocator.view(each.node))
-            )
+            wrong.update(f"pool {pool.pool} is {pool.why}" for pool in free.allocator.view(each.node).unused)
     return listed(sorted(wrong))
 
 

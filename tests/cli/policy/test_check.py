@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, Found, refusing
-from tests.command import draguard, findings, reported
+from tests.command import draguard, findings, reported, usage_error
 from tests.policy.examples import mutating, policy
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
@@ -31,24 +31,22 @@ class TestCheck:
 
     @each_row(
         ("written", "pointed_at"),
-        [
-            (INLINE, "nope + 1"),
-            ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
-            ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
-            ("expression: object.\n      metadata.name ==\n      nope", "nope"),
-            (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
-            (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
-            ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
-            ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
-            ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
-            (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
-            ("expression: object..metadata", ".metadata"),
-            ("expression: object.metadata.name ==", ""),
-            ("expression: 1 + 1", "1 + 1"),
-            ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
-            ("message: &a nope + 1\n    expression: *a", "expression: *a"),
-            ("expression:", "expression:"),
-        ],
+        (INLINE, "nope + 1"),
+        ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
+        ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
+        ("expression: object.\n      metadata.name ==\n      nope", "nope"),
+        (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
+        (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
+        ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
+        ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
+        ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
+        (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
+        ("expression: object..metadata", ".metadata"),
+        ("expression: object.metadata.name ==", ""),
+        ("expression: 1 + 1", "1 + 1"),
+        ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
+        ("message: &a nope + 1\n    expression: *a", "expression: *a"),
+        ("expression:", "expression:"),
     )
     def test_a_finding_points_into_the_expression(self, checked: Found, written: str, pointed_at: str) -> None:
         before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
@@ -56,7 +54,7 @@ class TestCheck:
         first = next(each for each in checked(manifest) if each["level"] == "error")
         assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
 
-    @each_row("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
+    @each_row("patch", "{op: 'add', valu: 1}", "{op: 1}")
     def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Callable[..., Path]) -> None:
         folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
         _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
@@ -91,49 +89,45 @@ class TestCheck:
 
     @each_row(
         ("expression", "hint"),
-        [
-            ('objekt.metadata.name != "bad"', 'did you mean "object"?'),
-            ('object.metadata.name.contain("bad")', 'did you mean "contains"?'),
-            ("object.metadata.nam == ''", 'did you mean "name"?'),
-            ("exists(object.spec.containers, c, c.name == '')", "it is called on a value: VALUE.exists"),
-            ("startsWith(object.metadata.name, 'a')", "it is called on a value: VALUE.startsWith"),
-            ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
-            ("object.spec.container.size() > 0", 'did you mean "containers"?'),
-            ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
-            ("zzz", ""),
-            ("object.", ""),
-            ("1 + '2' == '3'", "both sides must be of one type: "),
-            ("object.metadata.name", "it must say true or false: "),
-        ],
+        ('objekt.metadata.name != "bad"', 'did you mean "object"?'),
+        ('object.metadata.name.contain("bad")', 'did you mean "contains"?'),
+        ("object.metadata.nam == ''", 'did you mean "name"?'),
+        ("exists(object.spec.containers, c, c.name == '')", "it is called on a value: VALUE.exists"),
+        ("startsWith(object.metadata.name, 'a')", "it is called on a value: VALUE.startsWith"),
+        ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
+        ("object.spec.container.size() > 0", 'did you mean "containers"?'),
+        ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
+        ("zzz", ""),
+        ("object.", ""),
+        ("1 + '2' == '3'", "both sides must be of one type: "),
+        ("object.metadata.name", "it must say true or false: "),
     )
     def test_a_wrong_expression_comes_with_what_was_meant(self, checked: Found, expression: str, hint: str) -> None:
         self.finds(hint, checked(LIMITED.replace('object.metadata.name != "bad"', expression)))
 
     @each_row(
         ("old", "new", "hint"),
-        [
-            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
-            ("dyn(object.spec.containers) != null", "!has(object.spec)", "quote the expression: YAML takes a leading"),
-            ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
-            ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
-            ("resources: [pods]", "resources: [qqq]", ""),
-            ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
-            ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
-            ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
-            ('apiGroups: [""]', "apiGroups: [qqq]", ""),
-            ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
-            ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
-            ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
-            ("policyName: limited", "policyName: other", ""),
-            ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
-            ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
-            ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
-            ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
-            ("matchConstraints", "matchConstraint", 'did you mean "matchConstraints"?'),
-            ("  val", "  paramKind: {apiVersion: v1, kind: Configmap}\n  val", 'did you mean "ConfigMap"?'),
-            ("  val", "  paramKind: {apiVersion: v1, kind: Qqq}\n  val", ""),
-            ("  val", "  paramKind: {apiVersion: v2, kind: Secret}\n  val", "it serves v1"),
-        ],
+        ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
+        ("dyn(object.spec.containers) != null", "!has(object.spec)", "quote the expression: YAML takes a leading"),
+        ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
+        ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
+        ("resources: [pods]", "resources: [qqq]", ""),
+        ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
+        ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
+        ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
+        ('apiGroups: [""]', "apiGroups: [qqq]", ""),
+        ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
+        ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
+        ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
+        ("policyName: limited", "policyName: other", ""),
+        ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
+        ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
+        ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
+        ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
+        ("matchConstraints", "matchConstraint", 'did you mean "matchConstraints"?'),
+        ("  val", "  paramKind: {apiVersion: v1, kind: Configmap}\n  val", 'did you mean "ConfigMap"?'),
+        ("  val", "  paramKind: {apiVersion: v1, kind: Qqq}\n  val", ""),
+        ("  val", "  paramKind: {apiVersion: v2, kind: Secret}\n  val", "it serves v1"),
     )
     def test_a_finding_comes_with_what_was_meant(self, checked: Found, old: str, new: str, hint: str) -> None:
         self.finds(hint, checked(LIMITED.replace(old, new)))
@@ -178,11 +172,9 @@ class TestCheck:
 
     @each_row(
         ("policies", "options", "expected"),
-        [
-            (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
-            (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
-            (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
-        ],
+        (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
+        (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
+        (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
     )
     def test_one_fault_is_one_finding(
         self, checked: Found, policies: Any, options: list[str], expected: list[str]
@@ -205,9 +197,8 @@ class TestCheck:
         assert draguard("policy", "check", folder / "gone").code == 2
 
     def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
-        done = draguard("policy", "check", write(c=[CONFIG]))
-        assert (done.code, done.out) == (2, "")
-        assert "draguard policy check: error: no policies found in " in done.err
+        said = usage_error("policy", "check", write(c=[CONFIG]))
+        assert "draguard policy check: error: no policies found in " in said
 
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
