@@ -56,16 +56,13 @@ def test_a_costly_call_exceeds_the_limit_by_itself_alone(text: str) -> None:
     assert meter.cost > 5
 
 
-def test_a_meter_limits_each_evaluation_and_counts_them_together_none_after_the_deadline() -> None:
+def test_a_meter_limits_each_evaluation_and_counts_them_together() -> None:
     program = FOLDING.compile("numbers.all(x, x > 0)")
     once = Meter()
     program.evaluate(BINDINGS, meter=once)
     meter = Meter(once.cost)
     program.evaluate(BINDINGS, meter=meter)
     program.evaluate(BINDINGS, meter=meter)
-    assert meter.cost == 2 * once.cost
-    with for_seconds(0), pytest.raises(DeadlineExceededError, match=r"^operation cancelled: the deadline has passed$"):
-        program.evaluate(BINDINGS, meter=meter)
     assert meter.cost == 2 * once.cost
 
 

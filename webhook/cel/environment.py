@@ -119,7 +119,7 @@ class Environment(Scope):
         return Checked(text, root, root.type)
 
     def _parse(self, text: str) -> tuple[Expression, Issues]:
-        issues = Issues(text, None if current().is_offline else MAX_REPORT)
+        issues = Issues(text) if current().is_offline else Issues(text, MAX_REPORT)
         root = parse(issues, self.macros, current(), optional_syntax=self.optional_syntax, quoting=self.options.quoting)
         return root, issues
 

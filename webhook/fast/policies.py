@@ -15,7 +15,7 @@ from msgspec.json import encode
 
 from webhook.admission.responses import assuming
 from webhook.api.versions import schema_of
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -289,6 +289,7 @@ class QuickPolicies:
     def _pass(self, steps: _Steps, bindings: dict[str, Any], meter: Meter) -> bool:
         """Tell whether certainly no policy refuses or changes anything, and count the cost of that."""
         left, built, holds = LIMIT, meter.bytes, False
+        check_deadline()
         try:
             mark = look(meter, left, left)
             for quick, bindings["params"] in steps.policies:

@@ -62,20 +62,14 @@ _QUOTES_SINCE: Final = 33
 """The first release whose cel-go parses fields in backquotes."""
 _NEWER_CEL_SINCE: Final = 37
 """The first release whose cel-go supports fields in backquotes, and restricts `or` and `orValue` to optionals."""
-_ALWAYS: Final = 0
-_NEVER: Final = 1000
 
 
 class Versioned(NamedTuple):
     """A library, and the releases that have it: from `since` to before `until`."""
 
     library: Library
-    since: int = _ALWAYS
-    until: int = _NEVER
-
-    def is_in(self, release: Release) -> bool:
-        """Whether a release has the library."""
-        return self.since <= release < self.until
+    since: int = 0
+    until: int = 1000
 
 
 LIBRARIES: Final = (
@@ -109,7 +103,7 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes, stored ones or others; it declares no variables."""
     usable = compatible_with(release, stored=stored)
     quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
-    libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
+    libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:

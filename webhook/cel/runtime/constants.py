@@ -56,7 +56,6 @@ class Analysis:
         self.scope: Final = scope
         self.variables: Final[dict[str, None]] = {}
         self.weights: Final[dict[Expression, int]] = {}
-        self.size = 0
         self._values: dict[Expression, Value] = {}
         self._visit(checked.root)
 
@@ -64,7 +63,6 @@ class Analysis:
         """Looks at a node and those below it; gives its weight."""
         if node in self.weights:
             return 1
-        self.size += 1
         weight = 1
         variables = len(self.variables)
         for each in node.children():

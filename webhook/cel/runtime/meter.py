@@ -1,24 +1,23 @@
-"""The limits of evaluations in cost, memory and time, with checks of the clock in between.
+"""The limits of evaluations in cost and memory, and their work for the budget in force, which has a deadline.
 
-A generated function keeps the cost `left` to be spent in a local variable, beside the `mark` below which it checks the
-clock next. Callees that may take long get both, and return them updated.
+A generated function keeps the cost `left` to be spent in a local variable, beside the `mark` below which it spends work
+next. Callees that may take long get both, and return them updated.
 """
 
 from __future__ import annotations
 
 import sys
 from sys import getsizeof
-from time import monotonic
 from typing import Any, Final
 
-from webhook.budget import DeadlineExceededError, current
+from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.functions import UNLIMITED
 
 MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
 SHARE: Final = 100
-"""The cost spent between two checks of the clock: some tens of microseconds."""
+"""The cost spent between two looks at the limits: some tens of microseconds."""
 _COST_OF_WORK: Final = 5
 """The cost that is spent in the time of a unit of work."""
 TOO_DEEP: Final = "the values are nested too deeply"
@@ -40,10 +39,10 @@ class Meter:
 
 
 def look(meter: Meter, left: int, mark: int) -> int:
-    """Checks the clock and spends work; gives the mark for the next check.
+    """Checks the limits and spends work; gives the mark for the next look.
 
     Args:
-        mark: That of this check: the cost below it is work, too, as one call may cost much.
+        mark: That of this look: the cost below it is work, too, as one call may cost much.
 
     Raises:
         CostLimitExceededError: The limit is reached.
@@ -52,10 +51,7 @@ def look(meter: Meter, left: int, mark: int) -> int:
     """
     if left < 0 or meter.bytes < 0:
         raise CostLimitExceededError(left=left)
-    budget = current()
-    if budget.deadline is not None and monotonic() >= budget.deadline:
-        raise DeadlineExceededError
-    budget.spend((SHARE + mark - left) // _COST_OF_WORK)
+    work((SHARE + mark - left) // _COST_OF_WORK)
     return left - SHARE if left > SHARE else 0
 
 

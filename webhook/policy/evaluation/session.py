@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
+from webhook.budget import check_deadline
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -140,6 +141,7 @@ class Evaluation:
         compiled = expression.compiled
         if isinstance(compiled, Failure):
             return EvaluationResult(error=f"compilation error: {compiled.text}")
+        check_deadline()
         meter = self._meter
         try:
             value = compiled.program.evaluate(self._bindings, meter=meter)
