@@ -50,10 +50,7 @@ class TestDerivedAttributes:
     @each_row(
         ("expression", "found"),
         ("x" * 10241, "Too long: may not be more than 10240 bytes"),
-        (
-            "device",
-            'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)',
-        ),
+        ("device", 'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)'),
         ("device.no", 'Invalid value: "device.no": compilation failed: '),
         (loops(4), "Forbidden: too complex, exceeds cost limit"),
         ("int('x')", "Internal error: program instantiation failed: "),

@@ -106,10 +106,7 @@ class TestModes:
         ({"allocationMode": "Other"}, '"WaitForFirstConsumer"'),
         ({"resourceClassName": f"GPU{'x' * 90}"}, f'… (did you mean "gpu{"x" * 90}"?)'),
         ({"resourceClassName": f"GPU{'x' * 220}"}, "…"),
-        (
-            {"allocationMode": "immediate", "parametersRef": {"name": "n" * 5000, "kind": "K"}},
-            '"WaitForFirstConsumer"',
-        ),
+        ({"allocationMode": "immediate", "parametersRef": {"name": "n" * 5000, "kind": "K"}}, '"WaitForFirstConsumer"'),
     )
     def test_a_warning_of_a_small_object_says_what_was_meant(self, spec: dict[str, Any], end: str) -> None:
         (warning, *_) = result(with_spec(**spec), Enforcement(mode="warn"))[0]["warnings"]

@@ -68,6 +68,27 @@ class TestValidating:
         (key,) = answered([long, binding(policy_name="x." * 60 + "x")], POD)["auditAnnotations"]
         assert key == "k" * MAX_ANNOTATION_KEY
 
+    def test_audited_failures_and_annotations_that_quote_the_object_leave_an_answer_small(self) -> None:
+        expressions = [f"{{'a': {index}}}[object.metadata.annotations.long] == 1" for index in range(60)]
+        audited = policy(validations=[{"expression": each} for each in expressions])
+        noted = [
+            {"key": f"k{index}", "valueExpression": "string(object.metadata.annotations.long)"} for index in range(20)
+        ]
+        noting = [policy(f"n{index}", auditAnnotations=noted) for index in range(3)]
+        bound = [binding(validationActions=["Audit"]), *(binding(f"n{index}") for index in range(3))]
+        long = {**POD, "metadata": {**POD["metadata"], "annotations": {"long": "\0" * 200_000}}}
+        response = answered([audited, *noting, *bound], long)
+        assert response["allowed"]
+        assert "no such key" in json.loads(response["auditAnnotations"]["validation_failure"])[0]["message"]
+        assert response["auditAnnotations"]["n0.k0"]
+        assert len(json.dumps(response)) < 1 << 20
+
+    def test_a_namespace_of_any_length_leaves_an_answer_small(self) -> None:
+        selector = {"namespaceSelector": {"matchLabels": {"a": "b"}}, "resourceRules": [PODS]}
+        response = answered(validating("true", matchConstraints=selector), POD, namespace="n" * 1_000_000)
+        assert response["auditAnnotations"]["assumed"].startswith("the namespace")
+        assert len(json.dumps(response)) < 1 << 14
+
     def test_the_api_servers_own_rules_come_first(self) -> None:
         wrong = copy.deepcopy(POD)
         wrong["spec"]["resourceClaims"][0]["name"] = "cat"

@@ -373,11 +373,7 @@ ALTERNATIVES = {
 @each_row(
     ("first", "second", "asked"),
     ({"taints": [{"key": "broken", "effect": "NoSchedule"}]}, {}, claim(request())),
-    (
-        {},
-        {"attributes": {"rack": {"int": 1}}},
-        claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}]),
-    ),
+    ({}, {"attributes": {"rack": {"int": 1}}}, claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])),
     ({"allowMultipleAllocations": True, "attributes": {"rack": {"int": 1}}}, {}, claim(ALTERNATIVES)),
 )
 def test_devices_that_are_not_taken_after_all_keep_no_counters_from_1_36_3_on(

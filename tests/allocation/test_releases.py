@@ -87,10 +87,7 @@ def test_alternatives_derive_each_its_own() -> None:
     ("dyn(1.5)", "CEL runtime error: unsupported CEL return type: double"),
     ("dyn([1.5])", "CEL runtime error: unsupported list element type: double"),
     ('dyn([dyn(1), dyn("a")])', "CEL runtime error: expected list element at index 1 to be int, got string"),
-    (
-        "{}",
-        "CEL compile error: must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of ",
-    ),
+    ("{}", "CEL compile error: must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of "),
 )
 def test_an_expression_that_is_wrong_ends_the_attempt(expression: str, detail: str) -> None:
     asked = claim(

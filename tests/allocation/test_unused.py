@@ -31,11 +31,7 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
         "incomplete: 2 slices of generation 1, but resourceSliceCount is 1",
         2,
     ),
-    (
-        [resource_slice("a"), resource_slice("b", generation=3, count=2)],
-        "incomplete: 1 of 2 slices of generation 3",
-        1,
-    ),
+    ([resource_slice("a"), resource_slice("b", generation=3, count=2)], "incomplete: 1 of 2 slices of generation 3", 1),
     (
         [resource_slice("a", "n0", 1, 2, "x", "y"), resource_slice("b", "n0", 1, 2, "x")],
         "invalid: duplicate device name x",

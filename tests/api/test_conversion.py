@@ -189,11 +189,7 @@ def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
 @each_row(
     ("obj", "version", "message"),
     *(
-        (
-            {"apiVersion": f"{GROUP}/v1alpha2", "kind": kind},
-            f"{GROUP}/v1",
-            f"{kind} of .*v1alpha2 has no counterpart",
-        )
+        ({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1", f"{kind} of .*v1alpha2 has no counterpart")
         for kind in ("ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext")
     ),
     ({"kind": "ResourceClaim"}, f"{GROUP}/v1", "the object has no apiVersion$"),

@@ -8,6 +8,7 @@ text; they have their hints if one of them is stated. ``rules`` are theirs, if s
 """
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -257,6 +258,40 @@ def test_what_an_object_lacks_is_found_where_it_is_misspelt(
 ) -> None:
     (problem,) = validate(REST | head)
     assert (str(problem), problem.path, problem.hint) == (said, (place,), hint)
+
+
+RAW = "of type []json.RawMessage"
+
+
+@each_row(
+    ("obj", "said", "hint"),
+    (
+        {"apiVersion": "v1", "kind": "List", "items": {"a": 1}},
+        f"items: json: cannot unmarshal object into Go struct field decodeList.items {RAW}",
+        "write a list: a `-` before each entry",
+    ),
+    (
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimList", "items": "a"},
+        f"items: json: cannot unmarshal string into Go struct field decodeList.items {RAW}",
+        "write a list: a `-` before each entry",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "List"},
+        'kind: no matches for kind "List" in version "v1"',
+        "it has no items: write the objects there",
+    ),
+)
+def test_a_list_that_kubectl_cannot_take_apart_is_refused(obj: dict[str, Any], said: str, hint: str) -> None:
+    (problem,) = validate(obj)
+    assert (problem.level, str(problem), problem.hint) == ("error", said, hint)
+    done = draguard("validate", "-", stdin=f"\n{json.dumps(obj)}".encode())
+    assert (done.code, said in done.out) == (1, True)
+
+
+def test_an_empty_list_is_fine_and_other_kinds_may_be_called_lists() -> None:
+    assert validate({"apiVersion": "v1", "kind": "List", "items": None}) == []
+    assert validate({"apiVersion": "v1", "kind": "List", "items": "${ITEMS}"}) == []
+    assert validate({"apiVersion": "example.com/v1", "kind": "AllowList", "spec": {}}) == []
 
 
 @each_row(("release", "version"), ("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1"))

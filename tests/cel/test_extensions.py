@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501  # formatted texts have such characters, and errors of cel-go are long lines
 
-import base64
 import math
 from typing import Any
 
@@ -18,7 +17,7 @@ from webhook.cel.ext.lists import LISTS
 from webhook.cel.ext.strings import strings
 from webhook.cel.runtime import conversions
 from webhook.cel.types.base import DYN
-from webhook.cel.types.values import Duration, Timestamp, UInt
+from webhook.cel.types.values import Duration, Timestamp
 
 KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
 
@@ -66,8 +65,6 @@ KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
     ("'%s'.format([[1, 'a', null, true, b'b', 2u, duration('1s'), timestamp(0), int]])",
      "[1, a, null, true, b, 2, 1s, 1970-01-01T00:00:00Z, int]"),
     ("'%s'.format([{'b': [1], true: 2.5, 3: {}}])", "{3: {}, b: [1], true: 2.5}"),
-    ("base64.encode(b'hello')", "aGVsbG8="),
-    ("base64.decode('aGVsbG8')", b"hello"),
     ("[1, 2, 3, 4].slice(1, 3)", [2, 3]),
     ("[[1], [2, 3], []].flatten()", [1, 2, 3]),
     ("[1, [2, [3, [4]]]].flatten(2)", [1, 2, 3, [4]]),
@@ -96,23 +93,6 @@ KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
     ("sets.equivalent([1, 1], dyn([1u]))", True),
     ("sets.equivalent([1], [1, 2])", False),
     ("sets.equivalent([1, 2], [1])", False),
-    ("math.greatest(1, 2.5, 2u)", 2.5),
-    ("math.least([3, 1, 2])", 1),
-    ("math.least(-1)", -1),
-    ("math.ceil(1.2) + math.floor(1.8) + math.round(2.5) + math.round(-2.5) + math.trunc(-1.9)", 2.0),
-    ("math.isNaN(math.round(double('nan'))) && math.isInf(math.floor(double('inf'))) && math.isFinite(1.0)", True),
-    ("math.abs(-3) + math.sign(-9)", 2),
-    ("math.abs(-3.5) + math.sign(0.0)", 3.5),
-    ("math.sign(5u) + math.abs(2u)", UInt(3)),
-    ("math.isNaN(math.sign(double('nan')))", True),
-    ("math.sqrt(16) + math.sqrt(4u) + math.sqrt(2.25)", 7.5),
-    ("math.isNaN(math.sqrt(-1))", True),
-    ("math.bitAnd(6, 3) + math.bitOr(6, 3) + math.bitXor(6, 3) + math.bitNot(0)", 13),
-    ("math.bitNot(0u)", UInt(2**64 - 1)),
-    ("math.bitShiftLeft(1, 63)", -(2**63)),
-    ("math.bitShiftLeft(1, 64)", 0),
-    ("math.bitShiftRight(-1, 1)", 2**63 - 1),
-    ("math.bitShiftRight(8u, 2)", UInt(2)),
     ("duration('1h1m1s1ms1us1ns')", Duration(3661001001001)),
     ("duration('-1.5h')", Duration(-5400 * 10**9)),
     ("duration('.5s')", Duration(5 * 10**8)),
@@ -202,12 +182,6 @@ def test_an_offset_may_have_sixty_minutes_and_end_the_year_0_as_in_go() -> None:
     assert evaluate("timestamp('2026-01-02T03:04:05+01:60') == timestamp('2026-01-02T01:04:05Z')") is True
     assert evaluate("timestamp('0000-12-31T23:00:00-01:00') == timestamp('0001-01-01T00:00:00Z')") is True
     assert error_of("timestamp(t)", t="0000-12-31T23:00:00Z") == "timestamp overflow"
-
-
-@given(st.binary())
-def test_base64_reads_back(value: bytes) -> None:
-    text = base64.b64encode(value).decode()
-    assert evaluate("base64.decode(t) == b && base64.encode(b) == t", t=text, b=value) is True
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

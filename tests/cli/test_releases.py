@@ -1,13 +1,12 @@
 """The release, feature gates and versions by which a manifest is judged."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, levels, rules
+from tests.cli.manifests import CLAIM, CLAIM_V1, CONFIG_MAP, NEW_POD, OLD_POD, Write, levels, rules
 from tests.command import ROOT, draguard, findings, reported, usage_error
 from tests.rows import each_row
 from webhook import check_files, validate
@@ -22,17 +21,21 @@ PARAMETERS = f"kind: ResourceClaimParameters, driverRequests: [{{driverName: a.i
 CONVERT = "draguard convert --write converts it"
 
 
+@each_row("command", ["why", "a"], ["simulate"], ["match", "-e", "true"], ["ui"], ["scan"], ["devices"])
+def test_a_release_is_checked_before_a_cluster_is_read(command: list[str], tmp_path: Path) -> None:
+    done = draguard(*command, "--cluster", tmp_path / "missing.yaml", "--kubernetes-version", "first")
+    assert (done.code, done.out) == (2, "")
+    assert "--kubernetes-version: 'first' is not a Kubernetes version" in done.err
+
+
 class TestReleases:
     @each_row(
         ("manifest", "hint"),
         (PARAMETERS, 'write into the claim, as spec.devices: {"requests": [{"name": "request-0", "exactly": '),
-        (
-            "kind: ResourceClass, driverName: a.io",
-            f"1.27 to 1.30; {CONVERT} (give it the same --kubernetes-version)",
-        ),
+        ("kind: ResourceClass, driverName: a.io", f"1.27 to 1.30; {CONVERT} (give it the same --kubernetes-version)"),
     )
     def test_it_says_how_an_object_gets_to_a_version_that_is_served(
-        self, manifest: str, hint: str, write: Callable[..., Path]
+        self, manifest: str, hint: str, write: Write
     ) -> None:
         text = f"{{apiVersion: resource.k8s.io/v1alpha2, metadata: {{name: c, namespace: a}}, {manifest}}}"
         (found,) = findings("validate", "--kubernetes-version", "1.34", write(a=text))
@@ -40,9 +43,7 @@ class TestReleases:
         assert hint in found["hint"]
 
     @each_row(("kind", "release"), ("DeviceClass", "1.30"), ("DeviceTaintRule", "1.31"))
-    def test_it_advises_to_convert_only_what_can_be_converted(
-        self, kind: str, release: str, write: Callable[..., Path]
-    ) -> None:
+    def test_it_advises_to_convert_only_what_can_be_converted(self, kind: str, release: str, write: Write) -> None:
         version = "v1alpha3" if kind == "DeviceTaintRule" else "v1"
         folder = write(a=f"{{apiVersion: resource.k8s.io/{version}, kind: {kind}, metadata: {{name: a}}, spec: {{}}}}")
         (found,) = findings("validate", "--kubernetes-version", release, folder)
@@ -50,7 +51,7 @@ class TestReleases:
         assert "convert" not in found["hint"]
         assert draguard("convert", "--kubernetes-version", release, folder).code == 1
 
-    def test_objects_that_later_releases_refuse_are_reported(self, write: Callable[..., Path]) -> None:
+    def test_objects_that_later_releases_refuse_are_reported(self, write: Write) -> None:
         old = "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClass, metadata: {name: c}, driverName: a.io}"
         folder = write(one=old, two=old.replace("name: c", "name: d"))
         done = draguard("validate", folder)
@@ -67,13 +68,13 @@ class TestReleases:
     def test_a_stated_release_judges_everything(self, release: str, code: int) -> None:
         assert draguard("validate", "--kubernetes-version", release, "-", stdin=CLAIM.encode()).code == code
 
-    def test_an_unknown_release_is_wrong_use_even_without_documents(self, write: Callable[..., Path]) -> None:
+    def test_an_unknown_release_is_wrong_use_even_without_documents(self, write: Write) -> None:
         done = draguard("validate", "--kubernetes-version", "1.26", write(a=""))
         assert (done.code, done.out) == (2, "")
         message = "--kubernetes-version: Kubernetes 1.26 is not known here; 1.27 and later are\n"
         assert done.err == f"draguard validate: error: {message}"
 
-    def test_a_pod_follows_the_claims_of_its_file_or_directory(self, write: Callable[..., Path]) -> None:
+    def test_a_pod_follows_the_claims_of_its_file_or_directory(self, write: Write) -> None:
         other = OLD_POD.replace("name: pod", "name: other")
         # Before them and after them, and whatever the other file holds.
         write(a=f"{OLD_POD}---\n{CLAIM}---\n{other}", b=f"{NEW_POD}---\n{CLAIM_V1}")
@@ -81,17 +82,17 @@ class TestReleases:
         assert findings("validate", folder) == []
 
     @each_row("beside", CONFIG_MAP, f"{CLAIM}---\n{OTHER_V1}")
-    def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Callable[..., Path]) -> None:
+    def test_otherwise_a_pod_is_judged_by_the_newest_release(self, beside: str, write: Write) -> None:
         folder = write(a=f"{beside}---\n{OLD_POD}")
         (found,) = findings("validate", folder)
         assert (found["rule"], found["kubernetes"]) == ("unknown-field", f"1.{DEFAULT}")
 
-    def test_a_stated_release_judges_pods_too(self, write: Callable[..., Path]) -> None:
+    def test_a_stated_release_judges_pods_too(self, write: Write) -> None:
         folder = write(a=f"{CLAIM}---\n{NEW_POD}")
         (found,) = findings("validate", "--kubernetes-version", "1.29", folder)
         assert (found["rule"], found["kubernetes"]) == ("unknown-field", "1.29")
 
-    def test_findings_of_pods_keep_their_place(self, write: Callable[..., Path]) -> None:
+    def test_findings_of_pods_keep_their_place(self, write: Write) -> None:
         other = NEW_POD.replace("name: pod", "name: other")
         folder = write(a=f"{NEW_POD}---\n{CLAIM.replace('gpu', 'G')}---\n{other}")
         assert [rule for rule, _ in rules(folder)] == ["unknown-field", "dns-subdomain", "unknown-field"]
@@ -130,7 +131,7 @@ class TestSummaries:
         assert "no problems (Kubernetes 1.34, 1.36)\n" in draguard(*command).out
         assert reported(*command)["summary"]["kubernetes"] == ["1.34", "1.36"]
 
-    def test_suites_of_several(self, write: Callable[..., Path]) -> None:
+    def test_suites_of_several(self, write: Write) -> None:
         suite = "cases: [{object: {apiVersion: v1, kind: Pod, metadata: {name: a}}, expect: {allowed: true}}]\n"
         policy = (POLICY / "policy.yaml").read_text("utf-8")
         folder = write(policy=policy, a=f"kubernetes: '1.36'\n{suite}", b=f"kubernetes: '1.34'\n{suite}")

@@ -601,6 +601,14 @@ def test_what_is_not_read_is_told(tmp_path: Path) -> None:
             Pages(parsed(*options), "secret")
 
 
+def test_slices_that_are_not_read_are_remembered(tmp_path: Path) -> None:
+    malformed = slices({**device(), "name": "GPU_0"}, name="s2")
+    (tmp_path / "cluster.json").write_bytes(listed(node(), slices(device()), device_class(), malformed))
+    snapshot = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json")))
+    assert snapshot.inventory.has_unread("ResourceSlice")
+    assert "note: not read: ResourceSlice s2: spec.devices[0].name" in snapshot.notes[0]
+
+
 def test_commands_name_the_context_of_the_cluster() -> None:
     arguments = parsed("--cluster", str(CLUSTER))
     server = SimpleNamespace(context="my prod", parts=lambda *_: [Part("Node")], name="context my prod")

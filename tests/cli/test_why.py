@@ -25,10 +25,7 @@ class TestAsked:
         (("deploy/chat", "-n", "ml"), "ml/deployment/chat: the rolling update of Deployment ml/chat waits"),
         (("replicaset/chat-7d9b", "-n", "ml"), "ml/replicaset/chat-7d9b: the rolling update"),
         (("resourceclaim/chat-7d9b-c3-gpu-x1", "-n", "ml"), "ml/claim/chat-7d9b-c3-gpu-x1: the rolling update"),
-        (
-            ("ds/dra-example-driver",),
-            "dra-example-driver/daemonset/dra-example-driver: pod dra-example-driver-6nr2",
-        ),
+        (("ds/dra-example-driver",), "dra-example-driver/daemonset/dra-example-driver: pod dra-example-driver-6nr2"),
         (("ml/deployment/chat",), "ml/deployment/chat: the rolling update"),
         (("ml/claim/chat-7d9b-c3-gpu-x1",), "ml/claim/chat-7d9b-c3-gpu-x1: the rolling update"),
         (("deployment.apps/chat", "-n", "ml"), "ml/deployment/chat: the rolling update"),

@@ -28,7 +28,7 @@ from webhook.report.openreports import reports
 pytestmark = pytest.mark.process
 
 ZOMBIE = claim("gpu", "a", pods=("gone",))
-COMMAND = ("scan", "--live", "--every", "10s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
+COMMAND = ("scan", "--live", "--every", "1s", "--write-reports", "--monitoring-port=0", "--monitoring-host=127.0.0.1")
 STRANDED = 'draguard_stranded_devices{"class":"","driver":"gpu.example.com","reason":"no-class"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/draguard-system/leases/draguard-scan"
 OWN = {"app.kubernetes.io/managed-by": "draguard"}

@@ -1,5 +1,6 @@
 """Devices that look alike to selectors are evaluated once, however many there are."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from tests.rows import each_row
 from tests.steps import counting
 from tests.structured import claim, of_kind, resource_slice
 from webhook.allocation.devices import Catalog
+from webhook.allocation.selecting import Chooser
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.check import references
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Group, Sorted
 from webhook.release import Release
 
 DRIVER = "gpu.example.com"
@@ -90,6 +92,17 @@ def test_devices_with_conditions_are_refused_where_the_scheduler_does_not_wait_f
     found = whole.sorted_out((), selector(f'{X} == "a"'))
     assert [group.devices for group in found.taken] == [group.devices for group in found.refused] == [1]
     assert whole.choose((), selector(f'{X} == "a"'), found.refused[0].content).outcome == FALSE
+
+
+def test_selectors_without_end_are_not_remembered() -> None:
+    def remembered() -> int:
+        gc.collect()
+        return sum(isinstance(each, Chooser | Group | Sorted) for each in gc.get_objects())
+
+    before, whole = remembered(), fleet(VALUES[:2])
+    for number in range(250):
+        whole.sorted_out((), selector(f'device.attributes["{DRIVER}"].?a{number}.hasValue()'))
+    assert remembered() - before < 500
 
 
 def steps_for(devices: int, expression: str) -> int:

@@ -281,11 +281,7 @@ JSON_CLAIM += '"spec": {"devices": {"requests": %s}}}'
     ('[{"kind": "Pod"}', "while parsing an array", "while parsing a flow sequence"),
     (JSON_CLAIM % ('["a"]', "[]"), "help: write an object, with name", "help: write a map, with name"),
     (JSON_CLAIM % ('{"labels": "a"}', "[]"), "help: write an object: `", "help: write a map: a line"),
-    (
-        JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'),
-        "help: write an array: the entries",
-        "help: write a list: a `-`",
-    ),
+    (JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'), "help: write an array: the entries", "help: write a list: a `-`"),
     (
         JSON_CLAIM % ('{"name": "a"}', '{"g": {}}'),
         'help: write an array: [{"name": …}]',

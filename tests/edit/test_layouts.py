@@ -95,10 +95,7 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
     ("capacity: {requests: {a: {value: 1}}}", "capacity: {requests: {a: 1}}"),
     ("deviceClassName: [a, b]", "deviceClassName: [a, b]"),
     ("deviceClassName: # any\n        - gpu", "deviceClassName: # any\n        - gpu"),
-    (
-        "deviceClassName:\n          name: |\n            gpu",
-        "deviceClassName:\n          name: |\n            gpu",
-    ),
+    ("deviceClassName:\n          name: |\n            gpu", "deviceClassName:\n          name: |\n            gpu"),
     ("count: 1.5", "count: 1.5"),
     ("count: {min: 2}", "count: {min: 2}"),
     ("deviceClassName: {matchLabels: gpu}", "deviceClassName: {matchLabels: gpu}"),

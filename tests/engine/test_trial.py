@@ -178,11 +178,7 @@ ATOMIC = "may not mutate atomic arrays, maps or structs: "
 @each_row(
     ("rule", "patch", "reason"),
     (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
-    (
-        PODS,
-        "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}",
-        f"{ATOMIC}.spec.tolerations",
-    ),
+    (PODS, "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}", f"{ATOMIC}.spec.tolerations"),
     (
         rule("deployments", group="apps"),
         "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(

@@ -435,21 +435,9 @@ class TestAnswers:
 
     @each_row(
         ("kind", "version", "options", "meaning", "others"),
-        (
-            "ResourceClaim",
-            "v1beta1",
-            (),
-            "1.32 to 1.37 does, if it runs with --runtime-config=",
-            "/v1 (1.34 to 1.38),",
-        ),
+        ("ResourceClaim", "v1beta1", (), "1.32 to 1.37 does, if it runs with --runtime-config=", "/v1 (1.34 to 1.38),"),
         ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.38 does TRY:", "/v1beta1 (1.32 to 1.37),"),
-        (
-            "ResourceClaim",
-            "v1",
-            ("--kubernetes-version", "1.30"),
-            "does TRY:",
-            "are resource.k8s.io/v1alpha2 (1.27",
-        ),
+        ("ResourceClaim", "v1", ("--kubernetes-version", "1.30"), "does TRY:", "are resource.k8s.io/v1alpha2 (1.27"),
         ("ResourceClass", "v1alpha2", (), "Kubernetes 1.27 to 1.30 does, if", "says what has taken its place"),
     )
     def test_a_version_that_is_not_served_has_others(
@@ -483,10 +471,7 @@ class TestAnswers:
 
     @each_row(
         ("answer", "said_by"),
-        (
-            "Required value: exactly one of `exactly` or `firstAvailable` is required",
-            ["exactly-or-first-available"],
-        ),
+        ("Required value: exactly one of `exactly` or `firstAvailable` is required", ["exactly-or-first-available"]),
         (
             'Invalid value: "gpus": must match the name of an entry in `spec.resourceClaims`',
             ["claims-made", "claims-of-the-group"],

@@ -130,18 +130,18 @@ def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
     conditions, checks, variables = compiled(
         [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}
     )
-    analyses = [each.analysis for each in conditions], [each.analysis for each in checks]
-    generator = JointGenerator(*analyses, {name: each.analysis for name, each in variables.items()}, 0)
+    joint = Joint(conditions, checks, variables, 0)
+    generator = JointGenerator(joint)
     generator.write()
     assert strangers("\n".join(generator.functions)) <= {"ask"}
-    assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
+    assert asked(joint, {"o": {text: 1}})[1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
 def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0)
+    generator = JointGenerator(Joint([program], [program] * 2, {}, 0))
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):

@@ -141,6 +141,7 @@ def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
         changed("request", "resource", "resource", to="podtemplates"),
         changed("request", "requestKind", to={"group": "", "version": "v2", "kind": "Pod"}),
         changed("request", "namespace", to=""),
+        changed("request", "namespace", to="n" * 64),
         changed("request", "uid", to=""),
         changed("request", "userInfo", to=3),
         changed("request", "object", to=None),

@@ -266,11 +266,11 @@ class TestDecoding:
 
 
 def test_long_texts_are_folded_and_indented_and_words_left_whole() -> None:
-    assert folded("one two three four", 14, "help:") == " one two\n    three four"
+    assert folded("help: one two three four", 14) == "help: one two\n    three four"
+    assert folded("\x1b[1mhelp:\x1b[0m one two three four", 14) == "\x1b[1mhelp:\x1b[0m one two\n    three four"
     for width in (0, 80):
-        assert folded("one two", width, "help:") == " one two"
         assert folded("one two", width) == "one two"
-    assert folded("a" * 30, 10, "help:").split() == ["a" * 30]
+    assert folded(f"help: {'a' * 30}", 10).split() == ["help:", "a" * 30]
 
 
 NAMES = [f"gpu{number}.example.com" for number in range(1000)]

@@ -18,7 +18,7 @@ from webhook.engine import mutation
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.authorizer import DENY_ALL, NOTE, AuthorizerError, Permission, authorizer_of
-from webhook.policy.evaluation.policyset import Candidate, Invocation, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict
@@ -399,9 +399,8 @@ def test_a_plan_of_a_place_has_invocations() -> None:
         ]
     )
     fixed, beside = policies.plan("ValidatingAdmissionPolicy", OF_POD)
-    assert isinstance(fixed, Invocation)
-    assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
-    assert isinstance(beside, Candidate)
+    assert [(each.params, [one.denied for one in each.passed]) for each in fixed.settled] == [(settings, [False])]
+    assert beside.settled == ()
     found = validate(OF_POD, policies).decisions
     assert [(each.policy.name, each.denied, each.params) for each in found] == [
         ("fixed", False, settings),

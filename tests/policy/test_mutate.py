@@ -500,7 +500,7 @@ def test_nothing_is_kept_of_names_that_no_kind_has() -> None:
 
     make(0)
     tracemalloc.start()
-    for number in range(20):
+    for number in range(5):
         make(number)
     gc.collect()
     kept, _ = tracemalloc.get_traced_memory()

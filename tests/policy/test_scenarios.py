@@ -14,6 +14,7 @@ import jsonpatch
 import pytest
 import yaml
 
+from tests.examples import sampled
 from tests.policy.examples import evaluate
 from tests.policy.manifests import Case, cases, differences
 from tests.rows import each_row
@@ -102,13 +103,7 @@ DIFFERING: Final[Mapping[str, str]] = {
 """The cases that differ, and why; `docs/trust.md` sums them up."""
 
 
-def sampled() -> Iterator[Any]:
-    """Yield all cases; the quick lane takes every fifth."""
-    for number, case in enumerate(cases()):
-        yield pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if number % 5 else [])
-
-
-@pytest.mark.parametrize("case", [*sampled()])
+@pytest.mark.parametrize("case", sampled(cases(), one_of=10))
 def test_answers_are_those_of_the_server(case: Case) -> None:
     found = {what: texts for what, texts in differences(case).items() if texts}
     assert bool(found) == (case["id"] in DIFFERING), found

@@ -13,7 +13,8 @@ from tests.steps import counting
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
-from webhook.report import Style, diff, make
+from webhook.report import Style, diff
+from webhook.report import lines as lines_of
 from webhook.report.diff import unified
 from webhook.report.model import Report
 from webhook.report.text import MAX_ALIKE, MAX_LINE, MAX_MESSAGE, as_text, first_ones, merged, summary
@@ -22,11 +23,11 @@ PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dn
 
 
 def shown(finding: Finding, *, color: bool = False) -> list[str]:
-    return list(as_text([finding], color=color))
+    return list(as_text([finding], Style(color=color)))
 
 
 def shown_as(name: str, report: Report) -> Any:
-    return json.loads("\n".join(make(name, Style()).lines(report)))
+    return json.loads("\n".join(lines_of(name, report, Style())))
 
 
 def document(text: str) -> Document:
@@ -89,7 +90,7 @@ class TestText:
 
     def test_a_line_is_cut_to_the_terminal(self) -> None:
         finding = Finding(PROBLEM, "a.yaml", 12, 50, "x" * 49 + "name: A" + "y" * 200, 1)
-        _, line, caret, *_ = [line for line in as_text([finding], width=60) if not line.startswith("    ")]
+        _, line, caret, *_ = [line for line in as_text([finding], Style(width=60)) if not line.startswith("    ")]
         assert len(line) <= 60
         assert caret.rstrip().endswith("^^^^")
         assert line[caret.index("^") :].startswith("name: A")
@@ -299,14 +300,14 @@ def test_findings_in_other_files_are_shown() -> None:
 
 def test_text_leaves_them_out_and_others_do_not() -> None:
     made = report(*(of(number) for number in range(MANY)))
-    lines = {name: list(make(name, Style()).lines(made)) for name in ("text", "concise", "json")}
+    lines = {name: list(lines_of(name, made, Style())) for name in ("text", "concise", "json")}
     assert sum("a.yaml:" in line for line in lines["text"]) == MAX_ALIKE
     assert lines["text"].index("note: 5 more findings like this; --output concise lists all") > 0
     assert len(lines["concise"]) == MANY
     assert len(json.loads("\n".join(lines["json"]))["findings"]) == MANY
     made.releases += ("1.33", "1.36")
     assert sum("a.yaml:" in line for line in as_text(made.findings)) == MANY  # as of commands without --output
-    table = [line for line in make("text", Style()).lines(made) if "  error" in line]
+    table = [line for line in lines_of("text", made, Style()) if "  error" in line]
     assert len(table) == MAX_ALIKE
 
 

@@ -86,10 +86,10 @@ class TestRequests:
         [post("Content-Length: 4\r\n", b"more").replace(b"Host", b"Most")],
         [b"\r\n", post("Content-Length: 4\r\n", b"more")],
     )
-    def test_one_is_answered_as_on_its_own_whatever_came_before_it(self, served: Served, sent: list[bytes]) -> None:
+    def test_one_is_answered_as_on_its_own_whatever_came_before_it(self, hurried: Served, sent: list[bytes]) -> None:
         last = post("Content-Length: 1\r\nConnection: close\r\n", b"1")
-        alone = exchange(served, *sent, last)
-        with served.socket() as connection:
+        alone = exchange(hurried, *sent, last)
+        with hurried.socket() as connection:
             for number in range(3):  # so that the head is known
                 connection.sendall(post("Content-Length: 1\r\n", b"%d" % number))
                 assert b'1, "%d"' % number in answered(connection)
@@ -609,6 +609,7 @@ class TestCrowd:
         assert crowd.bodies == 50
 
 
+@pytest.mark.process
 class TestServer:
     @each_row("limits", Limits(connections=4), Limits(connections_per_address=4))
     def test_silent_clients_go_first(self, limits: Limits) -> None:

@@ -308,12 +308,7 @@ class TestBaselines:
         ('{"version": 1}', "findings must be a list"),
         *(
             (f'{{"version": 1, "findings": [{each}]}}', "findings[0] is not an entry of a baseline, such as {")
-            for each in (
-                '{"rule": 1}',
-                f'{{"rule": "x", "count": {"9" * 4300}}}',
-                "[]",
-                '{"rule": "a", "count": true}',
-            )
+            for each in ('{"rule": 1}', f'{{"rule": "x", "count": {"9" * 4300}}}', "[]", '{"rule": "a", "count": true}')
         ),
     )
     def test_a_file_that_is_not_a_baseline_is_refused(self, file: Path, text: str, message: str) -> None:

@@ -1,6 +1,7 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
 import tracemalloc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from webhook.engine.manifests import review
 from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates, pods_in
-from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, every_object
+from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {
@@ -23,11 +24,12 @@ SPEC: dict[str, Any] = {
 }
 
 
-CASES = [
-    (group, kind, path)
-    for (group, kind), places in LOCATIONS.items()
-    for path in dict.fromkeys(place.path for place in places)
-]
+def paths(places: Iterable[Place]) -> Iterator[str]:
+    for place in places:
+        yield from (f"{place.path}.{each}" for each in paths(place.parts)) if place.parts else (place.path,)
+
+
+CASES = [(group, kind, path) for (group, kind), places in LOCATIONS.items() for path in dict.fromkeys(paths(places))]
 
 
 def around(path: str, value: Any) -> Any:
@@ -560,26 +562,10 @@ def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any],
 
 @each_row(
     ("of", "spec", "expected"),
-    (
-        "ray.io RayCluster",
-        {**WORKERS, "enableInTreeAutoscaling": True},
-        "enableInTreeAutoscaling lets an autoscaler",
-    ),
-    (
-        "serving.kserve.io InferenceService",
-        {"predictor": {**POD, "maxReplicas": 3}},
-        "maxReplicas lets an autoscaler",
-    ),
-    (
-        "serving.kserve.io LLMInferenceService",
-        {"template": POD, "scaling": {"minReplicas": 2}},
-        "2 pods are simulated",
-    ),
-    (
-        "argoproj.io Workflow",
-        {"templates": [{"name": "a", "container": {"image": "a"}}]},
-        "its steps tell how often",
-    ),
+    ("ray.io RayCluster", {**WORKERS, "enableInTreeAutoscaling": True}, "enableInTreeAutoscaling lets an autoscaler"),
+    ("serving.kserve.io InferenceService", {"predictor": {**POD, "maxReplicas": 3}}, "maxReplicas lets an autoscaler"),
+    ("serving.kserve.io LLMInferenceService", {"template": POD, "scaling": {"minReplicas": 2}}, "2 pods are simulated"),
+    ("argoproj.io Workflow", {"templates": [{"name": "a", "container": {"image": "a"}}]}, "its steps tell how often"),
     ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
     (
         "batch.volcano.sh Job",

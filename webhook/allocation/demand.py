@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Tolerations, by_content, taint_of, terms
+from webhook.allocation.devices import Content, Device, Tolerations, by_content, named, taint_of, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
@@ -43,7 +43,9 @@ class Attribute:
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
         self.name, self.with_lists = name, with_lists
-        self.of = by_content(lambda content: value_of(content.attribute(name), with_lists=with_lists))
+        self.of = by_content(
+            lambda content: value_of(named(content.attributes, content.driver, name), with_lists=with_lists)
+        )
         """Returns the value that a device has, None if it has none."""
 
 

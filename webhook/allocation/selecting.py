@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Content, by_content
+from webhook.allocation.devices import Content, by_content, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -99,48 +99,35 @@ class Reads(NamedTuple):
     """The attributes and capacity of a device that an expression reads.
 
     Args:
-        attributes: The attributes, each by its name with the domain, the domain, and the name without.
-        capacity: The same for capacity.
+        attributes: The names of attributes, with their domains.
     """
 
-    attributes: tuple[tuple[str, str, str], ...]
-    capacity: tuple[tuple[str, str, str], ...]
+    attributes: tuple[str, ...]
+    capacity: tuple[str, ...]
 
     @classmethod
     def of(cls, selector: Selector) -> Reads | None:
         """Return the reads of a selector, None if their names are not known."""
-        found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
-        for path in set(reads(selector.root, "device")):
+        found: dict[str, list[str]] = {"attributes": [], "capacity": []}
+        for path in sorted(set(reads(selector.root, "device"))):
             if path in {("driver",), ("allowMultipleAllocations",)}:
                 continue
             if len(path) < _NAMED or path[0] not in found:
                 return None
-            found[path[0]].append((f"{path[1]}/{path[2]}", path[1], path[2]))
+            found[path[0]].append(f"{path[1]}/{path[2]}")
         return cls(tuple(found["attributes"]), tuple(found["capacity"]))
 
     def key(self, content: Content) -> Hashable:
         """Return a key that is the same for devices that look the same; their attributes are plain."""
         driver, attributes, capacity = content.driver, content.attributes, content.capacity
         parts: list[Hashable] = [driver, content.is_shared]
-        for read in self.attributes:
-            found = named(attributes, driver, read)
+        for name in self.attributes:
+            found = named(attributes, driver, name)
             parts.append(None if found is None else next(iter(found.items())))
-        for read in self.capacity:
-            found = named(capacity, driver, read)
+        for name in self.capacity:
+            found = named(capacity, driver, name)
             parts.append(None if found is None else str(found.get("value")))
         return tuple(parts)
-
-
-def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, str]) -> JSONObject | None:
-    """Return the value that a device has under a name, with or without the driver's domain; None if it has none.
-
-    Args:
-        values: Its attributes or capacity.
-        read: The name with the domain, the domain, and the name without.
-    """
-    full, domain, name = read
-    # If a name is spelled in two ways, the one with the domain counts; before Kubernetes 1.38 any of the two may.
-    return values.get(full, values.get(name) if domain == driver else None)
 
 
 _BYTES_A_CHARACTER: Final = 400
@@ -151,7 +138,7 @@ _programs: Final[Cache[tuple[Selector | Refusal, Reads | None]]] = Cache(16 << 2
 
 
 class _Selector:
-    """A selector, with its results for the contents seen so far and for contents that look the same to it."""
+    """A selector, with its results for contents that look the same to it."""
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         key = expression, release, gates, current().is_offline
@@ -164,13 +151,10 @@ class _Selector:
         self.expression = expression
         self._values = values
         self._alike: dict[Hashable, bool | Fault] = {}
-        self.holds = by_content(self._holds)
-        """Tells whether the selector holds, or returns its error."""
 
-    def _holds(self, content: Content) -> bool | Fault:
-        if self.reads is None or not content.is_plain:
-            return self._evaluate(content)
-        key = self.reads.key(content)
+    def holds(self, content: Content) -> bool | Fault:
+        """Tell whether the selector holds, or return its error."""
+        key = content.index if self.reads is None or not content.is_plain else self.reads.key(content)
         if key not in self._alike:
             self._alike[key] = self._evaluate(content)
         return self._alike[key]
@@ -312,6 +296,10 @@ class Chooser:
         return True if first is None else first.detail is not NO_FAULT and first
 
 
+_CHOOSERS: Final = 64
+"""The number of choosers that are remembered: whoever may create claims can make up others without end."""
+
+
 class Selectors:
     """The selectors of a cluster: each is compiled once, and evaluated once for each content.
 
@@ -338,6 +326,9 @@ class Selectors:
             for selectors in (of_class, of_request)
         )
         if (found := self._choosers.get((first, second))) is None:
+            if len(self._choosers) >= _CHOOSERS:
+                self._choosers.clear()
+                self._compiled.clear()
             for each in (*first, *second):
                 if each not in self._compiled:
                     self._compiled[each] = _Selector(each, self._release, self._gates, self.values)

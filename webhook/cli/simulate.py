@@ -44,12 +44,12 @@ def run(arguments: Namespace) -> int:
 def _simulate(arguments: Namespace, deadline: float) -> int:
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
-    report = Report()
+    stated, report = kubernetes(arguments), Report()
     only = arguments.namespace or ""
     inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    settings = settings_of(kubernetes(arguments), arguments, inventory)
+    settings = settings_of(stated, arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE

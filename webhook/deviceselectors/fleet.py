@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
-from webhook.allocation.devices import Catalog, Content, Slice
+from webhook.allocation.devices import Catalog, Content, Slice, named
 from webhook.allocation.features import implementation
-from webhook.allocation.selecting import Reads, SelectorFault, Selectors, named
+from webhook.allocation.selecting import Chooser, Reads, SelectorFault, Selectors
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import DEFAULT, release_of
@@ -47,12 +47,10 @@ class Group(NamedTuple):
 _KINDS: Final = {str: "string", int: "int", bool: "bool"}
 
 
-def _comparable(content: Content, domain: str, name: str) -> tuple[str, Any] | None:
+def _comparable(content: Content, name: str) -> tuple[str, Any] | None:
     """Return the kind and value of an attribute; None if comparing it with a constant may be an error."""
-    found = named(content.attributes, content.driver, (f"{domain}/{name}", domain, name)) if content.is_plain else None
-    for kind, value in (found or {}).items():
-        return (kind, value) if kind in _KINDS.values() else None
-    return None
+    found = named(content.attributes, content.driver, name) if content.is_plain else None
+    return next((each for each in (found or {}).items() if each[0] in _KINDS.values()), None)
 
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
@@ -141,9 +139,9 @@ class Fleet:
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
         self._selectors = Selectors(self._variant, with_lists=with_lists)
-        self._sorted: dict[int, Sorted] = {}
+        self._sorted: dict[Chooser, Sorted] = {}
         self._groups: dict[frozenset[Reads | None], list[Group]] = {}
-        self._by_value: dict[tuple[Hashable, ...], Mapping[tuple[str, Any] | None, Sequence[Group]]] = {}
+        self._by_value: dict[tuple[int, str], Mapping[tuple[str, Any] | None, Sequence[Group]]] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
 
@@ -171,9 +169,10 @@ class Fleet:
     def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
         """Sort the devices by the result of selectors, evaluated once for those that look alike to them."""
         chooser = self._selectors.chooser(of_class, own)
-        if id(chooser) not in self._sorted:
+        if chooser not in self._sorted:
             if len(self._sorted) >= _SORTED_MAX:
-                del self._sorted[next(iter(self._sorted))]
+                for known in (self._sorted, self._groups, self._by_value):
+                    known.clear()
             groups = self._alike(chooser.reads)
             found, spend = Sorted(groups, [], []), current().spend
             for group in self._promising(groups, own):
@@ -183,8 +182,8 @@ class Fleet:
                     found.taken.append(group)
                 elif choice is not False:
                     found.failing.append((group, choice))
-            self._sorted[id(chooser)] = found
-        return self._sorted[id(chooser)]
+            self._sorted[chooser] = found
+        return self._sorted[chooser]
 
     def _parts(self, selector: JSONObject) -> Parts | None:
         return parts_of(text(selector, "cel", "expression"), self.release, self.gates)
@@ -215,10 +214,10 @@ class Fleet:
         limit = next(filter(None, known), None)
         if limit is None or any(type(each) not in _KINDS for each in limit[1]):
             return groups
-        (_, domain, name), values = limit
-        key = id(groups), domain, name
+        (_, *name), values = limit
+        key = id(groups), "/".join(name)
         if key not in self._by_value:
-            self._by_value[key] = by_key((_comparable(each.content, domain, name), each) for each in groups)
+            self._by_value[key] = by_key((_comparable(each.content, key[1]), each) for each in groups)
         wanted = dict.fromkeys((None, *((_KINDS[type(each)], each) for each in values)))
         return [group for each in wanted for group in self._by_value[key].get(each, ())]
 

@@ -1,12 +1,12 @@
 """Custom resources under policies: their CustomResourceDefinitions decode, complete and validate them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import Found
 from tests.command import draguard, findings
 from tests.policy import examples
@@ -118,7 +118,7 @@ def test_an_object_that_the_schema_refuses_reaches_no_policy(
 
 
 @each_row("where", "policies", "before", "after", "cluster")
-def test_definitions_may_be_anywhere(where: str, judged: Found, write: Callable[..., Path]) -> None:
+def test_definitions_may_be_anywhere(where: str, judged: Found, write: Write) -> None:
     policies = validating("object.spec.size == 4")
     others = write(others=[DEFINITION]) / "others.yaml"
     options = {"after": (others,), "cluster": ("--cluster", others)}.get(where, ())
@@ -151,15 +151,13 @@ def test_a_new_object_has_no_status(judged: Found) -> None:
     ((), "object.status.phase == 'Old' && object.spec.size == 5"),
     (("--subresource", "status"), "object.status.phase == 'New' && object.spec.size == 4"),
 )
-def test_a_status_is_updated_apart(
-    options: tuple[str, ...], expression: str, judged: Found, write: Callable[..., Path]
-) -> None:
+def test_a_status_is_updated_apart(options: tuple[str, ...], expression: str, judged: Found, write: Write) -> None:
     old = write(old=[gadget("{size: 4}", status={"phase": "Old"})]) / "old.yaml"
     new = gadget("{size: 5}", status={"phase": "New"})
     assert not judged(validating(expression, "gadgets", "gadgets/status"), new, options=("--old", old, *options))
 
 
-def test_rules_of_transitions_compare_with_the_stored_object(judged: Found, write: Callable[..., Path]) -> None:
+def test_rules_of_transitions_compare_with_the_stored_object(judged: Found, write: Write) -> None:
     old = write(old=[gadget("{owner: jane}")]) / "old.yaml"
     (found,) = judged(validating("has(object.spec)"), gadget("{size: 4}"), options=("--old", old))
     assert found["message"] == "Invalid value: owner is immutable"
@@ -184,11 +182,7 @@ class TestParameters:
 class TestMutations:
     @each_row(
         ("expression", "spec", "changes"),
-        (
-            "Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}",
-            "{labels: {c: d}}",
-            {"size": 5, "labels/a": "b"},
-        ),
+        ("Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
         ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
         (
             "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
@@ -198,9 +192,7 @@ class TestMutations:
         ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
         ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
     )
-    def test_they_merge_by_the_schema(
-        self, expression: str, spec: str, changes: dict[str, Any], write: Callable[..., Path]
-    ) -> None:
+    def test_they_merge_by_the_schema(self, expression: str, spec: str, changes: dict[str, Any], write: Write) -> None:
         folder = write(policies=mutating(expression), gadget=[gadget(spec)])
         done = draguard("mutate", "--patch", "--policies", folder / "policies.yaml", folder / "gadget.yaml")
         patch = json.loads(done.out)["patch"] if done.out else []
@@ -280,9 +272,7 @@ CHANGED = "the API server refuses the object as the policies have changed it"
     ("{}", "Object{spec: Object.spec{size: 11}}", CHANGED),
     ("{sise: 1}", "", "the API server drops or refuses it, so that no policy reads it"),
 )
-def test_suites_use_the_definitions_of_their_context(
-    spec: str, change: str, message: str, write: Callable[..., Path]
-) -> None:
+def test_suites_use_the_definitions_of_their_context(spec: str, change: str, message: str, write: Write) -> None:
     case = {"name": "a", "object": gadget(spec), "expect": {"allowed": True}}
     policies = validating("object.spec.size != 4")[:2] + (mutating(change)[:2] if change else [])
     folder = write(policies=policies, tests=[{"context": [DEFINITION], "cases": [case]}])

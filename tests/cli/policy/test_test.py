@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -12,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
 from tests.command import ROOT, SCRIPT, draguard, findings, reported, usage_error
 from tests.policy.examples import policy
@@ -31,17 +31,17 @@ WHOLE = (
 
 
 class TestTest:
-    def test_suites_that_pass_and_see_everything_pass(self, write: Callable[..., Path]) -> None:
+    def test_suites_that_pass_and_see_everything_pass(self, write: Write) -> None:
         done = draguard("policy", "test", "--strict", write(a__policy=LIMITED, a__tests=WHOLE))
         assert done == (0, "3 cases in 1 suite: 3 passed (Kubernetes 1.37); 2 of 2 expressions covered\n", "")
 
-    def test_nothing_is_tested_if_the_api_server_refuses_a_policy(self, write: Callable[..., Path]) -> None:
+    def test_nothing_is_tested_if_the_api_server_refuses_a_policy(self, write: Write) -> None:
         folder = write(policy=LIMITED.replace("containers)", "containers"), tests=WHOLE)
         done = draguard("policy", "test", folder)
         assert (done.code, "error validating-expressions" in done.out, "error case" in done.out) == (1, True, False)
         assert f"note: not run: {folder}/tests.yaml, as the API server refuses what it tests\n" in done.out
 
-    def test_what_fails_is_shown_where_it_was_expected(self, write: Callable[..., Path]) -> None:
+    def test_what_fails_is_shown_where_it_was_expected(self, write: Write) -> None:
         folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
         done = draguard("policy", "test", folder)
         assert (done.code, done.err) == (1, "")
@@ -53,25 +53,25 @@ class TestTest:
             "3 cases in 1 suite: 2 passed, 1 failed (Kubernetes 1.37); 2 of 2 expressions covered",
         ]
 
-    def test_what_no_case_has_seen_is_listed(self, write: Callable[..., Path]) -> None:
+    def test_what_no_case_has_seen_is_listed(self, write: Write) -> None:
         folder = write(policy=LIMITED, tests=SUITE)
         (found,) = findings("policy", "test", folder)
         assert (found["level"], found["rule"], found["file"]) == ("warning", "not-covered", f"{folder}/policy.yaml")
         assert (found["line"], found["message"]) == (12, "no case makes this false")
         assert [draguard("policy", "test", *each, folder).code for each in ((), ("--strict",))] == [0, 1]
 
-    def test_suites_of_a_directory_cover_together(self, write: Callable[..., Path]) -> None:
+    def test_suites_of_a_directory_cover_together(self, write: Write) -> None:
         more = "cases: [{object: {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}, expect: {allowed: false}}]"
         folder = write(policy=LIMITED, tests=SUITE, more=more)
         assert findings("policy", "test", folder) == []
         assert len(findings("policy", "test", folder / "more.yaml")) == 2
 
-    def test_a_suite_tests_what_stands_in_its_own_directory(self, write: Callable[..., Path]) -> None:
+    def test_a_suite_tests_what_stands_in_its_own_directory(self, write: Write) -> None:
         folder = write(a__policy=LIMITED, a__tests=WHOLE, b__policy=LIMITED.replace("bad", "worse"), b__tests=SUITE)
         found = findings("policy", "test", folder)
         assert {each["file"] for each in found} == {f"{folder}/b/policy.yaml", f"{folder}/b/tests.yaml"}
 
-    def test_policies_or_suites_may_be_named(self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_policies_or_suites_may_be_named(self, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = write(policy=LIMITED, tests=WHOLE)
         monkeypatch.chdir(folder)  # a file without directory stands in it
         for path in (*(f"{folder}/{name}" for name in ("policy.yaml", "tests.yaml", ".", "*.yaml")), "tests.yaml"):
@@ -82,11 +82,11 @@ class TestTest:
         assert (done.code, done.err) == (0, "")
         assert done.out.startswith("3 cases in 1 suite: 3 passed")
 
-    def test_a_policy_without_a_suite_is_reported(self, write: Callable[..., Path]) -> None:
+    def test_a_policy_without_a_suite_is_reported(self, write: Write) -> None:
         found = findings("policy", "test", write(policy=LIMITED))
         assert [(each["level"], each["rule"], each["line"]) for each in found] == [("warning", "not-tested", 1)]
 
-    def test_the_release_is_the_suites_or_a_given_one(self, write: Callable[..., Path]) -> None:
+    def test_the_release_is_the_suites_or_a_given_one(self, write: Write) -> None:
         folder = write(policy=LIMITED, tests=f'kubernetes: "1.31"\n{WHOLE}')
 
         def releases(*options: str) -> list[str]:
@@ -94,7 +94,7 @@ class TestTest:
 
         assert (releases(), releases("--kubernetes-version", "1.33")) == (["1.31"], ["1.33"])
 
-    def test_policies_of_a_suites_own_context_are_found_in_the_suite(self, write: Callable[..., Path]) -> None:
+    def test_policies_of_a_suites_own_context_are_found_in_the_suite(self, write: Write) -> None:
         context = json.dumps([policy(validations=[{"expression": "object."}])])
         folder = write(tests=f"context: {context}\n{SUITE}", policy=LIMITED)
         found = [each for each in findings("policy", "test", folder) if each["rule"] not in {"case", "not-covered"}]
@@ -109,21 +109,19 @@ class TestTest:
         ("cases: [3]", "error case: cases[0]: must be a map with name"),
         ("cases: [{name: x, objct: 1}]", "case: cases[0].objct: x: unknown field 'objct'; did you mean 'object'?"),
     )
-    def test_a_malformed_suite_is_an_error_with_the_reason(
-        self, suite: str, complaint: str, write: Callable[..., Path]
-    ) -> None:
+    def test_a_malformed_suite_is_an_error_with_the_reason(self, suite: str, complaint: str, write: Write) -> None:
         done = draguard("policy", "test", write(policy=LIMITED, tests=suite))
         assert done.code == 1
         assert complaint in done.out
 
-    def test_a_place_without_suites_is_wrong_use(self, write: Callable[..., Path]) -> None:
+    def test_a_place_without_suites_is_wrong_use(self, write: Write) -> None:
         assert "draguard policy test: error: no suites found in " in usage_error("policy", "test", write(c=[CONFIG]))
 
-    def test_unreadable_files_are_reported_once(self, write: Callable[..., Path]) -> None:
+    def test_unreadable_files_are_reported_once(self, write: Write) -> None:
         folder = write(policy=LIMITED, tests=WHOLE, cut="a: [")
         assert [each["rule"] for each in findings("policy", "test", folder)] == ["unreadable"]
 
-    def test_json_has_suites_coverage_findings_and_a_summary(self, write: Callable[..., Path]) -> None:
+    def test_json_has_suites_coverage_findings_and_a_summary(self, write: Write) -> None:
         folder = write(policy=LIMITED, tests=SUITE)
         result = reported("policy", "test", folder)
         assert [case["name"] for case in result["suites"][0]["cases"]] == ["a good name", "a bad one"]
@@ -154,7 +152,7 @@ class TestTest:
             "suppressed": 0,
         }
 
-    def test_a_directory_in_two_spellings_is_one(self, write: Callable[..., Path]) -> None:
+    def test_a_directory_in_two_spellings_is_one(self, write: Write) -> None:
         folder = write(policy=LIMITED, tests=SUITE)
         around = f"{folder}/../{folder.name}"
         for paths in ([f"{folder}/policy.yaml", f"{around}/tests.yaml"], [f"{around}/tests.yaml", folder]):
@@ -162,7 +160,7 @@ class TestTest:
             assert "2 cases in 1 suite: 2 passed" in done.out
             assert done.out.count("warning not-covered") == draguard("policy", "test", folder).out.count("not-covered")
 
-    def test_junit_has_cases_coverage_and_what_is_wrong(self, write: Callable[..., Path]) -> None:
+    def test_junit_has_cases_coverage_and_what_is_wrong(self, write: Write) -> None:
         suite = SUITE.replace("a bad one", '"<&\\"\\u0007>"').replace("message: bad name", "message: worse")
         folder = write(policy=LIMITED, tests=suite, more="cases: []")
         done = draguard("policy", "test", "--output", "junit", folder)
