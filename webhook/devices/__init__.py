@@ -10,7 +10,7 @@ from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, 
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
-from webhook.inventory import statuses_of
+from webhook.inventory import devices_reported
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -183,11 +183,9 @@ class Table:
         self._classes = by_key((content.index, name_of(each)) for each, contents in selected for content in contents)
         """The classes that select each content."""
         self._sick = {
-            text(one, "resourceID"): text(one, "health")
+            text(each, "resourceID"): text(each, "health")
             for pod in cluster.inventory.running()
-            for each in statuses_of(pod)
-            for resource in items(each, "allocatedResourcesStatus")
-            for one in items(resource, "resources")
+            for each in devices_reported(pod)
         }
         """The health of devices as kubelet reports it in the status of pods."""
 
