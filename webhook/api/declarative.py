@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webhook.formats.quantities import decode_quantity
 from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
-from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
+from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Struct, Target
 from webhook.schema.derive.defaults import Defaults
 from webhook.schema.fields import Scalar, as_declared, declaration, member
 
@@ -99,4 +98,4 @@ def _written(value: Any, field: Field, target: Target) -> Any:
         return [_written(each, field.item, target) for each in value]
     if isinstance(field, Map):
         return {key: _written(value[key], field.item, target) for key in sorted(value)}
-    return str(decode_quantity(value)) if isinstance(field, Parsed) and field.rule == "quantity" else value
+    return value

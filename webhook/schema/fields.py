@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from itertools import chain, islice
+from itertools import islice
 from math import inf
 from operator import itemgetter
 from typing import Any, ClassVar, Final
@@ -36,6 +36,7 @@ from webhook.problem import (
     clipped,
     duplicate,
     invalid,
+    malformed,
     not_supported,
     null,
     of_own_type,
@@ -158,16 +159,20 @@ class View:
     @property
     def path(self) -> Path:
         """The path of the struct, as seen from the struct with the rule."""
+        return Path(self._steps())
+
+    def _steps(self) -> Iterable[str | int]:
         place, steps = self._place, []
         while place:
             place, step = place
             steps.append(step)
-        return Path(reversed(steps))
+        return reversed(steps)
 
     def __truediv__(self, step: str | int) -> Path:
         """Return the path of a field."""
         box = self._struct.type.box
-        return self.path / box / step if box and step not in self._struct.type.fields else self.path / step
+        around = (box,) if box and step not in self._struct.type.fields else ()
+        return Path((*self._steps(), *around, step))
 
     def __contains__(self, name: str) -> bool:
         """Tell whether a field of this release was given and is not null."""
@@ -429,7 +434,7 @@ class CompiledStruct:
             for name, each in value.items():
                 if (walk_field := walks.get(name)) is None:
                     if len(found) < most_unknown:
-                        found.append((name, [unknown_field(name, walks)]))
+                        found.append((name, [unknown_field(name)]))
                 elif findings := walk_field(each):
                     found.append((name, _under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
@@ -500,36 +505,28 @@ class CompiledStruct:
         return [(name, _under(findings, name)) for name, walk in self._walks[0].items() if (findings := walk(None))]
 
     @cached_property
-    def _several(self) -> Several | None:  # noqa: C901 - as in walking
+    def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
+        rules = self.rules("checks")
         if not unions and not rules:
             return None
 
         def find(value: dict[str, Any], found: dict[str, Sequence[Problem]] | None) -> Sequence[Problem]:
             problems: Sequence[Problem] = NOTHING
+            view = self.view(value)
             for members, union in unions:
-                given = 0
-                for name, each in value.items():
-                    if each is not None and name in members:
-                        # The rule decides whether an empty list counts.
-                        given += 1 if each or type(each) is not list else 2
-                if given != 1:
-                    names = [name for name, each in value.items() if each is not None and name in members]
-                    problems = [*problems, *self._named(union, union.rule(self.view(value), names))]
-            view = None
-            for needed, find_in, rule in rules:
-                if needed and needed.isdisjoint(value):
+                given = [name for name, each in value.items() if each is not None and name in members]
+                # The rule decides whether an empty list counts.
+                if len(given) != 1 or value[given[0]] == []:
+                    problems = [*problems, *self._named(union, union.rule(view, given))]
+            for rule in rules:
+                if rule.given and rule.given.isdisjoint(value):
                     continue
-                if view is None:
-                    view = self.view(value)
-                findings = find_in(view)
-                for first in findings:
-                    problems = [*problems, *self._named(rule, chain((first,), findings))]
+                if of_rule := self._named(rule, rule.rule(view)):
+                    problems = [*problems, *of_rule]
                     if found is not None:
                         self._mute(rule, found)
-                    break
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
 
         return find
@@ -1000,9 +997,8 @@ def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[
     rule = name_of(format_)
 
     def test(text: str) -> Sequence[Problem]:
-        if not (details := format_(text, release)):
-            return NOTHING
-        return [invalid(Path(), text, detail).named(rule) for detail in details]
+        faults = format_(text, release)
+        return [each.named(rule) for each in malformed(Path(), text, faults)] if faults else NOTHING
 
     return test
 
@@ -1091,6 +1087,17 @@ class Bool(Scalar):
     go = "bool"
 
 
+@cache
+def _remembering(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make a function that remembers what short texts represent: an object is decoded, compared and read by rules."""
+    known = lru_cache(maxsize=512)(parse)
+    return lambda value: known(value) if type(value) is str and len(value) <= _SHORT else parse(value)
+
+
+_SHORT: Final = 32
+"""The most characters of a quantity or time that is remembered."""
+
+
 class Parsed(Scalar):
     """A text that represents another value, such as a quantity or a time, and is compared by that value.
 
@@ -1101,6 +1108,7 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
+        is_seen: Whether rules see the other value, not the text.
     """
 
     python = str
@@ -1109,20 +1117,26 @@ class Parsed(Scalar):
     rule: str
     write: Callable[[Any], str] | None = None
     reads: str = "string"
+    is_seen: bool = False
 
     def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
         super().__init__(doc, **stated)
-        self.parse, self.rule = parse, rule
+        self.parse, self.rule = _remembering(parse), rule
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
-        parse = self.parse
+        parse, pointer = self.parse, self.pointer
 
         def canonical(value: Any) -> Any:
             return None if value is None else parse(value)
 
+        def view(value: Any, place: Place) -> Any:
+            text = compiled.view(value, place)
+            return None if text is None and pointer else parse(text or None)
+
         compiled = super().compile(target, owner, package)
-        return compiled._replace(canonical=canonical, change=self._frozen(canonical))
+        compiled = compiled._replace(canonical=canonical, change=self._frozen(canonical))
+        return compiled._replace(view=view, seen_as_is=False) if self.is_seen else compiled
 
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""

@@ -65,7 +65,7 @@ def MicroTime(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
 
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a resource.Quantity, compared by value."""
-    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, **common)
+    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, is_seen=True, **common)
 
 
 def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
