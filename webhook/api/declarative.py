@@ -12,7 +12,7 @@ from typing import Any
 from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
 from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Struct, Target
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import Scalar, as_declared, declaration, member
+from webhook.schema.fields import as_declared, declaration, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -90,8 +90,6 @@ def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
 
 
 def _written(value: Any, field: Field, target: Target) -> Any:
-    if value is None:
-        return field.zero if isinstance(field, Scalar) and not field.pointer else None
     if isinstance(field, Nested):
         return _ordered(value, target.replaced.get(field.type, field.type), target)
     if isinstance(field, Array):

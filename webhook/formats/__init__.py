@@ -286,7 +286,7 @@ def _key_name(name: str, release: Release) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
     wrong = _wrong(name, _LABEL_MAX, _unit(release), _key_pattern, _NO_KEY)
-    return tuple(f"name part {message}" for message in wrong)
+    return tuple(f"name part {message}" for message in wrong) if wrong else FINE
 
 
 def _unit(release: Release) -> str:

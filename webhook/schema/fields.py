@@ -508,7 +508,7 @@ class CompiledStruct:
     def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules = self.rules("checks")
+        rules, enough = self.rules("checks"), self.target.enough
         if not unions and not rules:
             return None
 
@@ -523,8 +523,8 @@ class CompiledStruct:
             for rule in rules:
                 if rule.given and rule.given.isdisjoint(value):
                     continue
-                if of_rule := self._named(rule, rule.rule(view)):
-                    problems = [*problems, *of_rule]
+                if of_rule := list(islice(rule.rule(view), enough)):
+                    problems = [*problems, *(each.named(rule.name) for each in of_rule)]
                     if found is not None:
                         self._mute(rule, found)
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)

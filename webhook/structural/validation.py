@@ -202,7 +202,7 @@ class _Checked:
             self._refuse(value, f"should be at least {least} chars long")
         elif isinstance(pattern, str) and pattern and (fault := _mismatch(value, pattern)):
             self._refuse(value, f"should match '{fault}'")
-        if schema.format and schema.format not in _RANGES and not has_format(value, schema.format, self.release):
+        if schema.format and not has_format(value, schema.format, self.release):
             self._mistype(value, schema.format, value)
 
     def _check_number(self, value: float) -> None:
