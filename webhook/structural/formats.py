@@ -50,7 +50,7 @@ _ISBN_10, _ISBN_13 = 10, 13
 
 
 def has_format(text: str, name: str, release: Release) -> bool:
-    """Tell whether a text has a format that it may lack: those of numbers say nothing of texts; old releases lack some."""
+    """Tell whether a text has a format; those of numbers say nothing of texts, and old releases lack some."""
     name = name.replace("-", "")
     if name in _OF_EXPRESSIONS:
         return not named(release)[name].validate(text)
