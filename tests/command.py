@@ -51,10 +51,10 @@ def draguard(*arguments: str | Path, stdin: bytes = b"", columns: int = 0) -> Do
     Args:
         arguments: Its arguments.
         stdin: What it reads from standard input.
-        columns: The width of a terminal that gets standard output; 0 for none.
+        columns: The width of a terminal that gets its outputs; 0 for none.
     """
-    out = (_Terminal if columns else io.TextIOWrapper)(io.BytesIO(), encoding="utf-8")
-    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    stream = _Terminal if columns else io.TextIOWrapper
+    out, err = (stream(io.BytesIO(), encoding="utf-8", newline="" if columns else None) for _ in range(2))
     width = patch.dict(os.environ, COLUMNS=str(columns)) if columns else nullcontext()
     real = sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin))
@@ -66,6 +66,13 @@ def draguard(*arguments: str | Path, stdin: bytes = b"", columns: int = 0) -> Do
     finally:
         sys.stdin = real
     return Done(code, *(_text(stream) for stream in (out, err)))
+
+
+def usage_error(*arguments: str | Path, stdin: bytes = b"") -> str:
+    """Run a command that is used wrongly, and so prints nothing but an error; return it."""
+    done = draguard(*arguments, stdin=stdin)
+    assert (done.code, done.out) == (2, "")
+    return done.err
 
 
 def reported(*arguments: str | Path, stdin: str = "") -> Any:

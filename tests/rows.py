@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,12 @@ import yaml
 Test = Callable[..., None]
 
 
-def each_row(names: str | Sequence[str], rows: Iterable[Any]) -> Callable[[Test], Test]:
+def each_row(names: str | Sequence[str], *rows: Any) -> Callable[[Test], Test]:
     """Run a test with each row of a table, as ``pytest.mark.parametrize`` does, but as one; all failures are shown.
 
     Args:
         names: The parameters that get the values of a row, or the one that gets the row.
-        rows: The table.
+        rows: The rows.
     """
     table = [{names: row} if isinstance(names, str) else dict(zip(names, row, strict=True)) for row in rows]
     assert table
@@ -52,7 +52,7 @@ def each_row_beside(*names: str) -> Callable[[Test], Test]:
     def decorate(test: Test) -> Test:
         table = _tables(Path(inspect.getfile(test)).with_suffix(".yaml"))[test.__name__.removeprefix("test_")]
         rows = table.items() if isinstance(table, dict) else [_values(row, names) for row in table]
-        return each_row(names, rows)(test)
+        return each_row(names, *rows)(test)
 
     return decorate
 

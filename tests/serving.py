@@ -23,6 +23,8 @@ from webhook.server.connection import Connection
 
 JSON = {"Content-Type": "application/json"}
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+LIMIT = 1 << 20
+"""The bytes of the longest body that is read in most tests."""
 SOON = 30.0
 """Seconds after which a test stops waiting for an immediate event: long enough for a slow machine."""
 

@@ -120,7 +120,7 @@ def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_pat
     assert found_in_example(rule, shown.passes, tmp_path) == []
 
 
-@each_row("case", CASES)
+@each_row("case", *CASES)
 def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
     wanted = expected(case.read_text(encoding="utf-8"))
     assert wanted

@@ -35,7 +35,7 @@ def test_what_the_tests_import_has_an_exact_version_that_fits() -> None:
         assert fits or requirement in BENCHMARKS, f"{requirement}: CONTRIBUTING says how constraints.txt is made anew"
 
 
-@each_row("python", ["3.11", "3.12", "3.13", "3.14"])
+@each_row("python", "3.11", "3.12", "3.13", "3.14")
 def test_no_package_has_two_versions_for_one_python(python: str) -> None:
     environment = {
         "python_version": python,
@@ -53,7 +53,7 @@ def test_ranges_are_open() -> None:
     assert {each.operator for requirement in DECLARED for each in requirement.specifier} == {">="}
 
 
-@each_row("file", ["README.md", "CONTRIBUTING.md", ".ci/run", ".ci/other-pythons", ".github/workflows/release.yml"])
+@each_row("file", "README.md", "CONTRIBUTING.md", ".ci/run", ".ci/other-pythons", ".github/workflows/release.yml")
 def test_tests_run_with_the_exact_versions(file: str) -> None:
     installs = re.findall(r"install .*--editable '\.\[\w+\]'", (ROOT / file).read_text(encoding="utf-8"))
     assert installs

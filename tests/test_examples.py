@@ -27,7 +27,7 @@ def test_the_documentations_example_is_fine_once_fixed() -> None:
     assert summary["skipped"] == [skipped]
 
 
-@each_row("release", ["1.27", "1.28", "1.29", "1.30"])
+@each_row("release", "1.27", "1.28", "1.29", "1.30")
 def test_the_fixed_example_is_fine_for_every_release_that_had_its_version(release: str) -> None:
     assert findings("fixed", "--kubernetes-version", release) == []
 
@@ -71,7 +71,7 @@ def test_the_examples_of_v1_are_fine() -> None:
     assert reported("validate", str(EXAMPLES / "v1"))["findings"] == []
 
 
-@each_row("mistake", sorted((EXAMPLES / "mistakes").glob("*.yaml")))
+@each_row("mistake", *sorted((EXAMPLES / "mistakes").glob("*.yaml")))
 def test_each_mistake_is_found_by_the_rule_that_it_names(mistake: Path) -> None:
     rule = mistake.read_text(encoding="utf-8").removeprefix("# ").partition(":")[0]
     assert [found[2] for found in findings(f"mistakes/{mistake.name}")] == [rule]

@@ -74,32 +74,30 @@ def helped(right: str, wrong: str, at: tuple[int, int], help_: str) -> None:
 
 @each_row(
     ("right", "wrong", "at", "help_"),
-    [
-        ("kind: ResourceClaimTemplate", "kind: ResourceClaim", (5, 3), "or write kind: ResourceClaimTemplate"),
-        ("ResourceClaimTemplate", "ResourceClaimTemplates", (2, 1), 'did you mean "ResourceClaimTemplate"?'),
-        ("deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
-        ("name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
-        ("{name: one-gpu}", "{generateName: one_gpu_}", (3, 12), 'did you mean "one-gpu-"?'),
-        (
-            EXACTLY,
-            f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
-            (11, 11),
-            "the fields of `exactly` are fields of the alternative itself",
-        ),
-        (
-            "      requests:\n",
-            "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
-            (8, 31),
-            "write a map: without quotes around it, and without | after the key",
-        ),
-        (
-            "      requests:\n",
-            "      constraints: [{matchAttribute: gpu.example.com/Driver-Version}]\n      requests:\n",
-            (7, 22),
-            'did you mean "gpu.example.com/Driver_Version"?',
-        ),
-        ("    dev", "    status: {}\n    dev", (6, 5), "leave it out: the API server sets the status of an object"),
-    ],
+    ("kind: ResourceClaimTemplate", "kind: ResourceClaim", (5, 3), "or write kind: ResourceClaimTemplate"),
+    ("ResourceClaimTemplate", "ResourceClaimTemplates", (2, 1), 'did you mean "ResourceClaimTemplate"?'),
+    ("deviceClassName", "deviceClass", (10, 11), 'did you mean "deviceClassName"?'),
+    ("name: gpu\n", "name: GPU\n", (8, 9), 'did you mean "gpu"?'),
+    ("{name: one-gpu}", "{generateName: one_gpu_}", (3, 12), 'did you mean "one-gpu-"?'),
+    (
+        EXACTLY,
+        f"        firstAvailable:\n        - name: big\n          exactly: {{{CLASS_NAME[:-1]}}}\n",
+        (11, 11),
+        "the fields of `exactly` are fields of the alternative itself",
+    ),
+    (
+        "      requests:\n",
+        "      config:\n      - opaque: {driver: a.b, parameters: text}\n      requests:\n",
+        (8, 31),
+        "write a map: without quotes around it, and without | after the key",
+    ),
+    (
+        "      requests:\n",
+        "      constraints: [{matchAttribute: gpu.example.com/Driver-Version}]\n      requests:\n",
+        (7, 22),
+        'did you mean "gpu.example.com/Driver_Version"?',
+    ),
+    ("    dev", "    status: {}\n    dev", (6, 5), "leave it out: the API server sets the status of an object"),
 )
 def test_the_cure_of_a_template_is_named(right: str, wrong: str, at: tuple[int, int], help_: str) -> None:
     helped(TEMPLATE, TEMPLATE.replace(right, wrong, 1), at, help_)
@@ -107,19 +105,17 @@ def test_the_cure_of_a_template_is_named(right: str, wrong: str, at: tuple[int, 
 
 @each_row(
     ("more", "at", "help_"),
-    [
-        (
-            f"{IN_CLASS}allocationMode: All\n{IN_CLASS}count: 2\n",
-            (12, 11),
-            "All takes all matching devices: leave out count",
-        ),
-        (f"{IN_CLASS}capacity: {{memory: 10Gi}}\n", (11, 22), 'did you mean "requests.memory"?'),
-        (
-            "        firstAvailable: [{name: a, deviceClassName: b}]\n",
-            (8, 9),
-            "set `exactly` for one class, or list alternatives in `firstAvailable`, most preferred first",
-        ),
-    ],
+    (
+        f"{IN_CLASS}allocationMode: All\n{IN_CLASS}count: 2\n",
+        (12, 11),
+        "All takes all matching devices: leave out count",
+    ),
+    (f"{IN_CLASS}capacity: {{memory: 10Gi}}\n", (11, 22), 'did you mean "requests.memory"?'),
+    (
+        "        firstAvailable: [{name: a, deviceClassName: b}]\n",
+        (8, 9),
+        "set `exactly` for one class, or list alternatives in `firstAvailable`, most preferred first",
+    ),
 )
 def test_the_cure_of_a_request_is_named(more: str, at: tuple[int, int], help_: str) -> None:
     helped(TEMPLATE, TEMPLATE + more, at, help_)
@@ -127,11 +123,9 @@ def test_the_cure_of_a_request_is_named(more: str, at: tuple[int, int], help_: s
 
 @each_row(
     ("version", "help_"),
-    [
-        ("v1.2", 'did you mean "1.2.0"?'),
-        ("535.104.05", 'did you mean "535.104.5"?'),
-        ("1.2", 'write three numbers, in quotes, as in "1.2.0"'),
-    ],
+    ("v1.2", 'did you mean "1.2.0"?'),
+    ("535.104.05", 'did you mean "535.104.5"?'),
+    ("1.2", 'write three numbers, in quotes, as in "1.2.0"'),
 )
 def test_the_cure_of_a_version_is_named(version: str, help_: str) -> None:
     helped(SLICE, SLICE.replace("1.2.0", version), (11, 23), help_)
@@ -139,16 +133,14 @@ def test_the_cure_of_a_version_is_named(version: str, help_: str) -> None:
 
 @each_row(
     ("selector", "column", "help_"),
-    [
-        ("device.driver == \u201cgpu.example.com\u201d", 36, "use straight quotes: \" or '"),
-        ('self.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
-        ('$.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
-        (
-            'device.attributes["a.b"].models.includes("A")',
-            59,
-            "includes needs the feature gate DRAListTypeAttributes, which is off",
-        ),
-    ],
+    ("device.driver == \u201cgpu.example.com\u201d", 36, "use straight quotes: \" or '"),
+    ('self.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
+    ('$.driver == "gpu.example.com"', 19, "a selector reads `device`, as in device.driver"),
+    (
+        'device.attributes["a.b"].models.includes("A")',
+        59,
+        "includes needs the feature gate DRAListTypeAttributes, which is off",
+    ),
 )
 def test_the_cure_of_a_selector_is_named(selector: str, column: int, help_: str) -> None:
     helped(CLASS, CLASS.replace(OF_DRIVER, selector), (7, column), help_)
@@ -156,23 +148,21 @@ def test_the_cure_of_a_selector_is_named(selector: str, column: int, help_: str)
 
 @each_row(
     ("manifest", "right", "wrong", "at", "help_"),
-    [
-        (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
-        (
-            POD,
-            "[{name: gpu}]",
-            "[{name: gpu, request: gpu/big}]",
-            (9, 28),
-            'containers name the request alone, whichever alternative is allocated: "gpu"',
-        ),
-        (
-            POD,
-            "      claims: [{name: gpu}]",
-            "      limits:\n        claims: [{name: gpu}]",
-            (10, 9),
-            "claims are not quantities: they stand beside limits and requests, in resources.claims",
-        ),
-    ],
+    (SLICE, "driver: gpu", "driverName: gpu", (5, 3), 'did you mean "driver"?'),
+    (
+        POD,
+        "[{name: gpu}]",
+        "[{name: gpu, request: gpu/big}]",
+        (9, 28),
+        'containers name the request alone, whichever alternative is allocated: "gpu"',
+    ),
+    (
+        POD,
+        "      claims: [{name: gpu}]",
+        "      limits:\n        claims: [{name: gpu}]",
+        (10, 9),
+        "claims are not quantities: they stand beside limits and requests, in resources.claims",
+    ),
 )
 def test_the_cure_is_named_where_the_mistake_stands(
     manifest: str, right: str, wrong: str, at: tuple[int, int], help_: str
@@ -246,11 +236,9 @@ def test_what_never_is_allocated_names_the_release() -> None:
 
 @each_row(
     ("wanted", "said"),
-    [
-        ("memory: 60Gi", ""),
-        ("memory: 100Gi", "capacity memory: a device has 80Gi, 100Gi is wanted; "),
-        ("cores: 1", "capacity cores is not published: a device has memory; "),
-    ],
+    ("memory: 60Gi", ""),
+    ("memory: 100Gi", "capacity memory: a device has 80Gi, 100Gi is wanted; "),
+    ("cores: 1", "capacity cores is not published: a device has memory; "),
 )
 def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted: str, said: str) -> None:
     devices = "".join(f"  - name: gpu-{size}\n    capacity: {{memory: {{value: {size}Gi}}}}\n" for size in (80, 40))
@@ -264,12 +252,10 @@ def test_capacity_that_no_device_has_is_named_with_the_most_that_one_has(wanted:
 
 @each_row(
     ("devices", "fields", "said"),
-    [
-        ("{name: a}, {name: b}", "", "help: 3 devices are wanted, and a node has at most 2; judged as"),
-        ("{name: a}, {name: b}", "allocationMode: All", "note: judged as"),
-        ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "note: judged as"),
-        ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "help: tolerate them"),
-    ],
+    ("{name: a}, {name: b}", "", "help: 3 devices are wanted, and a node has at most 2; judged as"),
+    ("{name: a}, {name: b}", "allocationMode: All", "note: judged as"),
+    ("{name: a}, {name: b, allowMultipleAllocations: true}", "count: 2", "note: judged as"),
+    ("{name: a, taints: [{key: k, effect: NoSchedule}]}, {name: b}, {name: c}", "", "help: tolerate them"),
 )
 def test_requests_that_want_too_many_devices_together(devices: str, fields: str, said: str) -> None:
     slices = f"{SLICE.partition('  devices:')[0]}  devices: [{devices}]\n"

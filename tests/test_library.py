@@ -95,22 +95,20 @@ class TestFiles:
 
     @each_row(
         ("options", "message"),
-        [
-            ({"kubernetes": "0.1"}, "not a Kubernetes version"),
-            ({"kubernetes": "1.34-1.36"}, "not a Kubernetes version"),
-            ({"feature_gates": {"A": True}}, "unrecognized feature gate: A"),
-            ({"feature_gates": ["A"]}, "feature_gates must be a mapping"),
-            ({"namespace_labels": {"ops": "a=b"}}, "namespace_labels must be a mapping"),
-            ({"kubernetes": 1.34}, "^kubernetes must be a string, or a list of such, not float"),
-            ({"kubernetes": ["1.34", 1.36]}, r"^kubernetes\[1\] must be a string, not float"),
-            ({"kubernetes": "1.20"}, "^kubernetes: Kubernetes 1.20 is not known"),
-            ({"namespace_labels": {"ops": {"a b": "c"}}}, "^namespace_labels: ops: a b=c is not a label"),
-            ({"policies": ROOT / "examples/fixed"}, "^policies: no policies found in"),
-            ({"old": None}, "^old must be a path, or a list of such, not NoneType"),
-            ({"groups": ["dev", 5]}, r"^groups\[1\] must be a string, not int"),
-            ({"groups": {"dev": 1}}, "^groups must be a string, or a list of such, not dict"),
-            ({"user": 5}, "^user must be a string, not int"),
-        ],
+        ({"kubernetes": "0.1"}, "not a Kubernetes version"),
+        ({"kubernetes": "1.34-1.36"}, "not a Kubernetes version"),
+        ({"feature_gates": {"A": True}}, "unrecognized feature gate: A"),
+        ({"feature_gates": ["A"]}, "feature_gates must be a mapping"),
+        ({"namespace_labels": {"ops": "a=b"}}, "namespace_labels must be a mapping"),
+        ({"kubernetes": 1.34}, "^kubernetes must be a string, or a list of such, not float"),
+        ({"kubernetes": ["1.34", 1.36]}, r"^kubernetes\[1\] must be a string, not float"),
+        ({"kubernetes": "1.20"}, "^kubernetes: Kubernetes 1.20 is not known"),
+        ({"namespace_labels": {"ops": {"a b": "c"}}}, "^namespace_labels: ops: a b=c is not a label"),
+        ({"policies": ROOT / "examples/fixed"}, "^policies: no policies found in"),
+        ({"old": None}, "^old must be a path, or a list of such, not NoneType"),
+        ({"groups": ["dev", 5]}, r"^groups\[1\] must be a string, not int"),
+        ({"groups": {"dev": 1}}, "^groups must be a string, or a list of such, not dict"),
+        ({"user": 5}, "^user must be a string, not int"),
     )
     def test_wrong_arguments_are_value_errors(self, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
@@ -142,7 +140,7 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"^a List is not updated"):
             validate({"apiVersion": "v1", "kind": "List", "items": items}, claim())
 
-    @each_row("paths", [None, 5, b"a.yaml"])
+    @each_row("paths", None, 5, b"a.yaml")
     def test_paths_of_another_type_are_value_errors(self, paths: Any) -> None:
         with pytest.raises(ValueError, match=f"^paths must be a path, or a list of such, not {type(paths).__name__}"):
             check_files(paths)
@@ -161,12 +159,10 @@ class TestObjects:
 class TestSelectors:
     @each_row(
         ("arguments", "options", "message"),
-        [
-            ((5, DEVICE), {}, "^selector must be a CEL expression or a selector, or a list of such, not int"),
-            ((["true", 5], DEVICE), {}, r"^selector\[1\] must be a CEL expression or a selector, not int"),
-            (("true", 5), {}, "^device must be an object, not int"),
-            (("true", DEVICE), {"driver": 3}, "^driver must be a string, not int"),
-        ],
+        ((5, DEVICE), {}, "^selector must be a CEL expression or a selector, or a list of such, not int"),
+        ((["true", 5], DEVICE), {}, r"^selector\[1\] must be a CEL expression or a selector, not int"),
+        (("true", 5), {}, "^device must be an object, not int"),
+        (("true", DEVICE), {"driver": 3}, "^driver must be a string, not int"),
     )
     def test_wrong_arguments_are_value_errors(self, arguments: Any, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
@@ -174,13 +170,11 @@ class TestSelectors:
 
     @each_row(
         ("selector", "matched"),
-        [
-            (f'device.driver == "{DRIVER}"', True),
-            (f'device.attributes["{DRIVER}"].model == "A100"', True),
-            ({"cel": {"expression": 'device.attributes["other.org"].size > 3'}}, False),
-            (["true", {"cel": {"expression": "false"}}], False),
-            ([], True),
-        ],
+        (f'device.driver == "{DRIVER}"', True),
+        (f'device.attributes["{DRIVER}"].model == "A100"', True),
+        ({"cel": {"expression": 'device.attributes["other.org"].size > 3'}}, False),
+        (["true", {"cel": {"expression": "false"}}], False),
+        ([], True),
     )
     def test_they_are_evaluated_on_a_device(self, selector: Any, *, matched: bool) -> None:
         assert bool(matches(selector, DEVICE, driver=DRIVER)) is matched
@@ -192,13 +186,11 @@ class TestSelectors:
 
     @each_row(
         ("selector", "device", "message"),
-        [
-            ("devic", DEVICE, "compile error: .* undeclared reference to 'devic'"),
-            ('device.attributes["x.org"].y', DEVICE, "runtime error: no such key: y"),
-            ({"expression": "true"}, DEVICE, "a selector is a CEL expression, or"),
-            ("true", {"attributes": {"model": "A100"}}, r"device: attributes\[model\]: .*cannot unmarshal string"),
-            ("true", {"attributes": {"no name": {"int": 1}}}, "device: attributes"),
-        ],
+        ("devic", DEVICE, "compile error: .* undeclared reference to 'devic'"),
+        ('device.attributes["x.org"].y', DEVICE, "runtime error: no such key: y"),
+        ({"expression": "true"}, DEVICE, "a selector is a CEL expression, or"),
+        ("true", {"attributes": {"model": "A100"}}, r"device: attributes\[model\]: .*cannot unmarshal string"),
+        ("true", {"attributes": {"no name": {"int": 1}}}, "device: attributes"),
     )
     def test_what_fails_is_a_value_error(self, selector: Any, device: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
@@ -212,18 +204,16 @@ class TestSelectors:
 class TestPlainValues:
     @each_row(
         ("value", "message"),
-        [
-            (datetime(2026, 1, 31, tzinfo=UTC), r"^obj: spec\.x\[1\]\.y is of type datetime, .* give a str, such as"),
-            (date(2026, 1, 31), r"^obj: spec\.x\[1\]\.y is of type date, "),
-            ((1, 2), r"^obj: spec\.x\[1\]\.y is of type tuple, which JSON does not have: give a list$"),
-            ({1}, "is of type set"),
-            ({False: 1}, r"^obj: spec\.x\[1\]\.y has the key False, but keys of JSON are strings: put it in quotes$"),
-            ({"z": {None: {}}}, r"^obj: spec\.x\[1\]\.y\.z has the key None"),
-            (b"x", "is of type bytes"),
-            (math.nan, r"^obj: spec\.x\[1\]\.y is nan, which JSON does not have: give a finite number$"),
-            ({"z": [-math.inf]}, r"^obj: spec\.x\[1\]\.y\.z\[0\] is -inf, "),
-            (object(), "is of type object, .*: give a dict, list, str, number, bool or None"),
-        ],
+        (datetime(2026, 1, 31, tzinfo=UTC), r"^obj: spec\.x\[1\]\.y is of type datetime, .* give a str, such as"),
+        (date(2026, 1, 31), r"^obj: spec\.x\[1\]\.y is of type date, "),
+        ((1, 2), r"^obj: spec\.x\[1\]\.y is of type tuple, which JSON does not have: give a list$"),
+        ({1}, "is of type set"),
+        ({False: 1}, r"^obj: spec\.x\[1\]\.y has the key False, but keys of JSON are strings: put it in quotes$"),
+        ({"z": {None: {}}}, r"^obj: spec\.x\[1\]\.y\.z has the key None"),
+        (b"x", "is of type bytes"),
+        (math.nan, r"^obj: spec\.x\[1\]\.y is nan, which JSON does not have: give a finite number$"),
+        ({"z": [-math.inf]}, r"^obj: spec\.x\[1\]\.y\.z\[0\] is -inf, "),
+        (object(), "is of type object, .*: give a dict, list, str, number, bool or None"),
     )
     def test_what_json_does_not_have_is_a_type_error(self, value: object, message: str) -> None:
         obj = {"apiVersion": "v1", "kind": "Pod", "spec": {"x": [None, {"y": value}]}}
@@ -335,8 +325,8 @@ CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
 }
 
 
-@each_row("name", CALLS)
-@each_row("bad", [3, 2.5, object()])
+@each_row("name", *CALLS)
+@each_row("bad", 3, 2.5, object())
 def test_are_refused_by_name(name: str, bad: object) -> None:
     call, message = CALLS[name]
     with pytest.raises(ValueError, match=message):
@@ -349,7 +339,7 @@ def test_gates_are_true_or_false_by_name(gates: Any) -> None:
         webhook.validate(POD, feature_gates=gates)
 
 
-@each_row("text", ["", b"", {"kind": "Pod"}])
+@each_row("text", "", b"", {"kind": "Pod"})
 def test_text_and_mappings_are_no_lists(text: Any) -> None:
     with pytest.raises(ValueError, match="pods must be a list of objects"):
         webhook.simulate([], text)

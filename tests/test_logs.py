@@ -205,13 +205,11 @@ class TestWhatClientsSend:
 class TestShare:
     @each_row(
         "record",
-        [
-            record_of({}, decision="denied"),
-            record_of({}, decision="failed"),
-            record_of({}, patched=True),
-            record_of({}, warnings=1),
-            record_of({}, found=[RecordedFinding("a", "", "audit")]),
-        ],
+        record_of({}, decision="denied"),
+        record_of({}, decision="failed"),
+        record_of({}, patched=True),
+        record_of({}, warnings=1),
+        record_of({}, found=[RecordedFinding("a", "", "audit")]),
     )
     def test_what_is_out_of_the_ordinary_is_always_logged(self, record: Record, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:

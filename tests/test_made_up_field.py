@@ -130,8 +130,8 @@ def test_a_patch_may_set_what_has_a_feature_gate() -> None:
     assert evaluate(CLAIM, policies=policies).allowed
 
 
-@each_row("version", ["v1", "v1beta2", "v1beta1"])
-@each_row("failure_policy", ["Ignore", "Fail"])
+@each_row("version", "v1", "v1beta2", "v1beta1")
+@each_row("failure_policy", "Ignore", "Fail")
 def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_policy: str) -> None:
     folder = ROOT / "policies" / "claims-inherit-team"
     objects: list[Any] = list(yaml.safe_load_all((folder / "policy.yaml").read_text(encoding="utf-8")))

@@ -49,19 +49,14 @@ class TestDerivedAttributes:
 
     @each_row(
         ("expression", "found"),
-        [
-            ("x" * 10241, "Too long: may not be more than 10240 bytes"),
-            (
-                "device",
-                'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)',
-            ),
-            ("device.no", 'Invalid value: "device.no": compilation failed: '),
-            (loops(4), "Forbidden: too complex, exceeds cost limit"),
-            ("int('x')", "Internal error: program instantiation failed: "),
-            ("device.driver", None),
-            ("device.attributes['a'].b", None),
-            ("[device.driver]", 'Invalid value: "[device.driver]": must evaluate to a primitive scalar '),
-        ],
+        ("x" * 10241, "Too long: may not be more than 10240 bytes"),
+        ("device", 'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)'),
+        ("device.no", 'Invalid value: "device.no": compilation failed: '),
+        (loops(4), "Forbidden: too complex, exceeds cost limit"),
+        ("int('x')", "Internal error: program instantiation failed: "),
+        ("device.driver", None),
+        ("device.attributes['a'].b", None),
+        ("[device.driver]", 'Invalid value: "[device.driver]": must evaluate to a primitive scalar '),
     )
     def test_an_expression_is_compiled(self, expression: str, found: str | None) -> None:
         problems = said(validate(derived(expression), kubernetes="1.37", feature_gates={"DRADerivedAttributes": True}))
@@ -84,19 +79,17 @@ class TestDerivedAttributes:
 
 @each_row(
     "field",
-    [
-        "ResourceSlice.spec.partitionTypeAttribute",
-        "ResourceSlice.spec.skipNodeOperations",
-        "ResourceSlice.spec.devices.nodeAllocatableResources.mapping.deviceMultiplier",
-        "ResourceSlice.spec.devices.nodeAllocatableResources.overhead.perPod",
-        "ResourceSlice.spec.devices.consumesCounters.compatibilityGroups",
-        "ResourceClaim.spec.devices.requests.exactly.derivedAttributes.expression",
-        "ResourceClaim.spec.devices.requests.firstAvailable.derivedAttributes.name",
-        "ResourceClaim.status.allocation.devices.results.skipNodeOperations",
-        "ResourcePoolStatusRequest.spec.defaultPartitionTypeAttribute",
-        "ResourcePoolStatusRequest.status.pools.partitionSummary.allocatable",
-        "ResourcePoolStatusRequest.status.pools.shareableSummary.capacity.available",
-    ],
+    "ResourceSlice.spec.partitionTypeAttribute",
+    "ResourceSlice.spec.skipNodeOperations",
+    "ResourceSlice.spec.devices.nodeAllocatableResources.mapping.deviceMultiplier",
+    "ResourceSlice.spec.devices.nodeAllocatableResources.overhead.perPod",
+    "ResourceSlice.spec.devices.consumesCounters.compatibilityGroups",
+    "ResourceClaim.spec.devices.requests.exactly.derivedAttributes.expression",
+    "ResourceClaim.spec.devices.requests.firstAvailable.derivedAttributes.name",
+    "ResourceClaim.status.allocation.devices.results.skipNodeOperations",
+    "ResourcePoolStatusRequest.spec.defaultPartitionTypeAttribute",
+    "ResourcePoolStatusRequest.status.pools.partitionSummary.allocatable",
+    "ResourcePoolStatusRequest.status.pools.shareableSummary.capacity.available",
 )
 def test_a_field_of_1_37_is_explained(field: str) -> None:
     assert "1.37" in explain(field)
@@ -154,12 +147,10 @@ def test_a_taint_rule_without_a_selector_selects_nothing(spec: dict[str, Any], s
 
 @each_row(
     ("published", "wanted", "fits"),
-    [
-        ("memory", ["gpu.example.com/memory"], True),
-        ("gpu.example.com/memory", ["memory"], True),
-        ("memory", ["other.example.com/memory"], False),
-        ("memory", ["gpu.example.com/memory", "memory"], False),
-    ],
+    ("memory", ["gpu.example.com/memory"], True),
+    ("gpu.example.com/memory", ["memory"], True),
+    ("memory", ["other.example.com/memory"], False),
+    ("memory", ["gpu.example.com/memory", "memory"], False),
 )
 def test_capacity_without_a_domain_is_the_driver_s(published: str, wanted: list[str], *, fits: bool) -> None:
     given = clusters.devices("a", capacity={published: {"value": "10Gi"}}, allowMultipleAllocations=True)

@@ -118,20 +118,18 @@ def test_exactly_the_kinds_whose_types_have_a_pod_template_make_pods() -> None:
 
 @each_row(
     ("group", "kind", "steps"),
-    [
-        ("", "Pod", ()),
-        ("", "PodTemplate", ("template",)),
-        ("apps", "Deployment", ("spec", "template")),
-        ("batch", "CronJob", ("spec", "jobTemplate", "spec", "template")),
-        ("resource.k8s.io", "ResourceClaimTemplate", None),
-        ("example.com", "Deployment", None),
-    ],
+    ("", "Pod", ()),
+    ("", "PodTemplate", ("template",)),
+    ("apps", "Deployment", ("spec", "template")),
+    ("batch", "CronJob", ("spec", "jobTemplate", "spec", "template")),
+    ("resource.k8s.io", "ResourceClaimTemplate", None),
+    ("example.com", "Deployment", None),
 )
 def test_the_types_tell_where_pod_templates_are(group: str, kind: str, steps: tuple[str, ...] | None) -> None:
     assert template_of(group, kind) == steps
 
 
-@each_row("obj", [None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"}])
+@each_row("obj", None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"})
 def test_a_value_without_a_kind_has_no_pod_template(obj: object) -> None:
     assert pod_template(obj) is None
 
@@ -213,14 +211,12 @@ def _read_again(node: ast.AST) -> list[str]:
 
 @each_row(
     "source",
-    [
-        "each.message.startswith('a')",
-        "'a' in problem.hint",
-        "problem.hint in {'a'}",
-        "pattern.search(problem.message)",
-        "re.sub('a', 'b', problem.message)",
-        "problem.message.partition(': ')[2]",
-    ],
+    "each.message.startswith('a')",
+    "'a' in problem.hint",
+    "problem.hint in {'a'}",
+    "pattern.search(problem.message)",
+    "re.sub('a', 'b', problem.message)",
+    "problem.message.partition(': ')[2]",
 )
 def test_a_text_that_is_read_again_is_found(source: str) -> None:
     assert [each for node in ast.walk(ast.parse(source)) for each in _read_again(node)]

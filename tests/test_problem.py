@@ -40,13 +40,11 @@ def test_a_finding_reads_as_field_then_what_is_wrong() -> None:
 
 @each_row(
     ("text", "go"),
-    [
-        ("plain", '"plain"'),
-        ('a"b\\c', '"a\\"b\\\\c"'),
-        ("a\nb\tc\x00\x7f", '"a\\nb\\tc\\x00\\x7f"'),
-        ("ümlaut 🐈", '"ümlaut 🐈"'),
-        ("\u200b\U000e0001", '"\\u200b\\U000e0001"'),
-    ],
+    ("plain", '"plain"'),
+    ('a"b\\c', '"a\\"b\\\\c"'),
+    ("a\nb\tc\x00\x7f", '"a\\nb\\tc\\x00\\x7f"'),
+    ("ümlaut 🐈", '"ümlaut 🐈"'),
+    ("\u200b\U000e0001", '"\\u200b\\U000e0001"'),
 )
 def test_texts_are_quoted_as_go_does(text: str, go: str) -> None:
     assert quoted(text) == go
@@ -54,14 +52,12 @@ def test_texts_are_quoted_as_go_does(text: str, go: str) -> None:
 
 @each_row(
     ("value", "text"),
-    [
-        ("x", '"x"'),
-        (3, "3"),
-        (True, "true"),
-        (None, "null"),
-        ({"a": ["é"]}, '{"a":["é"]}'),
-        (Verbatim("[]string{}"), "[]string{}"),
-    ],
+    ("x", '"x"'),
+    (3, "3"),
+    (True, "true"),
+    (None, "null"),
+    ({"a": ["é"]}, '{"a":["é"]}'),
+    (Verbatim("[]string{}"), "[]string{}"),
 )
 def test_rejected_values_are_shown_as_the_server_shows_them(value: object, text: str) -> None:
     assert shown(value) == text

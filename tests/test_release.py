@@ -32,13 +32,13 @@ def test_mypy_refuses_a_plain_number_as_a_release() -> None:
     target("resource.k8s.io/v1", 34, CREATE)  # type: ignore[arg-type]
 
 
-@each_row("text", ["1.34", "v1.34.2", "1.34.0-rc.1+a"])
+@each_row("text", "1.34", "v1.34.2", "1.34.0-rc.1+a")
 def test_what_is_read_is_a_release(text: str) -> None:
     release: Release = release_of(text)
     assert release == 34
 
 
-@each_row(("text", "patch"), [("1.34", 0), ("v1.34.2", 2), ("1.34.0-rc.1+a", 0), ("1.36.12", 12), ("1.36-rc.1", 0)])
+@each_row(("text", "patch"), ("1.34", 0), ("v1.34.2", 2), ("1.34.0-rc.1+a", 0), ("1.36.12", 12), ("1.36-rc.1", 0))
 def test_the_patch_release_is_read(text: str, patch: int) -> None:
     assert patch_of(text) == patch
 
@@ -102,24 +102,22 @@ class Peer(typing.NamedTuple):
 
 @each_row(
     "look",
-    [
-        tuple,
-        hash,
-        lambda record: record._fields,
-        lambda record: record._asdict(),
-        lambda record: (record.x, record.y),
-        lambda record: tuple(record._replace(x=5)),
-        lambda record: str(record).partition("(")[2],
-        lambda record: record.__match_args__,
-        lambda record: [(name, each.default) for name, each in inspect.signature(type(record)).parameters.items()],
-        lambda record: hasattr(record, "__dict__"),
-    ],
+    tuple,
+    hash,
+    lambda record: record._fields,
+    lambda record: record._asdict(),
+    lambda record: (record.x, record.y),
+    lambda record: tuple(record._replace(x=5)),
+    lambda record: str(record).partition("(")[2],
+    lambda record: record.__match_args__,
+    lambda record: [(name, each.default) for name, each in inspect.signature(type(record)).parameters.items()],
+    lambda record: hasattr(record, "__dict__"),
 )
 def test_a_record_is_a_named_tuple(look: Any) -> None:
     assert look(Point(1)) == look(Peer(1))
 
 
-@each_row("arguments", [{}, {"y": 1}, {"x": 1, "z": 1}])
+@each_row("arguments", {}, {"y": 1}, {"x": 1, "z": 1})
 def test_wrong_arguments_are_refused_alike(arguments: dict[str, int]) -> None:
     with pytest.raises(TypeError) as peers:
         Peer(**arguments)

@@ -6,7 +6,7 @@ from tests.rows import each_row
 
 
 def test_all_rows_that_fail_are_shown() -> None:
-    @each_row(("value", "expected"), [(1, 1), (2, 3), (4, 4), (5, 6)])
+    @each_row(("value", "expected"), (1, 1), (2, 3), (4, 4), (5, 6))
     def check(value: int, expected: int) -> None:
         assert value == expected
 
@@ -19,7 +19,7 @@ def test_all_rows_that_fail_are_shown() -> None:
 
 
 def test_a_row_that_raises_nothing_where_it_should_hides_no_other() -> None:
-    @each_row("text", ["1", "x", "2"])
+    @each_row("text", "1", "x", "2")
     def check(text: str) -> None:
         with pytest.raises(ValueError, match="invalid literal"):
             int(text)

@@ -47,22 +47,20 @@ def test_long_names_and_many_of_them_take_bounded_steps() -> None:
     assert near("a" * 254, ["a" * 254]) == []
 
 
-@each_row("written", ["gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com"])
+@each_row("written", "gpu.nvdia.com", "gpu.nvidiaa.com", "gpu.nvvidia.com", "gpu.nvidai.com")
 def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: str) -> None:
     assert mistyped(written, ["gpu.intel.com", "gpu.nvidia.com"]) == "gpu.nvidia.com"
 
 
 @each_row(
     "written",
-    [
-        "gpu.nvidia.com",
-        "gup.nvidia.com",
-        "gpus.nvidia.com",
-        "gpu.nvidea.com",
-        "gpu.nvidia.co",
-        "gpu.vidi.com",
-        "x" * 300,
-    ],
+    "gpu.nvidia.com",
+    "gup.nvidia.com",
+    "gpus.nvidia.com",
+    "gpu.nvidea.com",
+    "gpu.nvidia.co",
+    "gpu.vidi.com",
+    "x" * 300,
 )
 def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
     assert not mistyped(written, ["gpu.nvidia.com"])
@@ -70,21 +68,19 @@ def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
 
 @each_row(
     ("written", "meant"),
-    [
-        ("exactcount", "ExactCount"),
-        ("exact-count", "ExactCount"),
-        ("ExctCont", "ExactCount"),
-        ("all", "All"),
-        ("not in", "NotIn"),
-        ("exsits", "Exists"),
-        ("readwriteonce", "ReadWriteOnce"),
-    ],
+    ("exactcount", "ExactCount"),
+    ("exact-count", "ExactCount"),
+    ("ExctCont", "ExactCount"),
+    ("all", "All"),
+    ("not in", "NotIn"),
+    ("exsits", "Exists"),
+    ("readwriteonce", "ReadWriteOnce"),
 )
 def test_a_value_of_an_enumeration_is_certain_with_one_slip_in_five_letters(written: str, meant: str) -> None:
     assert certain(written, ["All", "ExactCount", "NotIn", "Exists", "ReadWriteOnce", "ReadWriteOncePod"]) == meant
 
 
-@each_row("written", ["Al", "Alll", "Exact", "ExtCt", "!Exists", "AlwaysB", "", "x" * 300])
+@each_row("written", "Al", "Alll", "Exact", "ExtCt", "!Exists", "AlwaysB", "", "x" * 300)
 def test_any_other_value_may_mean_another_one(written: str) -> None:
     assert not certain(written, ["All", "ExactCount", "Exists", "AlwaysA", "AlwaysC"])
 

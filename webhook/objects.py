@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import is_
 from typing import Any, Final
 
@@ -58,6 +58,14 @@ def items(obj: Any, *path: str) -> list[JSONObject]:
     """Return the objects of the list at a path, none if there is no list."""
     found = at(obj, *path)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def placed(obj: Any, *path: str) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
+    """Yield the objects of the list at a path, each with its own path."""
+    found = at(obj, *path)
+    for index, each in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(each, dict):
+            yield (*path, index), each
 
 
 def texts(obj: Any, *path: str) -> list[str]:

@@ -39,13 +39,13 @@ def answered(endpoint: Endpoint, obj: Any, old: Any = None, operation: str = "CR
 validated, mutated = partial(answered, "validate"), partial(answered, "mutate")
 
 
-@each_row("endpoint", ["validate", "mutate"])
+@each_row("endpoint", "validate", "mutate")
 def test_a_good_object_is_allowed_under_its_uid(endpoint: Any) -> None:
     head = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
     assert review(asked(CLAIM), endpoint, ReviewOptions()) == {**head, "response": ALLOWED}
 
 
-@each_row(("spec", "is_allowed"), [(CLAIM["spec"], True), ({}, False)])
+@each_row(("spec", "is_allowed"), (CLAIM["spec"], True), ({}, False))
 def test_a_review_of_few_fields_is_answered(spec: Any, *, is_allowed: bool) -> None:
     request = {"uid": "1", "operation": "CREATE", "object": {**CLAIM, "spec": spec}}
     few = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
@@ -141,7 +141,11 @@ def test_a_finding_that_is_no_error_travels_as_a_warning_unless_the_api_server_h
 
 @each_row(
     ("operation", "subresource"),
-    [("DELETE", ""), ("CONNECT", "exec"), ("CREATE", "binding"), ("CREATE", "eviction"), ("UPDATE", "resize")],
+    ("DELETE", ""),
+    ("CONNECT", "exec"),
+    ("CREATE", "binding"),
+    ("CREATE", "eviction"),
+    ("UPDATE", "resize"),
 )
 def test_other_requests_are_allowed_untouched(operation: str, subresource: str) -> None:
     bad = {**POD, "spec": {**POD["spec"], "resourceClaims": []}}
@@ -179,13 +183,11 @@ def test_refusals_and_warnings_are_bounded() -> None:
 
 @each_row(
     ("malformed", "says"),
-    [
-        ([], "is not an AdmissionReview"),
-        ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}, "not admission.k8s.io/v1"),
-        ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "has no request"),
-        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "uid": ""}}, "has no uid"),
-        ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "operation": "PATCH"}}, "operation is none of"),
-    ],
+    ([], "is not an AdmissionReview"),
+    ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1"}, "not admission.k8s.io/v1"),
+    ({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}, "has no request"),
+    ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "uid": ""}}, "has no uid"),
+    ({**asked(CLAIM), "request": {**asked(CLAIM)["request"], "operation": "PATCH"}}, "operation is none of"),
 )
 def test_the_answer_to_a_malformed_review_has_the_reason(malformed: Any, says: str) -> None:
     with pytest.raises(MalformedReviewError, match=says):
@@ -194,19 +196,17 @@ def test_the_answer_to_a_malformed_review_has_the_reason(malformed: Any, says: s
 
 @each_row(
     ("place", "value"),
-    [
-        *((name, 3) for name in ("subResource", "requestSubResource", "name", "namespace", "operation", "uid")),
-        *((name, "a") for name in ("kind", "resource", "requestKind", "requestResource", "userInfo", "dryRun")),
-        *((f"{kind}.{name}", 3) for kind in ("kind", "requestKind") for name in ("group", "version", "kind")),
-        *((f"{name}.resource", 3) for name in ("resource", "requestResource")),
-        ("userInfo.username", ["a"]),
-        ("userInfo.uid", 3),
-        ("userInfo.groups", "a"),
-        ("userInfo.groups[0]", 3),
-        ("userInfo.extra", []),
-        ("userInfo.extra[...]", "b"),
-        ("userInfo.extra[...][0]", 3),
-    ],
+    *((name, 3) for name in ("subResource", "requestSubResource", "name", "namespace", "operation", "uid")),
+    *((name, "a") for name in ("kind", "resource", "requestKind", "requestResource", "userInfo", "dryRun")),
+    *((f"{kind}.{name}", 3) for kind in ("kind", "requestKind") for name in ("group", "version", "kind")),
+    *((f"{name}.resource", 3) for name in ("resource", "requestResource")),
+    ("userInfo.username", ["a"]),
+    ("userInfo.uid", 3),
+    ("userInfo.groups", "a"),
+    ("userInfo.groups[0]", 3),
+    ("userInfo.extra", []),
+    ("userInfo.extra[...]", "b"),
+    ("userInfo.extra[...][0]", 3),
 )
 def test_a_review_that_go_cannot_decode_is_malformed(place: str, value: Any) -> None:
     for step in reversed(re.findall(r"\w+|\[0\]|\[\.\.\.\]", place)):
@@ -218,7 +218,9 @@ def test_a_review_that_go_cannot_decode_is_malformed(place: str, value: Any) -> 
 
 @each_row(
     ("key", "says"),
-    [(b"objec\xa7", "is not UTF-8"), (b"objec\\ud800", "one half of a surrogate pair"), (b"objec\\uDB00", "half")],
+    (b"objec\xa7", "is not UTF-8"),
+    (b"objec\\ud800", "one half of a surrogate pair"),
+    (b"objec\\uDB00", "half"),
 )
 def test_a_body_that_is_not_text_is_malformed_also_in_fields_that_are_not_read(key: bytes, says: str) -> None:
     body = json.dumps(asked(CLAIM)).encode().replace(b"object", key)
@@ -237,20 +239,18 @@ def test_null_is_as_if_absent() -> None:
 
 @each_row(
     ("body", "says"),
-    [
-        (b"\xff{}", "not UTF-8: byte 0"),
-        (b"{", "not JSON"),
-        (b"", "not JSON"),
-        (b'{"a": NaN}', "NaN is not a JSON number"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"a": 1' + b"0" * 10_000 + b"}", "not JSON"),
-        (b'{"a": 0.5, "b": -1e400}', "-1e400 is out of range"),
-        (b"9" * 10_000 + b".0", f"{'9' * 40} is out of range"),
-        (b'{"a": "b\xe9"}', "not UTF-8: byte 8"),
-        (b'{"a": "\\ud800"}', "one half of a surrogate pair"),
-        (b'["\\ud800", ' + b"[" * 100_000, "nested too deeply"),
-        (b'{"a": 1,}', ": line 1 column "),
-    ],
+    (b"\xff{}", "not UTF-8: byte 0"),
+    (b"{", "not JSON"),
+    (b"", "not JSON"),
+    (b'{"a": NaN}', "NaN is not a JSON number"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"a": 1' + b"0" * 10_000 + b"}", "not JSON"),
+    (b'{"a": 0.5, "b": -1e400}', "-1e400 is out of range"),
+    (b"9" * 10_000 + b".0", f"{'9' * 40} is out of range"),
+    (b'{"a": "b\xe9"}', "not UTF-8: byte 8"),
+    (b'{"a": "\\ud800"}', "one half of a surrogate pair"),
+    (b'["\\ud800", ' + b"[" * 100_000, "nested too deeply"),
+    (b'{"a": 1,}', ": line 1 column "),
 )
 def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
     answered = answer(body, Call("validate"), ReviewOptions())
@@ -376,7 +376,7 @@ def test_what_is_late_is_answered_by_its_head_alone() -> None:
         assert "object" not in late.record.request
 
 
-@each_row("head", [{"name": 5}, {"kind": [[]] * 10}, {"userInfo": {"groups": [1]}}])
+@each_row("head", {"name": 5}, {"kind": [[]] * 10}, {"userInfo": {"groups": [1]}})
 def test_what_is_late_and_from_no_api_server_is_a_bad_request(head: dict[str, Any]) -> None:
     late = answer(
         json.dumps(asked(POD, **head)).encode(), Call("validate", fail_open=True, deadline=0.0), ReviewOptions()
@@ -401,7 +401,7 @@ def reviewed(api_version: str, spec: Any, kubernetes: str) -> Any:
     return review(asked(obj), "validate", ReviewOptions(kubernetes=kubernetes))["response"]
 
 
-@each_row("kubernetes", ["1.27", "1.30", "1.33", "1.36"])
+@each_row("kubernetes", "1.27", "1.30", "1.33", "1.36")
 def test_a_cluster_that_was_upgraded_is_not_blocked_and_the_rules_hold_all_the_same(kubernetes: str) -> None:
     assert reviewed("resource.k8s.io/v1", {"devices": {}}, kubernetes)["allowed"]
     assert not reviewed("resource.k8s.io/v1alpha2", {"resourceClassName": "A b"}, kubernetes)["allowed"]
@@ -432,7 +432,7 @@ def test_a_gate_that_a_later_release_has_locked_does_not_fail_its_objects() -> N
     assert review(asked(of_kind("DeviceTaintRule", spec, "v1beta2")), "validate", options)["response"]["allowed"]
 
 
-@each_row("kubernetes", ["1.34", "1.36", None])
+@each_row("kubernetes", "1.34", "1.36", None)
 def test_the_label_of_a_namespace_is_left_to_the_api_server(kubernetes: str | None) -> None:
     assert warned({"adminAccess": True}, ReviewOptions(kubernetes=kubernetes)) == []
 
@@ -483,7 +483,7 @@ def test_a_field_that_the_release_does_not_know_may_be_anything() -> None:
         checked(changed, "validate", ReviewOptions(kubernetes="1.30"))
 
 
-@each_row("field", ["namespace", "name", "kind", "resource", "userInfo", "dryRun", "options"])
+@each_row("field", "namespace", "name", "kind", "resource", "userInfo", "dryRun", "options")
 def test_a_field_may_be_nested_deep(field: str) -> None:
     review = with_value(UPDATES[0], ("request", field), DEEP)
     for endpoint in ("validate", "mutate"):

@@ -62,7 +62,7 @@ class TestBypassingTheScheduler:
         for enforcement in (Enforcement(), Enforcement(rules={"attribute-values": "deny"})):
             assert result(POD, enforcement)[0] == ALLOWED
 
-    @each_row("mode", MODES)
+    @each_row("mode", *MODES)
     def test_its_rule_has_the_effect_of_its_mode(self, mode: Mode) -> None:
         response, record = result(POD, Enforcement(mode="warn", rules={"prescheduled": mode}))
         assert rule_of(record) == "prescheduled"
@@ -71,12 +71,10 @@ class TestBypassingTheScheduler:
 
     @each_row(
         ("obj", "request_"),
-        [
-            ({**POD, "spec": {**POD["spec"], "nodeName": ""}}, {}),
-            (CLAIMLESS, {}),
-            (POD, {"operation": "UPDATE", "oldObject": POD}),
-            (POD, {"userInfo": {"username": "system:node:node-1", "groups": ["system:nodes"]}}),
-        ],
+        ({**POD, "spec": {**POD["spec"], "nodeName": ""}}, {}),
+        (CLAIMLESS, {}),
+        (POD, {"operation": "UPDATE", "oldObject": POD}),
+        (POD, {"userInfo": {"username": "system:node:node-1", "groups": ["system:nodes"]}}),
     )
     def test_other_pods_are_admitted(self, obj: dict[str, Any], request_: dict[str, Any]) -> None:
         assert result(obj, Enforcement(rules={"prescheduled": "deny"}), **request_)[0]["allowed"]
@@ -104,16 +102,11 @@ class TestModes:
 
     @each_row(
         ("spec", "end"),
-        [
-            ({"allocationMode": "immediate"}, '"WaitForFirstConsumer" (did you mean "Immediate"?)'),
-            ({"allocationMode": "Other"}, '"WaitForFirstConsumer"'),
-            ({"resourceClassName": f"GPU{'x' * 90}"}, f'… (did you mean "gpu{"x" * 90}"?)'),
-            ({"resourceClassName": f"GPU{'x' * 220}"}, "…"),
-            (
-                {"allocationMode": "immediate", "parametersRef": {"name": "n" * 5000, "kind": "K"}},
-                '"WaitForFirstConsumer"',
-            ),
-        ],
+        ({"allocationMode": "immediate"}, '"WaitForFirstConsumer" (did you mean "Immediate"?)'),
+        ({"allocationMode": "Other"}, '"WaitForFirstConsumer"'),
+        ({"resourceClassName": f"GPU{'x' * 90}"}, f'… (did you mean "gpu{"x" * 90}"?)'),
+        ({"resourceClassName": f"GPU{'x' * 220}"}, "…"),
+        ({"allocationMode": "immediate", "parametersRef": {"name": "n" * 5000, "kind": "K"}}, '"WaitForFirstConsumer"'),
     )
     def test_a_warning_of_a_small_object_says_what_was_meant(self, spec: dict[str, Any], end: str) -> None:
         (warning, *_) = result(with_spec(**spec), Enforcement(mode="warn"))[0]["warnings"]
@@ -165,13 +158,11 @@ class TestModes:
 
     @each_row(
         ("enforcement", "mode"),
-        [
-            (Enforcement(), "warn"),
-            (Enforcement(mode="audit"), "audit"),
-            (Enforcement(workloads="deny"), "deny"),
-            (Enforcement(mode="warn", workloads="deny"), "deny"),
-            (Enforcement(mode="audit", workloads="warn"), "warn"),
-        ],
+        (Enforcement(), "warn"),
+        (Enforcement(mode="audit"), "audit"),
+        (Enforcement(workloads="deny"), "deny"),
+        (Enforcement(mode="warn", workloads="deny"), "deny"),
+        (Enforcement(mode="audit", workloads="warn"), "warn"),
     )
     def test_findings_in_pod_templates_warn_unless_something_else_is_said(
         self, enforcement: Enforcement, mode: str
@@ -196,7 +187,7 @@ class TestPolicies:
         stated, _ = validating({"expression": "false", "message": "no"} | validation)
         return [stated, binding(validationActions=list(actions))]
 
-    @each_row("modes", [{"mode": "warn"}, {"policies": {"p": "warn"}}])
+    @each_row("modes", {"mode": "warn"}, {"policies": {"p": "warn"}})
     def test_a_denial_becomes_a_warning(self, modes: dict[str, Any]) -> None:
         response, record = self.result(self.denying(), **modes)
         assert response["allowed"]
@@ -261,11 +252,9 @@ class TestPolicies:
 class TestExemptions:
     @each_row(
         "enforcement",
-        [
-            Enforcement(exempt_namespaces=["ci-*", "default"]),
-            Enforcement(exempt_users=["system:serviceaccount:kube-system:*", "admin"]),
-            Enforcement(exempt_users=["nobody"], exempt_groups=["system:auth*"]),
-        ],
+        Enforcement(exempt_namespaces=["ci-*", "default"]),
+        Enforcement(exempt_users=["system:serviceaccount:kube-system:*", "admin"]),
+        Enforcement(exempt_users=["nobody"], exempt_groups=["system:auth*"]),
     )
     def test_exempt_requests_are_not_looked_at(self, enforcement: Enforcement) -> None:
         assert result(LONG, enforcement)[0] == ALLOWED
@@ -275,12 +264,10 @@ class TestExemptions:
 
     @each_row(
         "request_",
-        [
-            {"namespace": "default-2"},
-            {"userInfo": {"username": "administrator", "groups": ["system:nodes:x"]}},
-            {"userInfo": {"groups": [None]}},
-            {"userInfo": None, "namespace": None},
-        ],
+        {"namespace": "default-2"},
+        {"userInfo": {"username": "administrator", "groups": ["system:nodes:x"]}},
+        {"userInfo": {"groups": [None]}},
+        {"userInfo": None, "namespace": None},
     )
     def test_others_are_as_are_requests_that_do_not_say_who_they_are_from(self, request_: dict[str, Any]) -> None:
         enforcement = Enforcement(
@@ -290,7 +277,7 @@ class TestExemptions:
         )
         assert not result(LONG, enforcement, **request_)[0]["allowed"]
 
-    @each_row("namespace", ["", None])
+    @each_row("namespace", "", None)
     def test_what_has_no_namespace_is_in_none_that_is_exempt(self, namespace: str | None) -> None:
         assert not result(LONG, Enforcement(exempt_namespaces=["*"]), namespace=namespace)[0]["allowed"]
 
@@ -355,15 +342,13 @@ class TestOptions:
 
     @each_row(
         ("given", "says"),
-        [
-            ("block", "'block': give deny, warn or audit, or RULE=MODE"),
-            ("=warn", "'=warn': give deny"),
-            ("min-count=block", "'min-count=block': give deny"),
-            ("unknown-fields=warn", "unknown rule unknown-fields; did you mean unknown-field?"),
-            ("zzz=warn", "unknown rule zzz; `draguard explain` lists them"),
-            ("policy/=warn", "'policy/=warn': give deny"),
-            ("policy/quota=warn", "policy quota not found in --policies"),
-        ],
+        ("block", "'block': give deny, warn or audit, or RULE=MODE"),
+        ("=warn", "'=warn': give deny"),
+        ("min-count=block", "'min-count=block': give deny"),
+        ("unknown-fields=warn", "unknown rule unknown-fields; did you mean unknown-field?"),
+        ("zzz=warn", "unknown rule zzz; `draguard explain` lists them"),
+        ("policy/=warn", "'policy/=warn': give deny"),
+        ("policy/quota=warn", "policy quota not found in --policies"),
     )
     def test_what_is_not_known_is_wrong_use(self, given: str, says: str) -> None:
         code, _, err = self.ask("--enforce", given)
@@ -371,7 +356,7 @@ class TestOptions:
         assert says in err
 
 
-@each_row("what", ["namespace", "user", "group"])
+@each_row("what", "namespace", "user", "group")
 def test_an_empty_pattern_exempts_no_user(what: str) -> None:
     done = draguard("review", f"--exempt-{what}=", "-")
     assert done.code == 2
@@ -404,8 +389,8 @@ def ignoring(obj: dict[str, Any]) -> dict[str, Any]:
     return annotated
 
 
-@each_row("enforcement", [Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn")])
-@each_row("wrong", [WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}}])
+@each_row("enforcement", Enforcement(), Enforcement(rules={"dns-subdomain": "deny"}), Enforcement("warn"))
+@each_row("wrong", WRONG, CLAIM | {"spec": {"resourceClassName": "GPU"}})
 def test_annotations_do_not_change_an_answer(wrong: dict[str, Any], enforcement: Enforcement) -> None:
     before, _ = result(wrong, enforcement)
     assert result(ignoring(wrong), enforcement)[0] == before

@@ -68,6 +68,27 @@ class TestValidating:
         (key,) = answered([long, binding(policy_name="x." * 60 + "x")], POD)["auditAnnotations"]
         assert key == "k" * MAX_ANNOTATION_KEY
 
+    def test_audited_failures_and_annotations_that_quote_the_object_leave_an_answer_small(self) -> None:
+        expressions = [f"{{'a': {index}}}[object.metadata.annotations.long] == 1" for index in range(60)]
+        audited = policy(validations=[{"expression": each} for each in expressions])
+        noted = [
+            {"key": f"k{index}", "valueExpression": "string(object.metadata.annotations.long)"} for index in range(20)
+        ]
+        noting = [policy(f"n{index}", auditAnnotations=noted) for index in range(3)]
+        bound = [binding(validationActions=["Audit"]), *(binding(f"n{index}") for index in range(3))]
+        long = {**POD, "metadata": {**POD["metadata"], "annotations": {"long": "\0" * 200_000}}}
+        response = answered([audited, *noting, *bound], long)
+        assert response["allowed"]
+        assert "no such key" in json.loads(response["auditAnnotations"]["validation_failure"])[0]["message"]
+        assert response["auditAnnotations"]["n0.k0"]
+        assert len(json.dumps(response)) < 1 << 20
+
+    def test_a_namespace_of_any_length_leaves_an_answer_small(self) -> None:
+        selector = {"namespaceSelector": {"matchLabels": {"a": "b"}}, "resourceRules": [PODS]}
+        response = answered(validating("true", matchConstraints=selector), POD, namespace="n" * 1_000_000)
+        assert response["auditAnnotations"]["assumed"].startswith("the namespace")
+        assert len(json.dumps(response)) < 1 << 14
+
     def test_the_api_servers_own_rules_come_first(self) -> None:
         wrong = copy.deepcopy(POD)
         wrong["spec"]["resourceClaims"][0]["name"] = "cat"
@@ -140,7 +161,7 @@ class TestMutating:
         assert "warnings" not in response
         assert "nodeSelector" not in patched(response)["spec"]
 
-    @each_row(("reinvocation", "seen"), [("IfNeeded", "y"), ("Never", "n")])
+    @each_row(("reinvocation", "seen"), ("IfNeeded", "y"), ("Never", "n"))
     def test_only_policies_that_want_to_know_see_the_rewrite(self, reinvocation: str, seen: str) -> None:
         expression = "Object{metadata: Object.metadata{labels: {'placed': has(object.spec.nodeSelector) ? 'y' : 'n'}}}"
         noting = mutating("m", expression, reinvocationPolicy=reinvocation)
@@ -156,8 +177,8 @@ class TestMutating:
         status = answered(contradicting, POD, "mutate")["status"]
         assert (status["code"], status["reason"]) == (422, "Invalid")
 
-    @each_row("obj", [None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}}])
-    @each_row("endpoint", ["validate", "mutate"])
+    @each_row("obj", None, 3, [], {}, {"metadata": 3}, {"spec": None, "metadata": {"labels": []}})
+    @each_row("endpoint", "validate", "mutate")
     def test_any_object_gets_an_answer(self, obj: Any, endpoint: Endpoint) -> None:
         manifests = [*mutating("m", "Object{spec: Object.spec{nodeName: 'a'}}"), *saying("has(object.spec)")]
         sent = asked(POD)

@@ -90,14 +90,14 @@ def test_review_takes_a_snapshot(tmp_path: Path) -> None:
     assert draguard("review", "--cluster", wrong, file).code == 2
 
 
-@each_row("selectors", [[1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1])
+@each_row("selectors", [1], [[]], [None], [{}], [{"cel": 1}], [{"cel": {"expression": 1.5}}], 1)
 def test_what_is_malformed_is_not_looked_up(selectors: Any) -> None:
     answered = response(wanting(selectors=selectors))
     assert not answered["allowed"]
     assert answered["status"]["code"] in {400, 422}
 
 
-@each_row("api_version", ["resource.k8s.io/v9", "", "c"])
+@each_row("api_version", "resource.k8s.io/v9", "", "c")
 def test_the_header_of_an_unused_field_is_not_looked_up(api_version: str) -> None:
     assert response(wanting(selectors=[{"cel": 1}]) | {"apiVersion": api_version}).get("warnings", []) == []
 

@@ -64,17 +64,15 @@ def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
 
 @each_row(
     ("gates", "release", "name"),
-    [
-        ((), 34, "stable"),
-        (("DRAAdminAccess", "DRAPrioritizedList"), 34, "incubating"),
-        (("DRAAdminAccess", "DRAPrioritizedList"), 36, "stable"),
-        (("DRAConsumableCapacity",), 35, "experimental"),
-        (("DRAConsumableCapacity",), 36, "incubating"),
-        (("DRADeviceBindingConditions",), 36, "stable"),
-        (("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"), 36, "incubating"),
-        (("DRAListTypeAttributes",), 36, "stable"),
-        (("DRAListTypeAttributes",), 37, "experimental"),
-    ],
+    ((), 34, "stable"),
+    (("DRAAdminAccess", "DRAPrioritizedList"), 34, "incubating"),
+    (("DRAAdminAccess", "DRAPrioritizedList"), 36, "stable"),
+    (("DRAConsumableCapacity",), 35, "experimental"),
+    (("DRAConsumableCapacity",), 36, "incubating"),
+    (("DRADeviceBindingConditions",), 36, "stable"),
+    (("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"), 36, "incubating"),
+    (("DRAListTypeAttributes",), 36, "stable"),
+    (("DRAListTypeAttributes",), 37, "experimental"),
 )
 def test_a_release_picks_the_first_implementation_that_supports_the_features(
     gates: tuple[str, ...], release: int, name: str
@@ -90,26 +88,24 @@ def test_no_implementation_may_support_the_features() -> None:
 
 @each_row(
     ("selector", "detail"),
-    [
-        (
-            {"operator": "Near"},
-            'operator: Unsupported value: "Near": supported values: '
-            + ", ".join(f'"{each}"' for each in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
-        ),
-        ({"operator": "In"}, "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
-        (
-            {"operator": "Exists", "values": ["a"]},
-            'values: Invalid value: ["a"]: values set must be empty for exists and does not exist',
-        ),
-        (
-            {"operator": "Gt", "values": ["a"]},
-            "values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer",
-        ),
-        (
-            {"operator": "Lt", "values": []},
-            "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required",
-        ),
-    ],
+    (
+        {"operator": "Near"},
+        'operator: Unsupported value: "Near": supported values: '
+        + ", ".join(f'"{each}"' for each in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
+    ),
+    ({"operator": "In"}, "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
+    (
+        {"operator": "Exists", "values": ["a"]},
+        'values: Invalid value: ["a"]: values set must be empty for exists and does not exist',
+    ),
+    (
+        {"operator": "Gt", "values": ["a"]},
+        "values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer",
+    ),
+    (
+        {"operator": "Lt", "values": []},
+        "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required",
+    ),
 )
 def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, detail: str) -> None:
     term = {"matchExpressions": [{"key": "zone", **selector}]}
@@ -122,16 +118,14 @@ def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, 
 
 @each_row(
     ("requirement", "selected"),
-    [
-        ({"key": "zone", "operator": "In", "values": ["a"]}, True),
-        ({"key": "zone", "operator": "NotIn", "values": ["a"]}, False),
-        ({"key": "rack", "operator": "NotIn", "values": ["a"]}, True),
-        ({"key": "zone", "operator": "Exists"}, True),
-        ({"key": "zone", "operator": "DoesNotExist"}, False),
-        ({"key": "rank", "operator": "Gt", "values": ["2"]}, True),
-        ({"key": "rank", "operator": "Lt", "values": ["3"]}, False),
-        ({"key": "zone", "operator": "Gt", "values": ["2"]}, False),
-    ],
+    ({"key": "zone", "operator": "In", "values": ["a"]}, True),
+    ({"key": "zone", "operator": "NotIn", "values": ["a"]}, False),
+    ({"key": "rack", "operator": "NotIn", "values": ["a"]}, True),
+    ({"key": "zone", "operator": "Exists"}, True),
+    ({"key": "zone", "operator": "DoesNotExist"}, False),
+    ({"key": "rank", "operator": "Gt", "values": ["2"]}, True),
+    ({"key": "rank", "operator": "Lt", "values": ["3"]}, False),
+    ({"key": "zone", "operator": "Gt", "values": ["2"]}, False),
 )
 def test_node_selectors_select_by_labels(requirement: Json, selected: bool) -> None:
     selector = {"nodeSelectorTerms": [{}, {"matchExpressions": [requirement]}]}
@@ -230,14 +224,12 @@ def test_a_scenario_is_answered() -> None:
 
 @each_row(
     ("part", "detail"),
-    [
-        ({"features": {"Magic": True}}, "unknown feature Magic: known are AdminAccess, "),
-        ({"slices": [{"metadata": {"name": "s"}}]}, r"slices\[0\]\.spec must be an object, not NoneType"),
-        ({"slices": [{"metadata": {}, "spec": {}}]}, "the scenario is malformed: no 'name'"),
-        ({"nodes": ["n0"]}, r"nodes\[0\] must be an object, not str"),
-        ({"claims": [{"spec": 3}]}, "the scenario is malformed: "),
-        ({"claims": [claim(request(count=-1))]}, "request r: a negative count, on which the scheduler panics"),
-    ],
+    ({"features": {"Magic": True}}, "unknown feature Magic: known are AdminAccess, "),
+    ({"slices": [{"metadata": {"name": "s"}}]}, r"slices\[0\]\.spec must be an object, not NoneType"),
+    ({"slices": [{"metadata": {}, "spec": {}}]}, "the scenario is malformed: no 'name'"),
+    ({"nodes": ["n0"]}, r"nodes\[0\] must be an object, not str"),
+    ({"claims": [{"spec": 3}]}, "the scenario is malformed: "),
+    ({"claims": [claim(request(count=-1))]}, "request r: a negative count, on which the scheduler panics"),
 )
 def test_a_malformed_scenario_is_refused(part: Json, detail: str) -> None:
     with pytest.raises(ValueError, match=detail):
@@ -274,17 +266,15 @@ def test_the_result_states_whether_the_order_of_claims_matters() -> None:
 
 @each_row(
     ("result", "type_", "detail"),
-    [
-        ("1.5", "double", "type conversion error from Double to 'bool'"),
-        ("1u", "uint", "unsupported type conversion from 'uint' to bool"),
-        ("int", "type", "type conversion not supported for 'type'"),
-        ("{}", "map", "type conversion error from map to 'bool'"),
-        ("quantity('1')", "kubernetes.Quantity", "type conversion error from 'Quantity' to 'bool'"),
-        ("duration('1s')", "google.protobuf.Duration", "type conversion error from 'Duration' to 'bool'"),
-        ("device.?driver", "optional_type", "unsupported native conversion from string to 'bool'"),
-        ("has(device.?attributes[device.driver].x)", "optional_type", "unsupported type conversion from 'int' to bool"),
-        ("has(device.?attributes[device.driver].y)", "optional_type", "optional.none() dereference"),
-    ],
+    ("1.5", "double", "type conversion error from Double to 'bool'"),
+    ("1u", "uint", "unsupported type conversion from 'uint' to bool"),
+    ("int", "type", "type conversion not supported for 'type'"),
+    ("{}", "map", "type conversion error from map to 'bool'"),
+    ("quantity('1')", "kubernetes.Quantity", "type conversion error from 'Quantity' to 'bool'"),
+    ("duration('1s')", "google.protobuf.Duration", "type conversion error from 'Duration' to 'bool'"),
+    ("device.?driver", "optional_type", "unsupported native conversion from string to 'bool'"),
+    ("has(device.?attributes[device.driver].x)", "optional_type", "unsupported type conversion from 'int' to bool"),
+    ("has(device.?attributes[device.driver].y)", "optional_type", "optional.none() dereference"),
 )
 def test_a_selector_whose_result_is_no_bool_ends_the_attempt(result: str, type_: str, detail: str) -> None:
     broken = claim(selecting(f"device.driver == '' ? device.attributes[device.driver].x : {result}"))
@@ -293,7 +283,7 @@ def test_a_selector_whose_result_is_no_bool_ends_the_attempt(result: str, type_:
     assert error(slices, broken) == (f"claim ns/c: selector #0: CEL runtime error: {text}", "abort")
 
 
-@each_row("result", ["optional.of({})", "optional.of(optional.of({}))"])
+@each_row("result", "optional.of({})", "optional.of(optional.of({}))")
 def test_an_optional_bool_selects_as_the_bool_in_it(result: str) -> None:
     slices = [resource_slice(device("d0", attributes={"x": {"int": 1}}))]
     for value in (True, False):
@@ -342,7 +332,7 @@ def test_to_add_a_device_takes_no_longer_for_the_counter_sets_of_others() -> Non
     assert common.state == {(("n0", f"a{n}"), frozenset({"x"})) for n in (0, 2)}
 
 
-@each_row("counts", [(2, 3), (3, 2)])
+@each_row("counts", (2, 3), (3, 2))
 def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
     slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]
     newer = resource_slice(name="newer", nodeName="elsewhere", count=3)
@@ -379,18 +369,12 @@ ALTERNATIVES = {
 }
 
 
-@each_row(("release", "patch", "expected"), ((36, 0, False), (36, 2, False), (36, 3, True), (37, 0, True)))
+@each_row(("release", "patch", "expected"), (36, 0, False), (36, 2, False), (36, 3, True), (37, 0, True))
 @each_row(
     ("first", "second", "asked"),
-    [
-        ({"taints": [{"key": "broken", "effect": "NoSchedule"}]}, {}, claim(request())),
-        (
-            {},
-            {"attributes": {"rack": {"int": 1}}},
-            claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}]),
-        ),
-        ({"allowMultipleAllocations": True, "attributes": {"rack": {"int": 1}}}, {}, claim(ALTERNATIVES)),
-    ],
+    ({"taints": [{"key": "broken", "effect": "NoSchedule"}]}, {}, claim(request())),
+    ({}, {"attributes": {"rack": {"int": 1}}}, claim(request(), constraints=[{"matchAttribute": f"{DRIVER}/rack"}])),
+    ({"allowMultipleAllocations": True, "attributes": {"rack": {"int": 1}}}, {}, claim(ALTERNATIVES)),
 )
 def test_devices_that_are_not_taken_after_all_keep_no_counters_from_1_36_3_on(
     first: Json, second: Json, asked: Json, release: int, patch: int, *, expected: bool
@@ -423,7 +407,9 @@ def funnel_of(slices: list[Json], wanted: int) -> Funnel:
 
 @each_row(
     ("wanted", "found"),
-    [(1, None), (2, None), (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least"))],
+    (1, None),
+    (2, None),
+    (3, (2, "counter memory of set: 4Gi is left, 3 devices consume 6Gi at least")),
 )
 def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None) -> None:
     memories = {"whole": "4Gi", **{f"half-{number}": "2Gi" for number in range(3)}}
@@ -433,7 +419,7 @@ def test_counters_that_devices_share(wanted: int, found: tuple[int, str] | None)
     assert (funnel.counts["enough"], funnel.together) == (4, found)
 
 
-@each_row("wanted", [6, 5])
+@each_row("wanted", 6, 5)
 def test_counters_of_several_sets_add_up(wanted: int) -> None:
     sets = [*counters("set-0", "4Gi"), *counters("set-1", "4Gi")]
     parts = [device(f"part-{of}-{number}", **consuming(f"set-{of}", "2Gi")) for of in range(2) for number in range(3)]
@@ -461,11 +447,9 @@ def test_devices_that_consume_counters_of_several_sets_share_them() -> None:
 
 @each_row(
     ("wanted", "text"),
-    [
-        ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
-        ("2", "capacity memory: 1 is left, 2 is wanted"),
-        ("1", ""),
-    ],
+    ("1500m", "capacity memory: 1 is left, 1500m is wanted"),
+    ("2", "capacity memory: 1 is left, 2 is wanted"),
+    ("1", ""),
 )
 def test_capacity_that_is_left(wanted: str, text: str) -> None:
     shared = device("d0", capacity={"memory": {"value": "3"}}, allowMultipleAllocations=True)
@@ -477,7 +461,7 @@ def test_capacity_that_is_left(wanted: str, text: str) -> None:
     assert isinstance(attempt.on(NODE), Result) is (text == "")
 
 
-@each_row(("published", "has"), [("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …")])
+@each_row(("published", "has"), ("", ""), ("b a", ": a device has a, b"), ("d c b a", ": a device has a, b, c, …"))
 def test_a_capacity_that_a_device_does_not_have(published: str, has: str) -> None:
     capacity = {name: {"value": "1"} for name in published.split()}
     attempt = Allocator(CLASSES, [resource_slice(device("d0", capacity=capacity))], features=ALL).attempt(

@@ -46,16 +46,14 @@ AT = f'device.attributes["{DRIVER}"].at'
 
 @each_row(
     ("expression", "expected"),
-    [
-        (f'{AT}.split("-")[0]', ["d0", "d2"]),
-        (f'{AT}.startsWith("a")', ["d0", "d2"]),
-        (f"size({AT})", ["d0", "d1"]),
-        (f'semver(string(size({AT})) + ".0.0")', ["d0", "d1"]),
-        (f'{AT}.split("-")', ["d0", "d2"]),
-        (f'[{AT} == "a-1"]', ["d1", "d2"]),
-        (f"[size({AT})]", ["d0", "d1"]),
-        (f'[semver({AT} == "a-1" ? "1.0.0" : "2.0.0")]', ["d1", "d2"]),
-    ],
+    (f'{AT}.split("-")[0]', ["d0", "d2"]),
+    (f'{AT}.startsWith("a")', ["d0", "d2"]),
+    (f"size({AT})", ["d0", "d1"]),
+    (f'semver(string(size({AT})) + ".0.0")', ["d0", "d1"]),
+    (f'{AT}.split("-")', ["d0", "d2"]),
+    (f'[{AT} == "a-1"]', ["d1", "d2"]),
+    (f"[size({AT})]", ["d0", "d1"]),
+    (f'[semver({AT} == "a-1" ? "1.0.0" : "2.0.0")]', ["d1", "d2"]),
 )
 def test_constraints_read_what_a_request_derives(expression: str, expected: list[str]) -> None:
     assert placed(expression, numbered("a-1", "b-2", "a-3")) == expected
@@ -85,16 +83,11 @@ def test_alternatives_derive_each_its_own() -> None:
 
 @each_row(
     ("expression", "detail"),
-    [
-        (f"{AT}x", "CEL runtime error: no such key: atx"),
-        ("dyn(1.5)", "CEL runtime error: unsupported CEL return type: double"),
-        ("dyn([1.5])", "CEL runtime error: unsupported list element type: double"),
-        ('dyn([dyn(1), dyn("a")])', "CEL runtime error: expected list element at index 1 to be int, got string"),
-        (
-            "{}",
-            "CEL compile error: must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of ",
-        ),
-    ],
+    (f"{AT}x", "CEL runtime error: no such key: atx"),
+    ("dyn(1.5)", "CEL runtime error: unsupported CEL return type: double"),
+    ("dyn([1.5])", "CEL runtime error: unsupported list element type: double"),
+    ('dyn([dyn(1), dyn("a")])', "CEL runtime error: expected list element at index 1 to be int, got string"),
+    ("{}", "CEL compile error: must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of "),
 )
 def test_an_expression_that_is_wrong_ends_the_attempt(expression: str, detail: str) -> None:
     asked = claim(
@@ -121,14 +114,12 @@ def test_operations_that_nodes_skip_are_recorded() -> None:
 
 @each_row(
     ("bounds", "wanted", "fractions", "whole"),
-    [
-        ({"min": "500m", "step": "250m"}, "600m", "750m", "1"),
-        ({"min": "500m", "step": "250m"}, "1", "1", "1"),
-        ({"min": "500m", "step": "250m", "max": "700m"}, "600m", None, None),
-        ({"min": "1", "step": "2"}, "2", "3", "3"),
-        ({"min": "500m"}, "600m", "600m", "600m"),
-        ({"min": "500m", "step": "1m", "max": "1E"}, "1", "1", "1"),
-    ],
+    ({"min": "500m", "step": "250m"}, "600m", "750m", "1"),
+    ({"min": "500m", "step": "250m"}, "1", "1", "1"),
+    ({"min": "500m", "step": "250m", "max": "700m"}, "600m", None, None),
+    ({"min": "1", "step": "2"}, "2", "3", "3"),
+    ({"min": "500m"}, "600m", "600m", "600m"),
+    ({"min": "500m", "step": "1m", "max": "1E"}, "1", "1", "1"),
 )
 def test_capacity_is_rounded_to_fractions(bounds: Json, wanted: str, fractions: str | None, whole: str | None) -> None:
     policy = {"default": "1", "validRange": bounds}
@@ -142,11 +133,9 @@ def test_capacity_is_rounded_to_fractions(bounds: Json, wanted: str, fractions: 
 
 @each_row(
     ("gate", "name"),
-    [
-        ("DRADerivedAttributes", "experimental"),
-        ("DRAOptionalNodeOperations", "experimental"),
-        ("DRAFractionalCapacityRange", "incubating"),
-    ],
+    ("DRADerivedAttributes", "experimental"),
+    ("DRAOptionalNodeOperations", "experimental"),
+    ("DRAFractionalCapacityRange", "incubating"),
 )
 def test_a_gate_picks_the_implementation_that_supports_it(gate: str, name: str) -> None:
     features = dict.fromkeys(Features.of({gate}, NEWEST).names, True)
@@ -250,7 +239,7 @@ def test_what_must_be_bound_comes_last_pools_and_until_1_35_slices_in_their_pool
         assert devices(slices, claim(request()), release=Release(release)) == ["d1"]
 
 
-@each_row(("features", "is_bound"), [(ALL, True), (PARTITIONED, False)])
+@each_row(("features", "is_bound"), (ALL, True), (PARTITIONED, False))
 def test_the_stable_allocator_does_not_know_of_binding_to_a_node(features: Features, is_bound: bool) -> None:
     found = answer([resource_slice(device("d0", bindsToNode=True), allNodes=True)], claim(request()), features=features)
     assert isinstance(found, Result)

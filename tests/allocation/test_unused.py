@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.allocation.clusters import ALL, CLASSES, DRIVER, NODE, Json, claim, counters, request
 from tests.command import draguard
 from tests.rows import each_row
@@ -27,34 +25,28 @@ def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int 
 
 @each_row(
     ("slices", "why", "devices"),
-    [
-        ([resource_slice("a", count=2)], "incomplete: 1 of 2 slices of generation 1", 1),
-        (
-            [resource_slice("a"), resource_slice("b")],
-            "incomplete: 2 slices of generation 1, but resourceSliceCount is 1",
-            2,
-        ),
-        (
-            [resource_slice("a"), resource_slice("b", generation=3, count=2)],
-            "incomplete: 1 of 2 slices of generation 3",
-            1,
-        ),
-        (
-            [resource_slice("a", "n0", 1, 2, "x", "y"), resource_slice("b", "n0", 1, 2, "x")],
-            "invalid: duplicate device name x",
-            3,
-        ),
-        (
-            [resource_slice("a", count=3), resource_slice("b", count=2)],
-            "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)",
-            2,
-        ),
-        (
-            [resource_slice("a", count=2), resource_slice("b", "n1", generation=2)],
-            "outdated: its slices for the node are older than generation 2",
-            1,
-        ),
-    ],
+    ([resource_slice("a", count=2)], "incomplete: 1 of 2 slices of generation 1", 1),
+    (
+        [resource_slice("a"), resource_slice("b")],
+        "incomplete: 2 slices of generation 1, but resourceSliceCount is 1",
+        2,
+    ),
+    ([resource_slice("a"), resource_slice("b", generation=3, count=2)], "incomplete: 1 of 2 slices of generation 3", 1),
+    (
+        [resource_slice("a", "n0", 1, 2, "x", "y"), resource_slice("b", "n0", 1, 2, "x")],
+        "invalid: duplicate device name x",
+        3,
+    ),
+    (
+        [resource_slice("a", count=3), resource_slice("b", count=2)],
+        "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)",
+        2,
+    ),
+    (
+        [resource_slice("a", count=2), resource_slice("b", "n1", generation=2)],
+        "outdated: its slices for the node are older than generation 2",
+        1,
+    ),
 )
 def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: int) -> None:
     (funnel,) = Allocator(CLASSES, slices, features=ALL).attempt([CLAIM]).explain(NODE)
@@ -80,7 +72,7 @@ def test_the_whole_cluster() -> None:
     assert unused(catalog, implementation(Features(), Release(34))) == {}
 
 
-@pytest.mark.parametrize("counts", [(2, 3), (3, 2)])
+@each_row("counts", (2, 3), (3, 2))
 def test_slices_that_disagree_are_used_by_chance(counts: tuple[int, int]) -> None:
     first, second = (resource_slice(name, count=count) for name, count in zip("ab", counts, strict=True))
     found = unused(Catalog([first, second]), implementation(ALL, RECORDED))
@@ -119,9 +111,9 @@ def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:
     return funnel
 
 
-@each_row("made", [with_counters, per_device])
-@each_row("release", [34, 35, 36, 37])
-@each_row("partitionable", [False, True])
+@each_row("made", with_counters, per_device)
+@each_row("release", 34, 35, 36, 37)
+@each_row("partitionable", *(False, True))
 def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, partitionable: bool) -> None:
     features = Features(PartitionableDevices=partitionable)
     funnel = funnels([made()], features, Release(release))
@@ -140,7 +132,7 @@ def test_outdated_slices_may_select_nodes_by_labels() -> None:
     assert funnels([selecting(count=2), selecting(2)], ALL, RECORDED).unused == []
 
 
-@pytest.mark.parametrize(("made", "because"), [(with_counters, BESIDE), (per_device, GATE)])
+@each_row(("made", "because"), (with_counters, BESIDE), (per_device, GATE))
 def test_all_commands_say_so(made: Any, because: str, tmp_path: Path) -> None:
     stored = [{"kind": "Node", "metadata": {"name": "n0"}}, simulated.device_class("any", selectors=[])]
     cluster = simulated.written(tmp_path / "cluster.yaml", *stored, {"kind": "ResourceSlice", **made()})

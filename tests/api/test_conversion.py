@@ -38,7 +38,7 @@ from webhook.schema.decoding import apart
 SLICE = resource_slice({"name": "a", "capacity": {"memory": {"value": "1Gi"}}}, pool=..., nodeName=...)
 
 
-@each_row(("one", "other"), pairs())
+@each_row(("one", "other"), *pairs())
 def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, other: Base) -> None:
     wanted = f"{GROUP}/{other.version}"
     if plain(convert(with_defaults(one.submitted, Release(one.release)), wanted)) != plain(
@@ -52,7 +52,7 @@ def test_a_converted_object_is_what_the_server_gives_in_that_version(one: Base, 
         assert convert(converted, ours["apiVersion"]) == ours
 
 
-@each_row("base", [base for base in BASES if base.stored])
+@each_row("base", *(base for base in BASES if base.stored))
 def test_a_new_object_has_what_the_server_adds(base: Base) -> None:
     completed, stored = with_defaults(base.submitted, Release(base.release)), base.stored[0]
     if "/c-first" in base.name and not completed["spec"]["devices"]["requests"]:
@@ -85,7 +85,7 @@ def test_every_kind_of_v1_comes_from_and_goes_to_every_version() -> None:
             assert convert(newest, base.submitted["apiVersion"])["kind"] == base.submitted["kind"]
 
 
-@each_row("version", ["v1beta2", "v1beta1", "v1alpha3"])
+@each_row("version", "v1beta2", "v1beta1", "v1alpha3")
 def test_a_field_of_a_newer_release_stays_in_its_struct(version: str) -> None:
     for obj, steps in ((CLAIM, ("spec", "devices", "requests", 0, "exactly")), (SLICE, ("spec", "devices", 0))):
         newer = json.loads(json.dumps(obj))
@@ -133,7 +133,7 @@ def several_versions() -> list[tuple[int, str, str, str]]:
     ]
 
 
-@each_row(("release", "kind", "one", "other"), several_versions())
+@each_row(("release", "kind", "one", "other"), *several_versions())
 def test_every_field_finds_its_place_in_the_other_version(release: int, kind: str, one: str, other: str) -> None:
     type_ = VERSIONS[one].kinds[kind].type
     source, wanted = (target(version, Release(release), CREATE, every(release)) for version in (one, other))
@@ -157,7 +157,11 @@ def test_what_says_nothing_in_an_older_version_is_gone_and_objects_of_other_grou
 
 @each_row(
     "spec",
-    [None, [], {"devices": 1}, {"devices": {"requests": {}}}, {"devices": {"requests": [1, None, {"exactly": 1}]}}],
+    None,
+    [],
+    {"devices": 1},
+    {"devices": {"requests": {}}},
+    {"devices": {"requests": [1, None, {"exactly": 1}]}},
 )
 def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
     claim = CLAIM | {"spec": spec}
@@ -184,20 +188,14 @@ def test_nothing_that_is_malformed_raises(data: st.DataObject) -> None:
 
 @each_row(
     ("obj", "version", "message"),
-    [
-        *(
-            (
-                {"apiVersion": f"{GROUP}/v1alpha2", "kind": kind},
-                f"{GROUP}/v1",
-                f"{kind} of .*v1alpha2 has no counterpart",
-            )
-            for kind in ("ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext")
-        ),
-        ({"kind": "ResourceClaim"}, f"{GROUP}/v1", "the object has no apiVersion$"),
-        ({"apiVersion": f"{GROUP}/v1beta1"}, f"{GROUP}/v1", "the object has no kind$"),
-        (CLAIM, "v1beta1", r"give group and version, such as resource\.k8s\.io/v1"),
-        ([CLAIM], f"{GROUP}/v1", "an object is a dict, not list"),
-    ],
+    *(
+        ({"apiVersion": f"{GROUP}/v1alpha2", "kind": kind}, f"{GROUP}/v1", f"{kind} of .*v1alpha2 has no counterpart")
+        for kind in ("ResourceClaim", "ResourceClass", "ResourceSlice", "PodSchedulingContext")
+    ),
+    ({"kind": "ResourceClaim"}, f"{GROUP}/v1", "the object has no apiVersion$"),
+    ({"apiVersion": f"{GROUP}/v1beta1"}, f"{GROUP}/v1", "the object has no kind$"),
+    (CLAIM, "v1beta1", r"give group and version, such as resource\.k8s\.io/v1"),
+    ([CLAIM], f"{GROUP}/v1", "an object is a dict, not list"),
 )
 def test_what_has_no_counterpart_or_type_is_not_converted(obj: Any, version: str, message: str) -> None:
     with pytest.raises(ValueError, match=message) as raised:

@@ -61,7 +61,7 @@ def declared(struct: CompiledStruct, version: str, prefix: str = "") -> Iterator
 LISTED = listed()
 
 
-@each_row(("kubernetes", "version", "kind"), LISTED)
+@each_row(("kubernetes", "version", "kind"), *LISTED)
 def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kind: str) -> None:
     api_version, release = f"resource.k8s.io/{version}", int(kubernetes.removeprefix("1."))
     served = find(api_version, kind)
@@ -78,7 +78,7 @@ def test_a_kind_has_the_fields_of_its_go_type(kubernetes: str, version: str, kin
     } == {}
 
 
-@each_row(("kubernetes", "version", "kind"), LISTED)
+@each_row(("kubernetes", "version", "kind"), *LISTED)
 def test_merging_and_policies_know_every_field(kubernetes: str, version: str, kind: str) -> None:
     for path, go_type in LISTED[kubernetes, version, kind].items():
         shape: Shape | None = schema_of(f"resource.k8s.io/{version}", kind)

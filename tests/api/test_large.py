@@ -28,7 +28,7 @@ def said(obj: dict[str, Any], kubernetes: str) -> list[tuple[str, str]]:
     return errors(validate(obj, kubernetes=kubernetes, feature_gates=ALL, namespace_labels=NAMESPACE_LABELS))
 
 
-@each_row(("escaped", "size"), [("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2)])
+@each_row(("escaped", "size"), ("<", 6), (">", 6), ("&", 6), ("\u2028", 6), ("\u2029", 6), ("é", 2))
 def test_opaque_parameters_are_measured_as_go_writes_json(escaped: str, size: int) -> None:
     most = escaped * 1000 + "x" * (10240 - len('{"a":""}') - 1000 * size)
     for text, findings in ((most, 0), (f"{most}x", 1)):
@@ -125,7 +125,7 @@ def test_a_message_about_health_says_something_in_1024_bytes() -> None:
 
 
 @each_row(
-    ("value", "found"), [("-" + "0" * 5000 + "1", []), ("1" * 5000, ["value out of range"]), ("+", ["invalid syntax"])]
+    ("value", "found"), ("-" + "0" * 5000 + "1", []), ("1" * 5000, ["value out of range"]), ("+", ["invalid syntax"])
 )
 def test_tolerated_numbers_have_any_length(value: str, found: list[str]) -> None:
     tolerations = [{"key": "memory", "operator": "Lt", "value": value}]

@@ -8,6 +8,7 @@ text; they have their hints if one of them is stated. ``rules`` are theirs, if s
 """
 
 import copy
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,7 +77,7 @@ def said(problem: Problem, *, with_hint: bool) -> str:
     return f"{kind}{problem.field}{path}: {problem.message}{hint}"
 
 
-@each_row(("sentence", "objects", "row"), rows())
+@each_row(("sentence", "objects", "row"), *rows())
 def test_a_request_has_the_findings_of_its_row(sentence: str, objects: dict[str, Any], row: dict[str, Any]) -> None:
     obj = objects[row["of"]] if "of" in row else {}
     old = altered(objects[row["old"]["of"]] if "of" in row["old"] else obj, row["old"]) if "old" in row else None
@@ -113,18 +114,16 @@ def test_gates_have_the_defaults_of_their_release_and_their_stage_and_dra_counts
 
 @each_row(
     ("gates", "message"),
-    [
-        ({"DRADeviceTaint": True}, "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
-        ({"x": True}, "unrecognized feature gate: x; known are"),
-        ({"DRAAdminAccess": False}, "cannot set feature gate DRAAdminAccess to false, feature is locked to true"),
-    ],
+    ({"DRADeviceTaint": True}, "unrecognized feature gate: DRADeviceTaint; did you mean DRADeviceTaints?"),
+    ({"x": True}, "unrecognized feature gate: x; known are"),
+    ({"DRAAdminAccess": False}, "cannot set feature gate DRAAdminAccess to false, feature is locked to true"),
 )
 def test_gates_that_cannot_be_set_are_refused(gates: dict[str, bool], message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("?", r"\?")):
         validate(claim(), kubernetes="1.36", feature_gates=gates)
 
 
-@each_row(("kubernetes", "gate"), [("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules")])
+@each_row(("kubernetes", "gate"), ("1.34", "DRADeviceTaints"), ("1.35", "DRADeviceTaintRules"))
 def test_the_gate_of_a_kind_is_that_of_the_release(kubernetes: str, gate: str) -> None:
     rule = of_kind("DeviceTaintRule", {"taint": {"key": "a", "effect": "NoSchedule"}})
     everything: dict[str, Any] = {"kubernetes": kubernetes, "runtime_config": {"api/all": True}}
@@ -157,12 +156,10 @@ IMMUTABLE = ("spec.resourceClaims", "Invalid value: null: field is immutable")
 
 @each_row(
     ("claims", "expected"),
-    [
-        (GROUP["spec"]["resourceClaims"], []),
-        ([{"name": "B"}, {"name": "B", "resourceClaimName": "C"}], [IMMUTABLE]),
-        ([{}] * 5, [IMMUTABLE, ("spec.resourceClaims", "Too many: 5: must have at most 4 items")]),
-        ([], [IMMUTABLE]),
-    ],
+    (GROUP["spec"]["resourceClaims"], []),
+    ([{"name": "B"}, {"name": "B", "resourceClaimName": "C"}], [IMMUTABLE]),
+    ([{}] * 5, [IMMUTABLE, ("spec.resourceClaims", "Too many: 5: must have at most 4 items")]),
+    ([], [IMMUTABLE]),
 )
 def test_changed_claims_of_a_group_are_only_counted(
     claims: list[dict[str, Any]], expected: list[tuple[str, str]]
@@ -182,7 +179,7 @@ def test_a_class_has_its_prefix_checked_last() -> None:
     assert (problem.field, problem.message[-19:]) == ("metadata.generateName", "may not contain '/'")
 
 
-@each_row("subresource", ["", "status"])
+@each_row("subresource", "", "status")
 def test_an_update_warns_of_repeated_owners_once(subresource: str) -> None:
     old = claim(REQUEST)
     new = {**old, "metadata": {**old["metadata"], "ownerReferences": [OWNER, OWNER]}}
@@ -237,26 +234,24 @@ POD = {"spec": {"containers": [{"name": "c", "image": "i", "resources": {"claims
 
 @each_row(
     ("head", "said", "place", "hint"),
-    [
-        (VERSION | {"knd": "ResourceClaim"}, "kind: kind not set", "knd", 'did you mean "kind" in place of "knd"?'),
-        (VERSION | {"Kind": "ResourceClaim"}, "kind: kind not set", "Kind", 'did you mean "kind" in place of "Kind"?'),
-        (
-            VERSION,
-            "kind: kind not set",
-            "kind",
-            "add kind: DeviceClass or DeviceTaintRule or ResourceClaim or ResourceClaimTemplate or ResourceSlice",
-        ),
-        ({"apiVersion": "apps/v1"}, "kind: kind not set", "kind", ""),
-        (
-            KIND | {"apiversion": "resource.k8s.io/v1"},
-            "apiVersion: apiVersion not set",
-            "apiversion",
-            'did you mean "apiVersion" in place of "apiversion"?',
-        ),
-        (KIND, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: resource.k8s.io/v1"),
-        ({"kind": "Pod"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: v1"),
-        ({"kind": "Deployment"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: apps/v1"),
-    ],
+    (VERSION | {"knd": "ResourceClaim"}, "kind: kind not set", "knd", 'did you mean "kind" in place of "knd"?'),
+    (VERSION | {"Kind": "ResourceClaim"}, "kind: kind not set", "Kind", 'did you mean "kind" in place of "Kind"?'),
+    (
+        VERSION,
+        "kind: kind not set",
+        "kind",
+        "add kind: DeviceClass or DeviceTaintRule or ResourceClaim or ResourceClaimTemplate or ResourceSlice",
+    ),
+    ({"apiVersion": "apps/v1"}, "kind: kind not set", "kind", ""),
+    (
+        KIND | {"apiversion": "resource.k8s.io/v1"},
+        "apiVersion: apiVersion not set",
+        "apiversion",
+        'did you mean "apiVersion" in place of "apiversion"?',
+    ),
+    (KIND, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: resource.k8s.io/v1"),
+    ({"kind": "Pod"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: v1"),
+    ({"kind": "Deployment"} | POD, "apiVersion: apiVersion not set", "apiVersion", "add apiVersion: apps/v1"),
 )
 def test_what_an_object_lacks_is_found_where_it_is_misspelt(
     head: dict[str, Any], said: str, place: str, hint: str
@@ -265,29 +260,61 @@ def test_what_an_object_lacks_is_found_where_it_is_misspelt(
     assert (str(problem), problem.path, problem.hint) == (said, (place,), hint)
 
 
-@each_row(("release", "version"), [("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1")])
+RAW = "of type []json.RawMessage"
+
+
+@each_row(
+    ("obj", "said", "hint"),
+    (
+        {"apiVersion": "v1", "kind": "List", "items": {"a": 1}},
+        f"items: json: cannot unmarshal object into Go struct field decodeList.items {RAW}",
+        "write a list: a `-` before each entry",
+    ),
+    (
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimList", "items": "a"},
+        f"items: json: cannot unmarshal string into Go struct field decodeList.items {RAW}",
+        "write a list: a `-` before each entry",
+    ),
+    (
+        {"apiVersion": "v1", "kind": "List"},
+        'kind: no matches for kind "List" in version "v1"',
+        "it has no items: write the objects there",
+    ),
+)
+def test_a_list_that_kubectl_cannot_take_apart_is_refused(obj: dict[str, Any], said: str, hint: str) -> None:
+    (problem,) = validate(obj)
+    assert (problem.level, str(problem), problem.hint) == ("error", said, hint)
+    done = draguard("validate", "-", stdin=f"\n{json.dumps(obj)}".encode())
+    assert (done.code, said in done.out) == (1, True)
+
+
+def test_an_empty_list_is_fine_and_other_kinds_may_be_called_lists() -> None:
+    assert validate({"apiVersion": "v1", "kind": "List", "items": None}) == []
+    assert validate({"apiVersion": "v1", "kind": "List", "items": "${ITEMS}"}) == []
+    assert validate({"apiVersion": "example.com/v1", "kind": "AllowList", "spec": {}}) == []
+
+
+@each_row(("release", "version"), ("1.30", "v1alpha2"), ("1.31", "v1alpha3"), ("1.33", "v1beta2"), ("1.34", "v1"))
 def test_the_version_to_add_is_one_that_the_release_serves(release: str, version: str) -> None:
     manifest = f"{VERSION}\n---\n{REST | KIND}".encode()
     done = draguard("validate", "--kubernetes-version", release, "-", stdin=manifest)
     assert f"help: add apiVersion: resource.k8s.io/{version}\n" in done.out
 
 
-@each_row("obj", [{"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]}])
+@each_row("obj", {"kind": "Job", "spec": {}}, {"kind": "Values", "claims": [1]})
 def test_other_files_are_silent(obj: dict[str, Any]) -> None:
     assert judge(obj) == []
 
 
 @each_row(
     ("arguments", "message"),
-    [
-        ({"kubernetes": 1.34}, "kubernetes must be a string, not float"),
-        ({"kubernetes": 34}, "kubernetes must be a string, not int"),
-        ({"kubernetes": "1.26"}, r"Kubernetes 1\.26 is not known here; 1\.27 and later are"),
-        ({"subresource": "scale"}, "subresource 'scale' is not judged: give \"status\""),
-        ({"subresource": "Status", "old": claim()}, "subresource 'Status' is not judged"),
-        ({"subresource": "status"}, "a status is judged as an update: give the stored object as old"),
-        ({"feature_gates": {"DRADeviceTaint": True}}, "unrecognized feature gate: DRADeviceTaint"),
-    ],
+    ({"kubernetes": 1.34}, "kubernetes must be a string, not float"),
+    ({"kubernetes": 34}, "kubernetes must be a string, not int"),
+    ({"kubernetes": "1.26"}, r"Kubernetes 1\.26 is not known here; 1\.27 and later are"),
+    ({"subresource": "scale"}, "subresource 'scale' is not judged: give \"status\""),
+    ({"subresource": "Status", "old": claim()}, "subresource 'Status' is not judged"),
+    ({"subresource": "status"}, "a status is judged as an update: give the stored object as old"),
+    ({"feature_gates": {"DRADeviceTaint": True}}, "unrecognized feature gate: DRADeviceTaint"),
 )
 def test_an_invalid_query_is_a_value_error(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -297,18 +324,18 @@ def test_an_invalid_query_is_a_value_error(arguments: dict[str, Any], message: s
 # Metadata
 
 
-@each_row("version", ["7", "007", str(2**64 - 1)])
+@each_row("version", "7", "007", str(2**64 - 1))
 def test_a_new_object_has_no_resource_version(version: str) -> None:
     (problem,) = validate(changed(claim(), metadata__resourceVersion=version))
     assert (problem.rule, problem.reason) == ("resource-version-of-new", "InternalError")
     assert str(problem) == "metadata.resourceVersion: resourceVersion should not be set on objects to be created"
 
 
-@each_row("version", ["", "0", "abc", "-7", "7.0", "\uff17", str(2**64), "9" * 5000])
+@each_row("version", "", "0", "abc", "-7", "7.0", "\uff17", str(2**64), "9" * 5000)
 def test_a_resource_version_that_is_no_number_is_as_good_as_none(version: str) -> None:
     assert validate(changed(claim(), metadata__resourceVersion=version)) == []
 
 
-@each_row("old", [[], "x", 3, changed(claim(), spec=[])])
+@each_row("old", [], "x", 3, changed(claim(), spec=[]))
 def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
     assert [problem.rule for problem in validate(claim(), old)] == ["old-object"]

@@ -128,28 +128,26 @@ class TestStrictDecoding:
 
     @each_row(
         ("where", "value", "message"),
-        [
+        (
+            ("env",),
+            [{"name": "A", "value": 1}],
             (
-                ("env",),
-                [{"name": "A", "value": 1}],
-                (
-                    "json: cannot unmarshal number into Go struct field "
-                    "EnvVar.spec.template.spec.containers.env.value of type string"
-                ),
+                "json: cannot unmarshal number into Go struct field "
+                "EnvVar.spec.template.spec.containers.env.value of type string"
             ),
-            (
-                ("volumes",),
-                [{"name": "v", "emptydir": {}}],
-                'strict decoding error: unknown field "spec.template.spec.volumes[0].emptydir"',
-            ),
-            (("replica",), 2, 'strict decoding error: unknown field "spec.replica"'),
-            (("strategy",), {"typ": "Recreate"}, 'strict decoding error: unknown field "spec.strategy.typ"'),
-            (
-                ("replicas",),
-                "2",
-                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
-            ),
-        ],
+        ),
+        (
+            ("volumes",),
+            [{"name": "v", "emptydir": {}}],
+            'strict decoding error: unknown field "spec.template.spec.volumes[0].emptydir"',
+        ),
+        (("replica",), 2, 'strict decoding error: unknown field "spec.replica"'),
+        (("strategy",), {"typ": "Recreate"}, 'strict decoding error: unknown field "spec.strategy.typ"'),
+        (
+            ("replicas",),
+            "2",
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+        ),
     )
     def test_all_of_a_workload_is_decoded(self, where: tuple[str, ...], value: Any, message: str) -> None:
         container: dict[str, Any] = {"name": "c", "image": "i", "resources": {"claims": [{"name": "gpu"}]}}
@@ -167,40 +165,38 @@ class TestStrictDecoding:
 class TestDirectories:
     @each_row(
         ("files", "reason", "named"),
-        [
+        (
+            {
+                "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
+                "chart/templates/a.yaml": WRONG,
+                "chart/templates/_helpers.tpl": "{{ define }}",
+            },
+            "helm-template",
+            "chart/templates",
+        ),
+        *(
             (
-                {
-                    "chart/Chart.yaml": "apiVersion: v2\nname: c\nversion: 0.1.0\n",
-                    "chart/templates/a.yaml": WRONG,
-                    "chart/templates/_helpers.tpl": "{{ define }}",
-                },
-                "helm-template",
-                "chart/templates",
-            ),
-            *(
-                (
-                    {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM},
-                    "kustomize-patch",
-                    "overlay/patch.yaml",
-                )
-                for file in ("kustomization.yaml", "kustomization.yml", "Kustomization")
-                for names in (
-                    "patches: [{path: patch.yaml}]",
-                    "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
-                    "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
-                    "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
-                )
-            ),
-            *(({f"{name}/a.yaml": WRONG, "a.yaml": CLAIM}, "vendored", name) for name in ("vendor", "node_modules")),
-            *(
-                ({"a.json": text}, "no-api-version", "a.json")
-                for text in ("a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n")
-            ),
-            *(
-                ({"a.yaml": f"{WRONG}{line}\n"}, "template", "a.yaml")
-                for line in ("{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}")
-            ),
-        ],
+                {f"overlay/{file}": f"{names}\n", "overlay/patch.yaml": WRONG, "base/a.yaml": CLAIM},
+                "kustomize-patch",
+                "overlay/patch.yaml",
+            )
+            for file in ("kustomization.yaml", "kustomization.yml", "Kustomization")
+            for names in (
+                "patches: [{path: patch.yaml}]",
+                "patchesStrategicMerge: [patch.yaml, 'kind: Pod\n  a']",
+                "patchesJson6902: [{path: ./patch.yaml, target: {kind: Pod}}]",
+                "patches: [{path: ../overlay/patch.yaml}, {patch: 'a: b'}, 3]",
+            )
+        ),
+        *(({f"{name}/a.yaml": WRONG, "a.yaml": CLAIM}, "vendored", name) for name in ("vendor", "node_modules")),
+        *(
+            ({"a.json": text}, "no-api-version", "a.json")
+            for text in ("a: [", '// see "a": b\n{"a": 1}', "\x00", "a: b\n---\n{{ x }}: [\n", "key: {{ x }}\n")
+        ),
+        *(
+            ({"a.yaml": f"{WRONG}{line}\n"}, "template", "a.yaml")
+            for line in ("{{ if .x }}", "{{- range $i }}", "name: {{ .name }}", "- {{ toYaml .x }}")
+        ),
     )
     def test_what_is_not_for_the_api_server_is_left_out_unless_it_is_named(
         self, files: dict[str, str], reason: str, named: str, tmp_path_factory: pytest.TempPathFactory
@@ -223,19 +219,17 @@ class TestDirectories:
 
     @each_row(
         ("files", "rule"),
-        [
-            *(
-                ({"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG}, "object-name")
-                for names in ("patches: 3", "resources: [patch.yaml]", "patches: [", "[]")
-            ),
-            ({"templates/a.yaml": WRONG}, "object-name"),
-            ({"a.yaml": "apiVersion: ["}, "unreadable"),
-            ({"a.yaml": IN_TEXT}, "object-name"),
-            (
-                {"a.yaml": f"{WRONG}    config: [{{opaque: {{driver: d, parameters: {{name: '${{FOO}}'}}}}}}]\n"},
-                "object-name",
-            ),
-        ],
+        *(
+            ({"a/kustomization.yaml": f"{names}\n", "a/patch.yaml": WRONG}, "object-name")
+            for names in ("patches: 3", "resources: [patch.yaml]", "patches: [", "[]")
+        ),
+        ({"templates/a.yaml": WRONG}, "object-name"),
+        ({"a.yaml": "apiVersion: ["}, "unreadable"),
+        ({"a.yaml": IN_TEXT}, "object-name"),
+        (
+            {"a.yaml": f"{WRONG}    config: [{{opaque: {{driver: d, parameters: {{name: '${{FOO}}'}}}}}}]\n"},
+            "object-name",
+        ),
     )
     def test_what_only_looks_as_if_it_was_for_others_is_read(
         self, files: dict[str, str], rule: str, tmp_path_factory: pytest.TempPathFactory
@@ -244,8 +238,8 @@ class TestDirectories:
         assert [each["rule"] for each in done["findings"]] == [rule]
         assert not {each["reason"] for each in done["summary"]["notRead"]} - {"no-api-version"}
 
-    @each_row("value", ["name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}"])
-    @each_row("more", ["", "\n---\napiVersion: ["])
+    @each_row("value", "name: ${FOO}", "name: __FOO__", "- {{ x }}", "{{ x }}")
+    @each_row("more", "", "\n---\napiVersion: [")
     def test_text_of_another_document_hides_none(self, tmp_path: Path, value: str, more: str) -> None:
         text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  x: |\n    " + value + "\n---\n" + WRONG
         done = reported("validate", write(tmp_path, {"a.yaml": text + more}))

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tests.cel.encoders import ENCODERS
-from tests.cel.mathematics import MATH
 from webhook.cel.environment import Environment
 from webhook.cel.errors import EvaluationError, Issues
 from webhook.cel.ext.comprehensions import BINDINGS, TWO_VARIABLE_COMPREHENSIONS
@@ -15,7 +13,7 @@ from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.lexer import CONSTANTS, tokenize
 from webhook.cel.types.base import DYN
 
-EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, ENCODERS, LISTS, MATH, SETS, strings(4))
+EXTENSIONS = (OPTIONALS, BINDINGS, TWO_VARIABLE_COMPREHENSIONS, LISTS, SETS, strings(4))
 EVERYTHING = Environment(EXTENSIONS)
 
 

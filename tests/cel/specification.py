@@ -105,8 +105,10 @@ def suite_path() -> Path:
 
 
 def suite() -> list[dict[str, Any]]:
+    """Read the cases, but for those about libraries that Kubernetes does not have."""
     path = suite_path()
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    cases = map(json.loads, path.read_text().splitlines() if path.is_file() else [])
+    return [case for case in cases if case["file"] not in {"math_ext", "encoders_ext"}]
 
 
 def split(text: str) -> Iterator[str]:

@@ -92,7 +92,7 @@ def test_compiling_takes_no_more_steps_than_it_spends_and_its_report_is_short(ex
     assert not isinstance(found, Refusal) or len(found.detail) < MAX_REPORT + 100
 
 
-@each_row("expression", ATTACKS.values())
+@each_row("expression", *ATTACKS.values())
 def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> None:
     with limited(Budget(200)) as budget, counting() as steps, pytest.raises(BudgetExceededError):
         compile_selector(f"{expression} && {expression}", Release(31))
@@ -100,13 +100,13 @@ def test_an_expression_beyond_the_budget_is_left_at_once(expression: str) -> Non
     assert steps() < 10_000
 
 
-@each_row("expression", ATTACKS.values())
+@each_row("expression", *ATTACKS.values())
 def test_after_the_deadline_nothing_is_compiled(expression: str) -> None:
     with limited(Budget(deadline=time.monotonic())), pytest.raises(DeadlineExceededError):
         compile_selector(expression, Release(36))
 
 
-@each_row("count", [1, 10, 14, 240])
+@each_row("count", 1, 10, 14, 240)
 def test_what_a_macro_uses_twice_is_compiled_once(count: int) -> None:
     with limited(Budget()) as budget:
         before = budget.left
@@ -147,22 +147,20 @@ def test_what_a_macro_uses_twice_is_evaluated_once_and_counted_as_often_as_it_is
 
 @each_row(
     "expression",
-    [
-        "object.some.all(each, !(each in object.many))",
-        "object.some.all(each, object.many.indexOf(each) < 0)",
-        "object.some.all(each, object.many.lastIndexOf(each) < 0)",
-        "object.some.all(each, object.many.isSorted())",
-        "object.some.all(each, object.many.join() != each)",
-        "object.some.all(each, isURL(object.url))",
-        "object.some.all(each, !isIP(object.url))",
-        "object.some.all(each, !isCIDR(object.network))",
-        "object.some.all(each, object.numbers.sum() > 1)",
-        "object.some.all(each, double(object.digits) > 1.0)",
-        "object.some.all(each, isQuantity(object.digits))",
-        "object.some.all(each, object.url.replace('%', 'b') != each)",
-    ],
+    "object.some.all(each, !(each in object.many))",
+    "object.some.all(each, object.many.indexOf(each) < 0)",
+    "object.some.all(each, object.many.lastIndexOf(each) < 0)",
+    "object.some.all(each, object.many.isSorted())",
+    "object.some.all(each, object.many.join() != each)",
+    "object.some.all(each, isURL(object.url))",
+    "object.some.all(each, !isIP(object.url))",
+    "object.some.all(each, !isCIDR(object.network))",
+    "object.some.all(each, object.numbers.sum() > 1)",
+    "object.some.all(each, double(object.digits) > 1.0)",
+    "object.some.all(each, isQuantity(object.digits))",
+    "object.some.all(each, object.url.replace('%', 'b') != each)",
 )
-@each_row("release", [31, 36])
+@each_row("release", 31, 36)
 def test_what_is_read_again_and_again_is_work_whatever_it_costs(expression: str, release: int) -> None:
     value = {
         "some": ["x"] * 500,
@@ -205,7 +203,7 @@ GROWING = {
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize(("value", "first"), GROWING.values(), ids=GROWING.keys())
+@each_row(("value", "first"), *GROWING.values())
 def test_work_grows_with_the_text_whatever_the_types(value: Callable[[str], str], first: str) -> None:
     environment = selector_environment(Release(36), stored=True)
     taken = []
@@ -224,7 +222,7 @@ def doubled(count: int) -> Type:
     return type_
 
 
-@each_row("write", [str, declared_name])
+@each_row("write", str, declared_name)
 def test_a_type_is_one_object_shown_at_its_price_and_a_very_large_one_in_part(write: Callable[[Type], str]) -> None:
     type_ = doubled(10)
     assert type_ is map_of(*type_.parameters)
@@ -235,8 +233,8 @@ def test_a_type_is_one_object_shown_at_its_price_and_a_very_large_one_in_part(wr
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("count", [40, 60, 150])
-@pytest.mark.parametrize("value", ["{$: $}", "[{$: $}]", "{$: optional.of($)}", "[$].map(x, {x: x})"])
+@each_row("count", 40, 60, 150)
+@each_row("value", "{$: $}", "[{$: $}]", "{$: optional.of($)}", "[$].map(x, {x: x})")
 def test_without_a_budget_an_error_of_a_very_large_type_is_short(value: str, count: int) -> None:
     for end, said in (("true", "must evaluate to bool"), (f"n{count - 1} == 1", "no matching overload for '_==_'")):
         expression = bindings(value, "1", count).replace("true)", f"n{count - 1})" if end == "true" else f"{end})")

@@ -36,14 +36,12 @@ def test_constants_and_extensions_cost_what_they_do_in_the_api_server(text: str,
 
 @each_row(
     ("text", "cost"),
-    [
-        ("has(item.count)", 1),
-        ("has(d.deep.x)", 2),
-        ("has(d.nope)", 1),
-        ("has(d.nope.x)", 1),
-        ("has(d.deep.nope.x)", 2),
-        ("has(d.name)", 1),
-    ],
+    ("has(item.count)", 1),
+    ("has(d.deep.x)", 2),
+    ("has(d.nope)", 1),
+    ("has(d.nope.x)", 1),
+    ("has(d.deep.nope.x)", 2),
+    ("has(d.name)", 1),
 )
 def test_a_presence_test_costs_nothing_itself_in_kubernetes(text: str, cost: int) -> None:
     meter = Meter()
@@ -89,9 +87,9 @@ def test_what_is_evaluated_after_an_error_is_counted(text: str, cost: int) -> No
         assert meters[1].cost == cost
 
 
-@each_row("first", ["has(o.a.b) && false", "o.a.b == 0", "o.a == 0"])
-@each_row("second", ["o.a.b.c == 1", "o.a.b == 2"])
-@each_row("a", [1, "b", [1], {}, {"b": None}, {"b": {"c": 2}}, Optional({"b": {"c": 2}})])
+@each_row("first", "has(o.a.b) && false", "o.a.b == 0", "o.a == 0")
+@each_row("second", "o.a.b.c == 1", "o.a.b == 2")
+@each_row("a", 1, "b", [1], {}, {"b": None}, {"b": {"c": 2}}, Optional({"b": {"c": 2}}))
 def test_steps_that_were_taken_before_cost_the_same(first: str, second: str, a: Any) -> None:
     environment = Environment(variables={"o": DYN})
 
@@ -152,7 +150,7 @@ ESTIMATED = [
 ]  # fmt: skip
 
 
-@each_row(("text", "environment"), ESTIMATED)
+@each_row(("text", "environment"), *ESTIMATED)
 def test_what_is_spent_lies_within_the_estimate(text: str, environment: Environment) -> None:
     declared = sizes(text=500, numbers=2, words=2, words__items=2, names=1, names__keys=1, names__values=1)
     estimate = estimate_cost(environment.check(text), environment, declared)

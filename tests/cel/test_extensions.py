@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501  # formatted texts have such characters, and errors of cel-go are long lines
 
-import base64
 import math
 from typing import Any
 
@@ -18,124 +17,105 @@ from webhook.cel.ext.lists import LISTS
 from webhook.cel.ext.strings import strings
 from webhook.cel.runtime import conversions
 from webhook.cel.types.base import DYN
-from webhook.cel.types.values import Duration, Timestamp, UInt
+from webhook.cel.types.values import Duration, Timestamp
 
 KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
 
 
 @each_row(
     ("text", "value"),
-    [
-        ("'tacocat'.charAt(3)", "o"),
-        ("'tacocat'.charAt(7)", ""),
-        ("'tacocat'.indexOf('a', 2)", 5),
-        ("'tacocat'.indexOf('')", 0),
-        ("'tacocat'.indexOf('z')", -1),
-        ("'tacocat'.indexOf('a', 99)", -1),
-        ("'tacocat'.lastIndexOf('at')", 5),
-        ("'tacocat'.lastIndexOf('a', 3)", 1),
-        ("'tacocat'.lastIndexOf('')", 7),
-        ("'tacocat'.lastIndexOf('', 3)", 3),
-        ("'tacocat'.lastIndexOf('a', 99)", -1),
-        ("'tacocat'.lastIndexOf('cat', 6)", 4),
-        ("'TacoCÆt'.lowerAscii()", "tacocÆt"),
-        ("'tacoCæt'.upperAscii()", "TACOCæT"),
-        ("'ab ab'.replace('ab', 'c')", "c c"),
-        ("'ab ab'.replace('ab', 'c', 1)", "c ab"),
-        ("'ab ab'.replace('ab', 'c', 0)", "ab ab"),
-        ("'ab ab'.replace('ab', 'c', -5)", "c c"),
-        ("'a b c'.split(' ')", ["a", "b", "c"]),
-        ("'a b c'.split(' ', 2)", ["a", "b c"]),
-        ("'a b c'.split(' ', 0)", []),
-        ("'abc'.split('')", ["a", "b", "c"]),
-        ("'abc'.split('', 2)", ["a", "bc"]),
-        ("'abc'.split('', 9)", ["a", "b", "c"]),
-        ("'tacocat'.substring(4)", "cat"),
-        ("'tacocat'.substring(0, 4)", "taco"),
-        ("' \\t\\u2000a b\\u00a0'.trim()", "a b"),
-        ("['a', 'b'].join() + ['a', 'b'].join('-')", "aba-b"),
-        ("'gums'.reverse()", "smug"),
-        ("strings.quote('a\\n\"b\\\\')", '"a\\n\\"b\\\\"'),
-        ("'%d%% %s'.format([1, 'x'])", "1% x"),
-        ("'%x %X %x %x'.format([255, 255u, 'hi', b'\\xff'])", "ff FF 6869 ff"),
-        ("'%b %b %o'.format([5, true, 8u])", "101 1 10"),
-        ("'%b'.format([-5])", "-101"),
-        ("'%f %.2f %e %.1e'.format([1.5, 2, 1234.5, 3u])", "1.500000 2.00 1.234500e+03 3.0e+00"),
-        ("'%d %d'.format([1.5, double('inf')])", "1.5 Infinity"),
-        ("'%s %s %s'.format([1.0, double('nan'), -double('inf')])", "1 NaN -Infinity"),
-        ("'%s'.format([[1, 'a', null, true, b'b', 2u, duration('1s'), timestamp(0), int]])",
-         "[1, a, null, true, b, 2, 1s, 1970-01-01T00:00:00Z, int]"),
-        ("'%s'.format([{'b': [1], true: 2.5, 3: {}}])", "{3: {}, b: [1], true: 2.5}"),
-        ("base64.encode(b'hello')", "aGVsbG8="),
-        ("base64.decode('aGVsbG8')", b"hello"),
-        ("[1, 2, 3, 4].slice(1, 3)", [2, 3]),
-        ("[[1], [2, 3], []].flatten()", [1, 2, 3]),
-        ("[1, [2, [3, [4]]]].flatten(2)", [1, 2, 3, [4]]),
-        ("[1, [2]].flatten(0)", [1, [2]]),
-        ("[3, 1, 2].sort()", [1, 2, 3]),
-        ("['b', 'a'].sort()", ["a", "b"]),
-        ("[duration('2s'), duration('1s')].sort() == [duration('1s'), duration('2s')]", True),
-        ("[{'n': 2}, {'n': 1}].sortBy(x, x.n)", [{"n": 1}, {"n": 2}]),
-        ("[1, 2, 3].sortBy(x, -x)", [3, 2, 1]),
-        ("[1, 1.0, 'a', 'a', [1]].distinct()", [1, "a", [1]]),
-        ("['b', 'a', 'b'].distinct()", ["b", "a"]),
-        ("[1, 2].reverse()", [2, 1]),
-        ("lists.range(3)", [0, 1, 2]),
-        ("lists.range(-1)", []),
-        ("[1, 2].first().value() + [1, 2].last().value()", 3),
-        ("[].first().hasValue() || [].last().hasValue()", False),
-        ("[optional.of(1), optional.none()].unwrapOpt()", [1]),
-        ("optional.unwrap([optional.none()])", []),
-        (("[0, 0u, 0.0, '', b'', [], {}, null, false, duration('0s')]"
-         ".all(x, !optional.ofNonZeroValue(x).hasValue())"), True),
-        ("optional.ofNonZeroValue(timestamp(0)).hasValue()", True),
-        ("optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", False),
-        ("optional.ofNonZeroValue(int).hasValue()", True),
-        ("sets.contains([1, 2], [2u, 1.0])", True),
-        ("sets.intersects([1], [2])", False),
-        ("sets.equivalent([1, 1], dyn([1u]))", True),
-        ("sets.equivalent([1], [1, 2])", False),
-        ("sets.equivalent([1, 2], [1])", False),
-        ("math.greatest(1, 2.5, 2u)", 2.5),
-        ("math.least([3, 1, 2])", 1),
-        ("math.least(-1)", -1),
-        ("math.ceil(1.2) + math.floor(1.8) + math.round(2.5) + math.round(-2.5) + math.trunc(-1.9)", 2.0),
-        ("math.isNaN(math.round(double('nan'))) && math.isInf(math.floor(double('inf'))) && math.isFinite(1.0)", True),
-        ("math.abs(-3) + math.sign(-9)", 2),
-        ("math.abs(-3.5) + math.sign(0.0)", 3.5),
-        ("math.sign(5u) + math.abs(2u)", UInt(3)),
-        ("math.isNaN(math.sign(double('nan')))", True),
-        ("math.sqrt(16) + math.sqrt(4u) + math.sqrt(2.25)", 7.5),
-        ("math.isNaN(math.sqrt(-1))", True),
-        ("math.bitAnd(6, 3) + math.bitOr(6, 3) + math.bitXor(6, 3) + math.bitNot(0)", 13),
-        ("math.bitNot(0u)", UInt(2**64 - 1)),
-        ("math.bitShiftLeft(1, 63)", -(2**63)),
-        ("math.bitShiftLeft(1, 64)", 0),
-        ("math.bitShiftRight(-1, 1)", 2**63 - 1),
-        ("math.bitShiftRight(8u, 2)", UInt(2)),
-        ("duration('1h1m1s1ms1us1ns')", Duration(3661001001001)),
-        ("duration('-1.5h')", Duration(-5400 * 10**9)),
-        ("duration('.5s')", Duration(5 * 10**8)),
-        ("duration('0')", Duration(0)),
-        ("string(duration('1.5s')) + string(duration('-1ms')) + string(duration('100h'))", "1.5s-0.001s360000s"),
-        ("duration('3600s').getHours() + duration('90s').getMinutes() + duration('-1.5s').getSeconds()", 1),
-        ("duration('1.5s').getMilliseconds()", 1500),
-        ("timestamp('2026-01-02T03:04:05.123456789+01:00')", Timestamp(1767319445123456789)),
-        ("string(timestamp('2026-01-02T03:04:05.120Z'))", "2026-01-02T03:04:05.12Z"),
-        ("timestamp('2026-01-02T03:04:05Z') - timestamp('2026-01-02T03:04:04Z') == duration('1s')", True),
-        ("timestamp('2026-01-02T03:04:05Z') - duration('1s') == timestamp('2026-01-02T03:04:04Z')", True),
-        ("duration('1s') + timestamp('2026-01-02T03:04:05Z') == timestamp('2026-01-02T03:04:06Z')", True),
-        ("duration('3s') - duration('1s') == duration('2s')", True),
-        (("[timestamp('2026-03-01T00:59:58.7Z')].map(t, [t.getFullYear(), t.getMonth(), t.getDate(), t.getDayOfMonth(), "
-         "t.getDayOfYear(), t.getDayOfWeek(), t.getHours(), t.getMinutes(), t.getSeconds(), t.getMilliseconds()])[0]"),
-         [2026, 2, 1, 0, 59, 0, 0, 59, 58, 700]),
-        ("timestamp('2026-01-02T03:04:05Z').getHours('America/New_York')", 22),
-        ("timestamp('2026-01-02T03:04:05Z').getHours('+05:30') + timestamp(0).getMinutes('-00:30')", 8 + 30),
-        ("timestamp(0).getMilliseconds('') + timestamp(0).getHours('UTC')", 0),
-        ("timestamp(0).getHours('99:99') + timestamp(0).getMinutes('+5:-3')", 4 + 57),
-        ("timestamp('0001-01-01T00:00:00Z').getFullYear('-200000:00')", -22),
-        ("timestamp(0).getHours('9223372036854775807:9')", 23),
-    ],
+
+    ("'tacocat'.charAt(3)", "o"),
+    ("'tacocat'.charAt(7)", ""),
+    ("'tacocat'.indexOf('a', 2)", 5),
+    ("'tacocat'.indexOf('')", 0),
+    ("'tacocat'.indexOf('z')", -1),
+    ("'tacocat'.indexOf('a', 99)", -1),
+    ("'tacocat'.lastIndexOf('at')", 5),
+    ("'tacocat'.lastIndexOf('a', 3)", 1),
+    ("'tacocat'.lastIndexOf('')", 7),
+    ("'tacocat'.lastIndexOf('', 3)", 3),
+    ("'tacocat'.lastIndexOf('a', 99)", -1),
+    ("'tacocat'.lastIndexOf('cat', 6)", 4),
+    ("'TacoCÆt'.lowerAscii()", "tacocÆt"),
+    ("'tacoCæt'.upperAscii()", "TACOCæT"),
+    ("'ab ab'.replace('ab', 'c')", "c c"),
+    ("'ab ab'.replace('ab', 'c', 1)", "c ab"),
+    ("'ab ab'.replace('ab', 'c', 0)", "ab ab"),
+    ("'ab ab'.replace('ab', 'c', -5)", "c c"),
+    ("'a b c'.split(' ')", ["a", "b", "c"]),
+    ("'a b c'.split(' ', 2)", ["a", "b c"]),
+    ("'a b c'.split(' ', 0)", []),
+    ("'abc'.split('')", ["a", "b", "c"]),
+    ("'abc'.split('', 2)", ["a", "bc"]),
+    ("'abc'.split('', 9)", ["a", "b", "c"]),
+    ("'tacocat'.substring(4)", "cat"),
+    ("'tacocat'.substring(0, 4)", "taco"),
+    ("' \\t\\u2000a b\\u00a0'.trim()", "a b"),
+    ("['a', 'b'].join() + ['a', 'b'].join('-')", "aba-b"),
+    ("'gums'.reverse()", "smug"),
+    ("strings.quote('a\\n\"b\\\\')", '"a\\n\\"b\\\\"'),
+    ("'%d%% %s'.format([1, 'x'])", "1% x"),
+    ("'%x %X %x %x'.format([255, 255u, 'hi', b'\\xff'])", "ff FF 6869 ff"),
+    ("'%b %b %o'.format([5, true, 8u])", "101 1 10"),
+    ("'%b'.format([-5])", "-101"),
+    ("'%f %.2f %e %.1e'.format([1.5, 2, 1234.5, 3u])", "1.500000 2.00 1.234500e+03 3.0e+00"),
+    ("'%d %d'.format([1.5, double('inf')])", "1.5 Infinity"),
+    ("'%s %s %s'.format([1.0, double('nan'), -double('inf')])", "1 NaN -Infinity"),
+    ("'%s'.format([[1, 'a', null, true, b'b', 2u, duration('1s'), timestamp(0), int]])",
+     "[1, a, null, true, b, 2, 1s, 1970-01-01T00:00:00Z, int]"),
+    ("'%s'.format([{'b': [1], true: 2.5, 3: {}}])", "{3: {}, b: [1], true: 2.5}"),
+    ("[1, 2, 3, 4].slice(1, 3)", [2, 3]),
+    ("[[1], [2, 3], []].flatten()", [1, 2, 3]),
+    ("[1, [2, [3, [4]]]].flatten(2)", [1, 2, 3, [4]]),
+    ("[1, [2]].flatten(0)", [1, [2]]),
+    ("[3, 1, 2].sort()", [1, 2, 3]),
+    ("['b', 'a'].sort()", ["a", "b"]),
+    ("[duration('2s'), duration('1s')].sort() == [duration('1s'), duration('2s')]", True),
+    ("[{'n': 2}, {'n': 1}].sortBy(x, x.n)", [{"n": 1}, {"n": 2}]),
+    ("[1, 2, 3].sortBy(x, -x)", [3, 2, 1]),
+    ("[1, 1.0, 'a', 'a', [1]].distinct()", [1, "a", [1]]),
+    ("['b', 'a', 'b'].distinct()", ["b", "a"]),
+    ("[1, 2].reverse()", [2, 1]),
+    ("lists.range(3)", [0, 1, 2]),
+    ("lists.range(-1)", []),
+    ("[1, 2].first().value() + [1, 2].last().value()", 3),
+    ("[].first().hasValue() || [].last().hasValue()", False),
+    ("[optional.of(1), optional.none()].unwrapOpt()", [1]),
+    ("optional.unwrap([optional.none()])", []),
+    (("[0, 0u, 0.0, '', b'', [], {}, null, false, duration('0s')]"
+     ".all(x, !optional.ofNonZeroValue(x).hasValue())"), True),
+    ("optional.ofNonZeroValue(timestamp(0)).hasValue()", True),
+    ("optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", False),
+    ("optional.ofNonZeroValue(int).hasValue()", True),
+    ("sets.contains([1, 2], [2u, 1.0])", True),
+    ("sets.intersects([1], [2])", False),
+    ("sets.equivalent([1, 1], dyn([1u]))", True),
+    ("sets.equivalent([1], [1, 2])", False),
+    ("sets.equivalent([1, 2], [1])", False),
+    ("duration('1h1m1s1ms1us1ns')", Duration(3661001001001)),
+    ("duration('-1.5h')", Duration(-5400 * 10**9)),
+    ("duration('.5s')", Duration(5 * 10**8)),
+    ("duration('0')", Duration(0)),
+    ("string(duration('1.5s')) + string(duration('-1ms')) + string(duration('100h'))", "1.5s-0.001s360000s"),
+    ("duration('3600s').getHours() + duration('90s').getMinutes() + duration('-1.5s').getSeconds()", 1),
+    ("duration('1.5s').getMilliseconds()", 1500),
+    ("timestamp('2026-01-02T03:04:05.123456789+01:00')", Timestamp(1767319445123456789)),
+    ("string(timestamp('2026-01-02T03:04:05.120Z'))", "2026-01-02T03:04:05.12Z"),
+    ("timestamp('2026-01-02T03:04:05Z') - timestamp('2026-01-02T03:04:04Z') == duration('1s')", True),
+    ("timestamp('2026-01-02T03:04:05Z') - duration('1s') == timestamp('2026-01-02T03:04:04Z')", True),
+    ("duration('1s') + timestamp('2026-01-02T03:04:05Z') == timestamp('2026-01-02T03:04:06Z')", True),
+    ("duration('3s') - duration('1s') == duration('2s')", True),
+    (("[timestamp('2026-03-01T00:59:58.7Z')].map(t, [t.getFullYear(), t.getMonth(), t.getDate(), t.getDayOfMonth(), "
+     "t.getDayOfYear(), t.getDayOfWeek(), t.getHours(), t.getMinutes(), t.getSeconds(), t.getMilliseconds()])[0]"),
+     [2026, 2, 1, 0, 59, 0, 0, 59, 58, 700]),
+    ("timestamp('2026-01-02T03:04:05Z').getHours('America/New_York')", 22),
+    ("timestamp('2026-01-02T03:04:05Z').getHours('+05:30') + timestamp(0).getMinutes('-00:30')", 8 + 30),
+    ("timestamp(0).getMilliseconds('') + timestamp(0).getHours('UTC')", 0),
+    ("timestamp(0).getHours('99:99') + timestamp(0).getMinutes('+5:-3')", 4 + 57),
+    ("timestamp('0001-01-01T00:00:00Z').getFullYear('-200000:00')", -22),
+    ("timestamp(0).getHours('9223372036854775807:9')", 23)
+,
 )  # fmt: skip
 def test_values(text: str, value: Any) -> None:
     found = evaluate(text)
@@ -155,12 +135,12 @@ def test_formatting_before_version_4_follows_a_locale(text: str, value: str) -> 
 
 @each_row(
     ("text", "message"),
-    [
-        ("'%d'.format([dyn(1.5)])", "error during formatting: decimal clause can only be used on integers, was given double"),
-        ("'%f'.format([dyn('x')])", "error during formatting: fixed-point clause can only be used on doubles, was given string"),
-        ("'%s'.format([{1.5: 1}])", "error during formatting: no formatting function for map key of type double"),
-        ("'%s'.format([[o]])", "error during formatting: no formatting function for optional_type"),
-    ],
+
+    ("'%d'.format([dyn(1.5)])", "error during formatting: decimal clause can only be used on integers, was given double"),
+    ("'%f'.format([dyn('x')])", "error during formatting: fixed-point clause can only be used on doubles, was given string"),
+    ("'%s'.format([{1.5: 1}])", "error during formatting: no formatting function for map key of type double"),
+    ("'%s'.format([[o]])", "error during formatting: no formatting function for optional_type")
+,
 )  # fmt: skip
 def test_formatting_before_version_4_names_what_it_cannot_show(text: str, message: str) -> None:
     assert error_of(text, KUBERNETES_STRINGS, o=evaluate("optional.none()")) == message
@@ -188,7 +168,7 @@ def test_timestamps_read_back(nanos: int) -> None:
     assert conversions.parse_timestamp(conversions.format_timestamp(Timestamp(nanos))) == Timestamp(nanos)
 
 
-@each_row("text", ["", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s"])
+@each_row("text", "", "1", "1x", "s", "1.s2", "--1s", "1h ", ".s", "9999999999999h", "9" * 50 + "s", "1e3s")
 def test_invalid_durations(text: str) -> None:
     assert conversions.parse_duration(text) is None
 
@@ -196,12 +176,6 @@ def test_invalid_durations(text: str) -> None:
 @each_row_beside("text")
 def test_invalid_timestamps(text: str) -> None:
     assert conversions.parse_timestamp(text) is None
-
-
-@given(st.binary())
-def test_base64_reads_back(value: bytes) -> None:
-    text = base64.b64encode(value).decode()
-    assert evaluate("base64.decode(t) == b && base64.encode(b) == t", t=text, b=value) is True
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

@@ -42,7 +42,7 @@ JSON = st.recursive(
 PLAIN_WORDS = r"""
 o p x a b 1 0u 1.5 'a' b'a' '' true false null int [] {} + - * / % < <= > >= == != && || ! ? : in ( ) [ ] { } , . .? [?
 .a .b has( .size() size( string( int( duration( timestamp( .matches( .format( .startsWith( .orValue(
-optional.of( .sort() .flatten() .split( .join( $ math.greatest( sets.contains( ''' " \ // é 😀 9223372036854775807 while
+optional.of( .sort() .flatten() .split( .join( $ sets.contains( ''' " \ // é 😀 9223372036854775807 while
 """.split()  # noqa: SIM905 - a few lines in place of seventy
 OF_ONE = ("all", "exists", "map", "filter", "exists_one", "optMap", "sortBy")
 OF_TWO = ("all", "transformMap", "transformMapEntry")

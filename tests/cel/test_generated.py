@@ -33,7 +33,7 @@ def written(text: str, environment: Environment = ENVIRONMENT) -> Generator:
     return generator
 
 
-@each_row("text", [each for each in NASTY if each != "\ud800"])
+@each_row("text", *(each for each in NASTY if each != "\ud800"))
 def test_no_text_of_a_constant_is_a_part_of_the_source(text: str) -> None:
     constant = quoted(text)
     expression = f"o[{constant}] == {constant} && {constant} in l && m == {{{constant}: {constant}}} && has(o.a)"
@@ -43,7 +43,7 @@ def test_no_text_of_a_constant_is_a_part_of_the_source(text: str) -> None:
     assert ENVIRONMENT.compile(expression).evaluate(bindings) is True
 
 
-@each_row("name", ["__class__", "__builtins__", "left", "meter", "k0", "t1", "f0", "None", "import_", "é"])
+@each_row("name", "__class__", "__builtins__", "left", "meter", "k0", "t1", "f0", "None", "import_", "é")
 def test_no_name_is_a_part_of_the_source(name: str) -> None:
     if not name.isascii():
         with pytest.raises(CelError):
@@ -62,7 +62,7 @@ def test_a_quoted_field_is_not_a_part_of_the_source() -> None:
     assert environment.compile(text).evaluate({"o": {"a-b/c.d": 1}}) is True
 
 
-@each_row("expression", ["o.__class__", "o.__class__.__mro__", "l.__len__", "o['__class__']", "'a'.__class__"])
+@each_row("expression", "o.__class__", "o.__class__.__mro__", "l.__len__", "o['__class__']", "'a'.__class__")
 def test_no_attribute_of_python_is_reached(expression: str) -> None:
     with pytest.raises(CelError):
         ENVIRONMENT.compile(expression).evaluate({"o": {}, "l": []})
@@ -91,7 +91,7 @@ LARGE = f"[{', '.join(['o.a'] * 45)}] != l"
 """As large as fits beside one small part, but not beside two."""
 
 
-@pytest.mark.parametrize("operator", ["&&", "||"])
+@each_row("operator", "&&", "||")
 def test_terms_of_very_different_sizes_all_count(operator: str) -> None:
     large = LARGE if operator == "&&" else f"!({LARGE})"
     neutral, decisive = (1, 2) if operator == "&&" else (2, 1)
@@ -139,7 +139,7 @@ def test_functions_stay_small_however_large_an_expression_is(name: str, *, foldi
         return
 
 
-@each_row("name", ["and", "or", "list", "calls", "or of and"])
+@each_row("name", "and", "or", "list", "calls", "or of and")
 def test_a_large_expression_is_written_within_the_budget_or_not_at_all(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +156,7 @@ def test_offline_an_expression_beyond_the_budget_is_an_error_of_its_own() -> Non
         program.evaluate(DATA)
 
 
-@pytest.mark.parametrize("name", ["optMap", "optFlatMap"])
+@each_row("name", "optMap", "optFlatMap")
 def test_what_a_macro_uses_twice_again_and_again_ends_at_the_limit(name: str) -> None:
     meter = Meter(10_000)
     with pytest.raises(CostLimitExceededError):
@@ -179,7 +179,14 @@ class Watched(dict[str, Any]):
 
 @each_row(
     "text",
-    ["o.b == 1", "o.b", "[1].map(x, o.b)", "l.all(x, o.b)", "o.b || l", "[o.b]", "o.a / 0 == 1", "o.b in l && o.a"],
+    "o.b == 1",
+    "o.b",
+    "[1].map(x, o.b)",
+    "l.all(x, o.b)",
+    "o.b || l",
+    "[o.b]",
+    "o.a / 0 == 1",
+    "o.b in l && o.a",
 )
 def test_an_error_holds_no_data(text: str) -> None:
     program = ENVIRONMENT.compile(text)

@@ -25,7 +25,7 @@ def test_what_a_later_version_of_a_library_has_is_not_there() -> None:
     assert "undeclared reference" in outcome("namespaceObject", {}, admission_environment(27))
 
 
-@each_row("release", [27, 28, 29, 30, NEWEST])
+@each_row("release", 27, 28, 29, 30, NEWEST)
 def test_lists_hold_one_type_and_constants_are_checked_beforehand_from_1_30_on(release: int) -> None:
     known, column = environment(release), "refused: ERROR: <input>:1:"
     assert outcome("[1, 'a']", {}, known) == f"{column}5: expected type 'int' but found 'string'"
@@ -48,19 +48,17 @@ def test_authorizer_came_with_1_27_and_its_selectors_with_1_31() -> None:
 
 @each_row(
     ("expression", "type_"),
-    [
-        ("object", types.DYN),
-        ("oldObject.metadata", types.DYN),
-        ("request.kind.group", types.STRING),
-        ("request.requestResource.resource", types.STRING),
-        ("request.userInfo.extra", types.map_of(types.STRING, types.list_of(types.STRING))),
-        ("request.namespace", types.STRING),
-        ("request.options", types.DYN),
-        ("namespaceObject.metadata.labels", types.map_of(types.STRING, types.STRING)),
-        ("namespaceObject.metadata.creationTimestamp", types.TIMESTAMP),
-        ("namespaceObject.status.conditions[0].reason", types.STRING),
-        ("params.data", types.DYN),
-    ],
+    ("object", types.DYN),
+    ("oldObject.metadata", types.DYN),
+    ("request.kind.group", types.STRING),
+    ("request.requestResource.resource", types.STRING),
+    ("request.userInfo.extra", types.map_of(types.STRING, types.list_of(types.STRING))),
+    ("request.namespace", types.STRING),
+    ("request.options", types.DYN),
+    ("namespaceObject.metadata.labels", types.map_of(types.STRING, types.STRING)),
+    ("namespaceObject.metadata.creationTimestamp", types.TIMESTAMP),
+    ("namespaceObject.status.conditions[0].reason", types.STRING),
+    ("params.data", types.DYN),
 )
 def test_variables_are_typed(expression: str, type_: types.Type) -> None:
     assert admission_environment(NEWEST, params=True).check(expression).type == type_
@@ -68,13 +66,11 @@ def test_variables_are_typed(expression: str, type_: types.Type) -> None:
 
 @each_row(
     ("expression", "message"),
-    [
-        ("params", "undeclared reference to 'params'"),
-        ("authorizer", "undeclared reference to 'authorizer'"),
-        ("Object{}", "undeclared reference to 'Object'"),
-        ("request.uid", "undefined field 'uid'"),
-        ("namespaceObject.metadata.uid", "undefined field 'uid'"),
-    ],
+    ("params", "undeclared reference to 'params'"),
+    ("authorizer", "undeclared reference to 'authorizer'"),
+    ("Object{}", "undeclared reference to 'Object'"),
+    ("request.uid", "undefined field 'uid'"),
+    ("namespaceObject.metadata.uid", "undefined field 'uid'"),
 )
 def test_what_is_not_declared_is_refused(expression: str, message: str) -> None:
     assert message in outcome(expression, {}, admission_environment(NEWEST, authorizer=False))
@@ -95,14 +91,12 @@ def test_variables_of_a_policy_are_known_as_they_are_added() -> None:
 
 @each_row(
     ("type_", "known_as"),
-    [
-        (None, types.DYN),
-        (types.STRING, types.STRING),
-        (types.list_of(QUANTITY), types.list_of(types.DYN)),
-        (types.map_of(types.STRING, types.list_of(types.INT)), types.map_of(types.STRING, types.list_of(types.INT))),
-        (QUANTITY, types.DYN),
-        (types.optional_of(types.INT), types.DYN),
-    ],
+    (None, types.DYN),
+    (types.STRING, types.STRING),
+    (types.list_of(QUANTITY), types.list_of(types.DYN)),
+    (types.map_of(types.STRING, types.list_of(types.INT)), types.map_of(types.STRING, types.list_of(types.INT))),
+    (QUANTITY, types.DYN),
+    (types.optional_of(types.INT), types.DYN),
 )
 def test_a_variable_keeps_only_types_that_the_api_server_can_declare(
     type_: types.Type | None, known_as: types.Type

@@ -37,9 +37,9 @@ def test_costs_are_kubernetes(expression: str, least: int, most: int, actual: in
     assert (estimated(expression), spent(expression)) == (Bounds(least, most), actual)
 
 
-@each_row("function", ["sum", "min", "max"])
+@each_row("function", "sum", "min", "max")
 @each_row(
-    "numbers", ["[]", "[7]", "[3, 1, 2]", "[-1, 5]", f"[{2**63 - 1}, 1]", f"[{2**63 - 1}, 1, -5]", f"[{1 - 2**63}, -5]"]
+    "numbers", "[]", "[7]", "[3, 1, 2]", "[-1, 5]", f"[{2**63 - 1}, 1]", f"[{2**63 - 1}, 1, -5]", f"[{1 - 2**63}, -5]"
 )
 def test_integers_cost_and_come_to_the_same_whether_they_are_known_to_be_some(numbers: str, function: str) -> None:
     results = []
@@ -59,11 +59,9 @@ def test_inequality_costs_by_size_where_equality_has_a_cost_of_its_own() -> None
 
 @each_row(
     ("expression", "cost"),
-    [
-        ("authorizer.serviceAccount('n_s', 'sa').group('')", 3),
-        ("authorizer.serviceAccount('n_s', 'sa').path('/x').check('get')", 350_003),
-        ("authorizer.group('').resource('').check('get')", 350_003),
-    ],
+    ("authorizer.serviceAccount('n_s', 'sa').group('')", 3),
+    ("authorizer.serviceAccount('n_s', 'sa').path('/x').check('get')", 350_003),
+    ("authorizer.group('').resource('').check('get')", 350_003),
 )
 def test_a_question_about_an_invalid_name_costs_what_others_cost(expression: str, cost: int) -> None:
     meter = Meter()

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 
+from tests.rows import each_row
 from webhook.cel.errors import CelError
 from webhook.cel.kubernetes.environments import admission_environment
 from webhook.release import Release
@@ -54,9 +55,7 @@ def test_memory_does_not_grow_faster_than_the_text(call: str) -> None:
         assert peak < (50 if call == PARTS else 30) * LENGTH, unit
 
 
-@pytest.mark.parametrize(
-    "expression", ["int({}) == 7", "int('-' + {}) == -7", "uint({}) == 7u", "duration({} + 's') == duration('7s')"]
-)
+@each_row("expression", "int({}) == 7", "int('-' + {}) == -7", "uint({}) == 7u", "duration({} + 's') == duration('7s')")
 def test_zeros_before_a_number_do_not_count(expression: str) -> None:
     program = ENVIRONMENT.compile(expression.format("object"))
     assert program.evaluate({"object": "0" * LENGTH + "7"}) is True

@@ -25,7 +25,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
-@each_row("path", MODULES)
+@each_row("path", *MODULES)
 def test_modules_import_the_standard_library_and_each_other(path: Path) -> None:
     foreign = {
         name

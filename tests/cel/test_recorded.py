@@ -104,7 +104,7 @@ def expected(case: dict[str, Any]) -> Verdict:
     return Verdict(case["verdict"], message)
 
 
-@each_row("case", CASES)
+@each_row("case", *CASES)
 def test_verdicts_and_texts_of_errors_are_the_api_servers(case: dict[str, Any]) -> None:
     verdict = verdict_of(case["expression"])
     assert verdict.kind == case["verdict"]

@@ -17,23 +17,17 @@ def judged() -> list[tuple[dict[str, Any], str]]:
     return [(case, disagreement(case)) for case in suite()]
 
 
-@each_row("case", SAMPLES)
+@each_row("case", *SAMPLES)
 def test_the_samples_agree(case: dict[str, Any]) -> None:
     assert disagreement(case) == ""
 
 
-def test_the_suite_agrees_but_for_what_has_a_reason() -> None:
-    unexplained = [(case["name"], case["expr"], found) for case, found in judged() if found and not is_explained(case)]
-    assert unexplained == []
+def test_the_suite_agrees_but_for_the_few_that_have_a_reason() -> None:
+    differing = [(case, found) for case, found in judged() if found]
+    assert [(case["name"], case["expr"], found) for case, found in differing if not is_explained(case)] == []
+    assert len(differing) <= 9, "0.6 % of it"
 
 
 def test_every_reason_is_still_needed() -> None:
     agreeing = [case["expr"] for case, found in judged() if is_explained(case) and not found]
     assert agreeing == []
-
-
-def test_nearly_all_values_and_errors_of_the_suite_agree() -> None:
-    errors = [not found for case, found in judged() if "error" in case["expect"]]
-    values = [not found for case, found in judged() if "error" not in case["expect"]]
-    assert sum(values) >= 0.995 * len(values)
-    assert sum(errors) >= 0.98 * len(errors)

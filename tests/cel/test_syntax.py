@@ -47,7 +47,7 @@ def test_a_field_without_a_name_is_reported_twice() -> None:
     assert messages("T{?: 1}", EVERYTHING) == ["1:3: unsupported ident kind", f"1:4: {expecting}"]
 
 
-@each_row(("text", "name"), [("math.least", "least"), ("x.math().least(1)", "least"), ("x.bind(a, 1, a)", "bind")])
+@each_row(("text", "name"), ("cel.bind", "bind"), ("x.cel().bind(a, 1, a)", "bind"), ("x.bind(a, 1, a)", "bind"))
 def test_a_macro_is_left_alone_on_another_target(text: str, name: str) -> None:
     root = EVERYTHING.parse(text)
     assert (root.field if isinstance(root, Select) else isinstance(root, Call) and root.function) == name
@@ -74,63 +74,57 @@ def test_errors_recoveries_and_size_are_bounded() -> None:
 
 @each_row(
     ("text", "expected"),
-    [
-        ("[" * 300, "expression recursion limit exceeded: 250"),
-        ("(" * 251 + "1" + ")" * 251, "expression recursion limit exceeded: 250"),
-        ("f(" * 251 + ")" * 251, "expression recursion limit exceeded: 250"),
-        ("1+1*(" * 100 + "1" + ")" * 100, "expression recursion limit exceeded: 250"),
-        ("1 < (" * 126 + "1" + ")" * 126, "expression recursion limit exceeded: 250"),
-        ("1" + "+1" * 251, "max recursion depth exceeded"),
-        ("a" + ".b" * 251, "max recursion depth exceeded"),
-        ("a" + "[0]" * 251, "max recursion depth exceeded"),
-        ("a" + " < 1" * 251, "max recursion depth exceeded"),
-        ("a?b:" * 251 + "c", "expression recursion limit exceeded: 250"),
-    ],
+    ("[" * 300, "expression recursion limit exceeded: 250"),
+    ("(" * 251 + "1" + ")" * 251, "expression recursion limit exceeded: 250"),
+    ("f(" * 251 + ")" * 251, "expression recursion limit exceeded: 250"),
+    ("1+1*(" * 100 + "1" + ")" * 100, "expression recursion limit exceeded: 250"),
+    ("1 < (" * 126 + "1" + ")" * 126, "expression recursion limit exceeded: 250"),
+    ("1" + "+1" * 251, "max recursion depth exceeded"),
+    ("a" + ".b" * 251, "max recursion depth exceeded"),
+    ("a" + "[0]" * 251, "max recursion depth exceeded"),
+    ("a" + " < 1" * 251, "max recursion depth exceeded"),
+    ("a?b:" * 251 + "c", "expression recursion limit exceeded: 250"),
 )
 def test_nesting_is_bounded(text: str, expected: str) -> None:
     assert report(text) == f"ERROR: <input>:-1:0: {expected}"
 
 
-@each_row(
-    "text", ["(" * 249 + "1" + ")" * 249, "1" + "+1" * 250, "a" + ".b" * 250, "!" * 9999 + "a", "a" + "&&a" * 5000]
-)
+@each_row("text", "(" * 249 + "1" + ")" * 249, "1" + "+1" * 250, "a" + ".b" * 250, "!" * 9999 + "a", "a" + "&&a" * 5000)
 def test_nesting_within_bounds_is_fine(text: str) -> None:
     PLAIN.parse(text)
 
 
 @each_row(
     ("text", "value"),
-    [
-        ("--1", 1),
-        ("---1", -1),
-        ("-9223372036854775808", -(2**63)),
-        ("0x1F", 31),
-        ("-0x1F", -31),
-        ("1.5e3", 1500.0),
-        (".5", 0.5),
-        ("00012", 12),
-        ('r"\\n"', "\\n"),
-        ("'''a\n'b'''", "a\n'b"),
-        ('"""a\r\nb"""', "a\nb"),
-        (r'"\a\b\f\n\r\t\v\\\'\"\`\?"', "\a\b\f\n\r\t\v\\'\"`?"),
-        (r'"\x41\u00e9\U0001F600\101"', "Aé😀A"),
-        (r'b"\xff\377é"', b"\xff\xff\xc3\xa9"),
-        ("rb'x'", None),
-        ("bR'\\n'", b"\\n"),
-        ("true // comment", True),
-        ("!!true", True),
-        ("!-1 == 1", None),
-        ("true ? 1 : 2", 1),
-        ("[1, 2,]", [1, 2]),
-        ("[,]", []),
-        ("{,}", {}),
-        ("{'a': 1,}", {"a": 1}),
-        ("{'a b': {'c-d/e.f': 1}}.`a b`.`c-d/e.f`", 1),
-        ("1 in [1]", True),
-        ("2 - 1 - 1", 0),
-        ("2 * 3 + 4 * 5 % 6", 8),
-        ("1 < 2 == true", True),
-    ],
+    ("--1", 1),
+    ("---1", -1),
+    ("-9223372036854775808", -(2**63)),
+    ("0x1F", 31),
+    ("-0x1F", -31),
+    ("1.5e3", 1500.0),
+    (".5", 0.5),
+    ("00012", 12),
+    ('r"\\n"', "\\n"),
+    ("'''a\n'b'''", "a\n'b"),
+    ('"""a\r\nb"""', "a\nb"),
+    (r'"\a\b\f\n\r\t\v\\\'\"\`\?"', "\a\b\f\n\r\t\v\\'\"`?"),
+    (r'"\x41\u00e9\U0001F600\101"', "Aé😀A"),
+    (r'b"\xff\377é"', b"\xff\xff\xc3\xa9"),
+    ("rb'x'", None),
+    ("bR'\\n'", b"\\n"),
+    ("true // comment", True),
+    ("!!true", True),
+    ("!-1 == 1", None),
+    ("true ? 1 : 2", 1),
+    ("[1, 2,]", [1, 2]),
+    ("[,]", []),
+    ("{,}", {}),
+    ("{'a': 1,}", {"a": 1}),
+    ("{'a b': {'c-d/e.f': 1}}.`a b`.`c-d/e.f`", 1),
+    ("1 in [1]", True),
+    ("2 - 1 - 1", 0),
+    ("2 * 3 + 4 * 5 % 6", 8),
+    ("1 < 2 == true", True),
 )
 def test_literals_and_precedence(text: str, value: object) -> None:
     if value is None:
@@ -154,7 +148,7 @@ def test_a_comment_changes_no_token() -> None:
             assert (plain.kinds, plain.texts) == (commented.kinds, commented.texts), text
 
 
-@pytest.mark.parametrize("mark", "\"'")
+@each_row("mark", *"\"'")
 def test_unfinished_strings_take_linear_time(mark: str) -> None:
     text, began = mark + rf"\{mark}" * 15_000, time.process_time()
     with pytest.raises(CompileError, match="token recognition error"):

@@ -282,7 +282,7 @@ class TestIssue:
         with pytest.raises(CertificateError, match="at least one"):
             issue(directory, [])
 
-    @each_row("name", NO_NAMES)
+    @each_row("name", *NO_NAMES)
     def test_an_invalid_name_is_refused(self, directory: Path, name: str) -> None:
         with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
             issue(directory, ["localhost", name])
@@ -380,16 +380,14 @@ def key(tmp_path: Path) -> Path:
 
 @each_row(
     ("mode", "directory", "words"),
-    [
-        (0o600, 0o700, []),
-        (0o440, 0o755, []),
-        (0o600, 0o1777, []),
-        (0o644, 0o700, ["every user of this machine can read"]),
-        (0o604, 0o755, ["every user of this machine can read"]),
-        (0o620, 0o700, ["others than its owner can change"]),
-        (0o600, 0o777, ["others than its owner can replace files in"]),
-        (0o666, 0o775, ["every user of this machine can read", "can change", "can replace files in"]),
-    ],
+    (0o600, 0o700, []),
+    (0o440, 0o755, []),
+    (0o600, 0o1777, []),
+    (0o644, 0o700, ["every user of this machine can read"]),
+    (0o604, 0o755, ["every user of this machine can read"]),
+    (0o620, 0o700, ["others than its owner can change"]),
+    (0o600, 0o777, ["others than its owner can replace files in"]),
+    (0o666, 0o775, ["every user of this machine can read", "can change", "can replace files in"]),
 )
 def test_access_of_others_is_reported_with_the_fix(key: Path, mode: int, directory: int, words: list[str]) -> None:
     key.chmod(mode)

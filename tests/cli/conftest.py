@@ -1,16 +1,16 @@
 """Fixtures of the tests of commands."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.manifests import Write
 from webhook.documents.dump import dump
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[..., Path]:
+def write(tmp_path: Path) -> Write:
     def write(**files: str | list[Any]) -> Path:
         for name, content in files.items():
             path = tmp_path / f"{name.replace('__', '/')}.yaml"

@@ -1,6 +1,7 @@
 """Manifests and reviews that commands get, and what they answer."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ from tests.admission.reviews import asked
 from tests.command import ROOT, draguard, findings
 from tests.structured import claim_manifest
 
+Write = Callable[..., Path]
+"""Writes files, and returns their folder."""
 CLAIM = """\
 apiVersion: resource.k8s.io/v1alpha2
 kind: ResourceClaim

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 
 import webhook.check.files
-from tests.command import ROOT, SCRIPT, draguard, process
+from tests.command import ROOT, SCRIPT, draguard, process, usage_error
 from tests.rows import each_row
 from webhook.cli import main
 from webhook.cli.parser import EXIT_CODES
@@ -28,7 +28,7 @@ class TestHelp:
         assert EXIT_CODES in done.out
         assert EXIT_CODES in draguard("validate", "--help").out
 
-    @each_row("command", ACTIONS)
+    @each_row("command", *ACTIONS)
     def test_every_command_shows_examples(self, command: str) -> None:
         done = draguard(*command.split(), "--help")
         assert done.code == 0
@@ -40,29 +40,25 @@ class TestHelp:
         assert [line for line in text.splitlines() if len(line) > 100 or line.strip() == "None"] == []
 
     def test_without_a_command_it_is_wrong_use(self) -> None:
-        done = draguard()
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("usage: draguard")
+        assert usage_error().startswith("usage: draguard")
 
     def test_the_version_is_that_of_the_distribution(self) -> None:
         assert process("--version") == draguard("--version") == (0, f"draguard {version('draguard')}\n", "")
 
     @each_row(
         ("arguments", "usage", "complaint"),
-        [
-            (["validate", "--polices", "x"], "validate", "unrecognized arguments: --polices: did you mean --policies?"),
-            (["validate", "--out", "json"], "validate", "unrecognized arguments: --out"),
-            (["policy", "check", "--cost=1", "x"], "policy check", "unrecognized arguments: --cost=1: did you mean"),
-            (["serve", "--dev", "extra"], "serve", "unrecognized arguments: extra"),
-            (["serve", "--port", "x"], "serve", "argument --port: 'x' is not a whole number"),
-            (["serve", "--shutdown-delay", "x"], "serve", "argument --shutdown-delay: 'x' is not a number"),
-            (
-                ["schema"],
-                "schema",
-                "the following arguments are required: NAME (choose from report, why, match, simulate, profile, suite)",
-            ),
-            (["driver", "check"], "driver check", "the following arguments are required: PATH"),
-        ],
+        (["validate", "--polices", "x"], "validate", "unrecognized arguments: --polices: did you mean --policies?"),
+        (["validate", "--out", "json"], "validate", "unrecognized arguments: --out"),
+        (["policy", "check", "--cost=1", "x"], "policy check", "unrecognized arguments: --cost=1: did you mean"),
+        (["serve", "--dev", "extra"], "serve", "unrecognized arguments: extra"),
+        (["serve", "--port", "x"], "serve", "argument --port: 'x' is not a whole number"),
+        (["serve", "--shutdown-delay", "x"], "serve", "argument --shutdown-delay: 'x' is not a number"),
+        (
+            ["schema"],
+            "schema",
+            "the following arguments are required: NAME (choose from report, why, match, simulate, profile, suite)",
+        ),
+        (["driver", "check"], "driver check", "the following arguments are required: PATH"),
     )
     def test_an_unknown_option_is_reported_with_the_usage(
         self, arguments: list[str], usage: str, complaint: str
@@ -93,12 +89,12 @@ class TestProcess:
         assert done.err == f"note: --kubernetes-version: {said}\n"
         assert "help: Kubernetes 1.38 serves " in done.out
 
-    @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+    @each_row("encoding", "ascii", "latin-1", "utf-8")
     def test_any_encoding_of_the_terminal_will_do(self, encoding: str) -> None:
         done = process("validate", "-", stdin="a: 'é€\n".encode(), env={"PYTHONIOENCODING": encoding})
         assert (done.code, done.err) == (1, "")
 
-    @pytest.mark.parametrize("arguments", [["validate", BAD], ["--help"], ["--version"]])
+    @each_row("arguments", ["validate", BAD], ["--help"], ["--version"])
     def test_it_ends_quietly_when_its_output_is_closed(self, arguments: list[str]) -> None:
         read, write = os.pipe()
         os.close(read)
@@ -110,14 +106,12 @@ class TestProcess:
             os.close(write)
         assert (done.returncode, done.stderr) == (141, b"")
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("arguments", "command"),
-        [
-            (["validate", BAD], " validate"),
-            (["validate", "--help"], ""),
-            (["--version"], ""),
-            (["version"], " version"),
-        ],
+        (["validate", BAD], " validate"),
+        (["validate", "--help"], ""),
+        (["--version"], ""),
+        (["version"], " version"),
     )
     def test_output_that_cannot_be_written_is_not_a_finding(self, arguments: list[str], command: str) -> None:
         with Path("/dev/full").open("wb") as full:
@@ -127,13 +121,11 @@ class TestProcess:
 
     @each_row(
         ("command", "code", "said"),
-        [
-            ("validate - <&-", 1, b""),
-            (f"validate {BAD} 2>&-", 1, b""),
-            ("validate - <&- 2>&-", 1, b""),
-            ("validate examples/fixed >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
-            ("validate examples/fixed <&- >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
-        ],
+        ("validate - <&-", 1, b""),
+        (f"validate {BAD} 2>&-", 1, b""),
+        ("validate - <&- 2>&-", 1, b""),
+        ("validate examples/fixed >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
+        ("validate examples/fixed <&- >&-", 3, b"draguard validate: error: Bad file descriptor\n"),
     )
     def test_closed_streams_are_empty_ones_and_a_lost_report_is_not_a_success(
         self, command: str, code: int, said: bytes
@@ -164,12 +156,10 @@ class TestOwnFailure:
 
     @each_row(
         ("event", "code", "result"),
-        [
-            (BrokenPipeError(), 141, ""),
-            (KeyboardInterrupt(), 130, ""),
-            (OSError(28, "No space left"), 3, "draguard validate: error: No space left\n"),
-            (MemoryError(), 3, "draguard validate: error: out of memory\n"),
-        ],
+        (BrokenPipeError(), 141, ""),
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(28, "No space left"), 3, "draguard validate: error: No space left\n"),
+        (MemoryError(), 3, "draguard validate: error: out of memory\n"),
     )
     def test_what_comes_from_outside_is_not_a_failure_of_its_own(
         self, event: BaseException, code: int, result: str, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.command import SCRIPT, draguard
+from tests.rows import each_row
 from tests.serving import eventually
 from tests.sources.programs import chart as chart_of
 
@@ -78,10 +79,8 @@ class TestPrograms:
         assert done == (code, b"", (message and message % "snapshot").encode())
 
 
-@pytest.mark.parametrize(
-    ("command", "text"), [(("validate", "--fix"), FIXABLE), (("convert", "--write"), BETA)], ids=["fix", "convert"]
-)
-@pytest.mark.parametrize("step", ["replace", "chmod"])
+@each_row(("command", "text"), (("validate", "--fix"), FIXABLE), (("convert", "--write"), BETA))
+@each_row("step", "replace", "chmod")
 def test_a_file_is_written_whole_or_not_at_all(
     tmp_path: Path, command: tuple[str, ...], text: str, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.command import Done, draguard
+from tests.command import Done, draguard, usage_error
 from tests.rows import each_row
 from webhook.documents import Document, parse
 
@@ -138,7 +138,7 @@ class TestOptions:
         }
         assert pod["spec"]["affinity"] == {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
-    @each_row(("pods", "changed"), [("claims", 0), ("all", 1)])
+    @each_row(("pods", "changed"), ("claims", 0), ("all", 1))
     def test_pods_without_claims_are_changed_on_demand(self, pods: str, changed: int) -> None:
         text = POD[: POD.index("  resourceClaims")]
         done = draguard("mutate", "--patch", "--pods", pods, "-", stdin=text.encode())
@@ -184,8 +184,7 @@ class TestFiles:
         (folder / "c.yaml").write_text(POD, encoding="utf-8")
         (folder / "c.yaml").chmod(0o444)
         before = (folder / "a.yaml").read_bytes()
-        done = draguard("mutate", "--write", folder)
-        assert (done.code, f"{folder}/c.yaml: not written: it is read-only" in done.err) == (2, True)
+        assert f"{folder}/c.yaml: not written: it is read-only" in usage_error("mutate", "--write", folder)
         assert (folder / "a.yaml").read_bytes() == before
 
     def test_the_changes_are_shown_on_demand(self, folder: Path) -> None:
@@ -207,7 +206,7 @@ class TestFiles:
         again = draguard("mutate", "--write", folder / "b.yaml")
         assert (again.code, again.err.splitlines()[-1]) == (1, "errors in 1 file (Kubernetes 1.37)")
 
-    @each_row("option", ["--write", "--diff"])
+    @each_row("option", "--write", "--diff")
     def test_what_is_rendered_cannot_be_changed(self, option: str, folder: Path) -> None:
         (folder / "kustomization.yaml").write_text("resources: [a.yaml]", encoding="utf-8")
         done = draguard("mutate", option, folder)
@@ -229,7 +228,7 @@ class TestRefusals:
         assert done.err.startswith(where)
         assert "\n21 |     kubernetes.io/hostname: node-2\n   |     ^^^^" in done.err
 
-    @each_row("wrong", [CONTRADICTION, "a: [\n"])
+    @each_row("wrong", CONTRADICTION, "a: [\n")
     def test_a_difference_shows_the_changes_of_the_other_manifests(self, wrong: str) -> None:
         done = draguard("mutate", "--diff", "-", stdin=f"{POD}---\n{wrong}".encode())
         (removed,) = (line for line in done.out.splitlines() if line.startswith("-  "))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.manifests import review
-from tests.command import SCRIPT, draguard
+from tests.command import SCRIPT, draguard, usage_error
 from tests.rows import each_row
 from tests.structured import claim
 from webhook import admission
@@ -31,7 +31,7 @@ def answered(asked: Any, *options: str) -> Any:
 
 
 class TestAnswers:
-    @each_row("endpoint", ["validate", "mutate"])
+    @each_row("endpoint", "validate", "mutate")
     def test_they_are_those_of_the_webhook(self, endpoint: admission.Endpoint) -> None:
         asked = review("a")
         done = draguard("review", "--endpoint", endpoint, "-", stdin=json.dumps(asked).encode())
@@ -39,7 +39,7 @@ class TestAnswers:
         assert json.loads(done.out) == admission.review(asked, endpoint, admission.ReviewOptions())
         assert "patch" not in answered(asked)  # the validating webhook answers by default
 
-    @pytest.mark.parametrize(("claims", "code"), [([{"name": "gpu"}], 1), ([], 0)])
+    @each_row(("claims", "code"), ([{"name": "gpu"}], 1), ([], 0))
     def test_the_exit_code_says_whether_all_are_admitted(self, claims: list[dict[str, str]], code: int) -> None:
         spec = {"containers": [{"name": "c", "image": "i"}], "resourceClaims": []}
         admitted, other = review("a", spec), review("b", {**spec, "resourceClaims": claims})
@@ -99,7 +99,9 @@ class TestInput:
 
     @each_row(
         "spell",
-        [json.dumps, lambda value: json.dumps(value, indent=2), lambda value: json.dumps(value, indent=2) + "\n\n"],
+        json.dumps,
+        lambda value: json.dumps(value, indent=2),
+        lambda value: json.dumps(value, indent=2) + "\n\n",
     )
     def test_other_input_than_reviews_is_reported_with_its_line(self, spell: Callable[[Any], str]) -> None:
         texts = [spell(review("a")), "rubbish", spell(review("b")), spell({"kind": "Pod"}), "[1]", spell(review("c"))]
@@ -109,7 +111,7 @@ class TestInput:
         ends = ["\n".join(texts[:number]).count("\n") + 2 for number in (1, 3, 4)]
         assert [line.split(" error: ")[0] for line in done.err.splitlines()] == [f"<stdin>:{end}:" for end in ends]
 
-    @each_row("text", [b'{"a": "{"}', b'{\n"a": 1', b"{} {}", b"\xff", b"{\xff}", b"[" * 100_000, b"null"])
+    @each_row("text", b'{"a": "{"}', b'{\n"a": 1', b"{} {}", b"\xff", b"{\xff}", b"[" * 100_000, b"null")
     def test_any_other_text_is_reported_once(self, text: bytes) -> None:
         done = draguard("review", "-", stdin=text)
         assert (done.code, done.out) == (1, "")
@@ -127,11 +129,9 @@ class TestInput:
         text = "\n".join(json.dumps(review(uid, {"a": "{{"})) for uid in "ab")
         assert uids(draguard("review", "-", stdin=text.encode()).out) == ["a", "b"]
 
-    @pytest.mark.parametrize("path", ["gone.json", "a\0b"])
+    @each_row("path", "gone.json", "a\0b")
     def test_a_file_that_cannot_be_read_is_wrong_use(self, path: str) -> None:
-        done = draguard("review", path)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("draguard review: error: cannot read ")
+        assert usage_error("review", path).startswith("draguard review: error: cannot read ")
 
     @pytest.mark.process
     def test_a_pipe_gets_each_answer_at_once(self) -> None:

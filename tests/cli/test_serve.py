@@ -17,7 +17,7 @@ from tests.apiserver import ApiServer
 from tests.cli.manifests import review
 from tests.cli.running import ask, running
 from tests.cluster.replicas import LEASE, SECRET, bundles, managed
-from tests.command import SCRIPT, draguard, process
+from tests.command import SCRIPT, draguard, process, usage_error
 from tests.rows import each_row
 from tests.serving import eventually
 from webhook import server
@@ -48,27 +48,23 @@ class TestServe:
 
     @each_row(
         ("arguments", "complaint"),
-        [
-            (["--tls-cert", "gone.crt"], "cannot read gone.crt: No such file or directory: `draguard certs` makes "),
-            (["--kubernetes-version", "1.2"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
-            (["--dev", "--tls-key", "k"], "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and"),
-            (["--manage-certificate", "--tls-cert", "c"], "--manage-certificate puts its certificate into"),
-            (["--manage-name", "x.y.svc"], "--manage-webhooks, --manage-name: give --manage-certificate, too"),
-            (["--dev", "--manage-certificate"], "--dev makes a certificate on the fly, --manage-certificate one in"),
-            (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
-            (["--dev", "--monitoring-host", "::1"], "--monitoring-host needs --monitoring-port"),
-            (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes are too few for a review"),
-            (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),
-            (["--dev", "--shutdown-delay", "nan"], "--shutdown-delay: nan is not between 0 and 3600 seconds"),
-            (["--dev", "--policies", "gone.yaml"], "--policies: 1 error: `draguard policy check`"),
-            (["--dev", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1 port 8443: "),
-            (["--dev", "--host", "a b"], "'a b' is neither an IP address nor a DNS name"),
-        ],
+        (["--tls-cert", "gone.crt"], "cannot read gone.crt: No such file or directory: `draguard certs` makes "),
+        (["--kubernetes-version", "1.2"], "--kubernetes-version: Kubernetes 1.2 is not known here"),
+        (["--dev", "--tls-key", "k"], "--dev makes a certificate on the fly: leave out --dev, or --tls-cert and"),
+        (["--manage-certificate", "--tls-cert", "c"], "--manage-certificate puts its certificate into"),
+        (["--manage-name", "x.y.svc"], "--manage-webhooks, --manage-name: give --manage-certificate, too"),
+        (["--dev", "--manage-certificate"], "--dev makes a certificate on the fly, --manage-certificate one in"),
+        (["--dev", "--authorizer", "users.yaml"], "--authorizer: give --policies, too"),
+        (["--dev", "--monitoring-host", "::1"], "--monitoring-host needs --monitoring-port"),
+        (["--dev", "--body-limit", "0"], "--body-limit: 0 bytes are too few for a review"),
+        (["--dev", "--shutdown-delay", "-1"], "--shutdown-delay: -1 is not between 0 and 3600 seconds"),
+        (["--dev", "--shutdown-delay", "nan"], "--shutdown-delay: nan is not between 0 and 3600 seconds"),
+        (["--dev", "--policies", "gone.yaml"], "--policies: 1 error: `draguard policy check`"),
+        (["--dev", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1 port 8443: "),
+        (["--dev", "--host", "a b"], "'a b' is neither an IP address nor a DNS name"),
     )
     def test_usage_errors_are_reported(self, arguments: list[str], complaint: str) -> None:
-        done = draguard("serve", *arguments)
-        assert done.code == 2
-        assert f"draguard serve: error: {complaint}" in done.err
+        assert f"draguard serve: error: {complaint}" in usage_error("serve", *arguments)
 
     def test_an_authority_is_printed_only_if_it_is_served_with(self) -> None:
         with running("--dev") as (port, _):
@@ -149,11 +145,9 @@ class TestCerts:
         done = draguard("certs", "--dir", tmp_path, "--ca-bundle")
         assert base64.b64decode(done.out) == (tmp_path / "ca.crt").read_bytes()
 
-    @each_row("option", [["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"]])
+    @each_row("option", ["--days", "0"], ["--ca-days", "0"], ["a b"], ["--ca-bundle"])
     def test_usage_errors_are_reported(self, option: list[str], tmp_path: Path) -> None:
-        done = draguard("certs", "--dir", tmp_path, *option)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("draguard certs: error: ")
+        assert usage_error("certs", "--dir", tmp_path, *option).startswith("draguard certs: error: ")
 
 
 def test_a_key_that_everybody_can_read_is_warned_of(tmp_path: Path) -> None:
@@ -222,10 +216,9 @@ def test_serve_waits_for_its_certificate_and_ends_at_a_signal(api: ApiServer, tm
 
 class TestWrongUse:
     def test_names_of_the_service_are_needed(self, api: ApiServer) -> None:
-        done = draguard("serve", "--manage-certificate", f"--manage-account={api.account}")
-        assert (done.code, done.out) == (2, "")
-        assert "--manage-certificate: no DNS names are given" in done.err
+        said = usage_error("serve", "--manage-certificate", f"--manage-account={api.account}")
+        assert "--manage-certificate: no DNS names are given" in said
 
     def test_outside_a_pod_the_namespace_is_not_known(self, tmp_path: Path) -> None:
-        done = draguard("serve", "--manage-certificate", "--manage-name=x.y.svc", f"--manage-account={tmp_path}")
-        assert (done.code, "this is not a pod: give --manage-namespace" in done.err) == (2, True)
+        said = usage_error("serve", "--manage-certificate", "--manage-name=x.y.svc", f"--manage-account={tmp_path}")
+        assert "this is not a pod: give --manage-namespace" in said

@@ -43,11 +43,11 @@ class TestColour:
         assert "\x1b[1;31merror\x1b[0m" in on_a_terminal(self.BAD)
 
     @pytest.mark.process
-    @pytest.mark.parametrize("env", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+    @each_row("env", {"NO_COLOR": "1"}, {"TERM": "dumb"})
     def test_a_terminal_can_do_without(self, env: dict[str, str]) -> None:
         assert "\x1b" not in on_a_terminal(self.BAD, **env)
 
-    @each_row(("choice", "colours"), [("auto", False), ("always", True), ("never", False)])
+    @each_row(("choice", "colours"), ("auto", False), ("always", True), ("never", False))
     def test_elsewhere_it_is_used_on_demand(self, choice: str, colours: bool) -> None:
         assert ("\x1b[" in draguard("validate", "--color", choice, ROOT / self.BAD).out) is colours
 
@@ -55,8 +55,8 @@ class TestColour:
 class TestWidth:
     COMMAND = ("simulate", DEPLOYMENT, "--cluster", CLUSTER)
 
-    @pytest.mark.parametrize("color", ["always", "never"])
-    @pytest.mark.parametrize("columns", [40, 80, 112, 1000])
+    @each_row("color", "always", "never")
+    @each_row("columns", 40, 80, 112, 1000)
     def test_long_lines_fold_at_the_width_of_the_terminal(self, columns: int, color: str) -> None:
         whole = draguard(*self.COMMAND).out
         folded = re.sub(r"\x1b\[[0-9;]*m", "", draguard(*self.COMMAND, "--color", color, columns=columns).out)
@@ -90,7 +90,7 @@ class TestProgress:
         assert list(progress.with_progress(range(3), terminal)) == [0, 1, 2]
         assert terminal.getvalue() == ""
 
-    @pytest.mark.parametrize(("options", "shown"), [([], True), (["--quiet"], False)])
+    @each_row(("options", "shown"), ([], True), (["--quiet"], False))
     def test_it_is_shown_on_a_terminal_unless_only_findings_are_wanted(
         self, options: list[str], shown: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -127,7 +127,7 @@ def harmless(text: str, *, color: bool = False) -> bool:
     )
 
 
-@each_row("color", ["never", "always"])
+@each_row("color", "never", "always")
 def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
     cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
     done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
@@ -136,8 +136,8 @@ def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
     assert harmless(draguard("match", "-e", '\n"##[" ==\n"::"', "--cluster", cluster, "--color", "never").out)
 
 
-@each_row("color", ["never", "always"])
-@each_row("more", [(), ("--fit",)])
+@each_row("color", "never", "always")
+@each_row("more", (), ("--fit",))
 def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
     cluster, pod = (
         write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS),
@@ -149,7 +149,7 @@ def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[
     assert harmless(done.out + done.err, color=color == "always")
 
 
-@pytest.mark.parametrize("report", ["text", "concise"])
+@each_row("report", "text", "concise")
 def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
 ) -> None:
@@ -166,7 +166,7 @@ def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
     assert harmless(done.out)
 
 
-@pytest.mark.parametrize("command", [("validate", "--diff", "--unsafe-fixes"), ("convert", "--diff")])
+@each_row("command", ("validate", "--diff", "--unsafe-fixes"), ("convert", "--diff"))
 def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: tuple[str, ...]) -> None:
     old = {"apiVersion": "resource.k8s.io/v1beta1", "kind": "DeviceClass", "metadata": {"name": "A"}, "spec": {}}
     file = tmp_path / "a\x1b[31m\n::error::##[x].yaml"
@@ -176,8 +176,8 @@ def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: 
     assert harmless(done.out + done.err)
 
 
-@pytest.mark.parametrize("command", ["##[error]x", "##vso[task.setvariable variable=x]y"])
-@pytest.mark.parametrize("report", ["text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html"])
+@each_row("command", "##[error]x", "##vso[task.setvariable variable=x]y")
+@each_row("report", "text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html")
 def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, command: str) -> None:
     long = f"{'x' * 90} ::error::{command}"  # a text that is folded
     file = write(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
@@ -200,7 +200,7 @@ def test_json_of_reviews_and_patches_commands_no_runner(tmp_path: Path) -> None:
     assert "##" not in done.out
 
 
-@pytest.mark.parametrize("text", ["  ::error::x\n", "\x85::error::x\n", "  y: ##[error]x\n", "  # y\r::error::x\n"])
+@each_row("text", "  ::error::x\n", "\x85::error::x\n", "  y: ##[error]x\n", "  # y\r::error::x\n")
 def test_a_diff_stops_the_commands_in_its_lines(tmp_path: Path, text: str) -> None:
     before, after = f"a: 1\n{text}b", f"a: 2\n{text}b"
     stop, *lines, resume = unified("a.yaml", before, after)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from werkzeug.test import Client, TestResponse
 
-from tests.command import ROOT, SCRIPT, draguard
+from tests.command import ROOT, SCRIPT, draguard, usage_error
 from tests.report.test_picture import Picture, listed
 from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, request, slices, template
@@ -104,21 +104,19 @@ class TestWhoIsAnswered:
         assert "script-src 'self'; connect-src 'self'; form-action 'self'" in answer.text
         assert ui.send("/secret/ui.js").mimetype == "text/javascript"
 
-    @pytest.mark.parametrize(
-        "path", ["/", "/other/", "/other/match", "/other/ui.js", "/secret", "/secret/../etc", "/%ff/"]
-    )
-    @pytest.mark.parametrize("method", ["GET", "POST"])
+    @each_row("path", "/", "/other/", "/other/match", "/other/ui.js", "/secret", "/secret/../etc", "/%ff/")
+    @each_row("method", "GET", "POST")
     def test_requests_without_the_token_are_refused(self, ui: Ui, path: str, method: str) -> None:
         answer = ui.send(path, method=method)
         assert answer.status_code in {404, 405} if path != "/secret" else answer.status_code in {308, 404, 405}
         assert "gpu" not in answer.text
 
-    @pytest.mark.parametrize("host", ["example.com", "127.0.0.1", "localhost:8080", "127.0.0.1:8081", "[::1]:8080", ""])
+    @each_row("host", "example.com", "127.0.0.1", "localhost:8080", "127.0.0.1:8081", "[::1]:8080", "")
     def test_other_names_of_this_machine_are_refused(self, ui: Ui, host: str) -> None:
         assert ui.send(headers={"Host": host}).status_code in {400, 403}
 
-    @pytest.mark.parametrize("origin", ["http://example.com", "https://127.0.0.1:8080", "http://127.0.0.1:81", "null"])
-    @pytest.mark.parametrize("path", ["/secret/", "/secret/match"])
+    @each_row("origin", "http://example.com", "https://127.0.0.1:8080", "http://127.0.0.1:81", "null")
+    @each_row("path", "/secret/", "/secret/match")
     def test_what_another_site_sends_is_refused(self, ui: Ui, path: str, origin: str) -> None:
         assert ui.send(path, data={"selector": "true"}, headers={"Origin": origin}).status_code == 403
         assert ui.send(path, data={"selector": "true"}, headers={"Origin": f"http://{ADDRESS}"}).status_code == 200
@@ -163,12 +161,10 @@ class TestSelectors:
         assert set(answer["cells"]) == {1}
         assert "no such key: absent" in answer["reasons"][1]
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("read", "advice"),
-        [
-            ('attributes["gpu.example.com"].modle', 'did you mean "model"?'),
-            ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
-        ],
+        ('attributes["gpu.example.com"].modle', 'did you mean "model"?'),
+        ('attributes["gpu.example.com"].memory', 'memory is a capacity: device.capacity["gpu.example.com"].memory'),
     )
     def test_an_error_has_the_advice_that_match_gives_and_what_it_ends(self, ui: Ui, read: str, advice: str) -> None:
         reason = ui.match(f'device.{read} == "x"')["reasons"][1]
@@ -248,7 +244,7 @@ class TestPods:
         path = "/spec/template/spec/nodeSelector"
         assert f"""-n default --type json -p '[{{"op": "remove", "path": "{path}"}}]'""" in told(text)
 
-    @pytest.mark.parametrize("chosen", ["ResourceClaim/default/gpu", "ResourceClaimTemplate/default/gpu"])
+    @each_row("chosen", "ResourceClaim/default/gpu", "ResourceClaimTemplate/default/gpu")
     def test_a_claim_is_asked_about_with_a_pod_that_uses_it(self, chosen: str, tmp_path: Path) -> None:
         objects = node(), slices(device()), device_class(), claim(requests=[request(count=2)]), template()
         ui, is_claim = opened(tmp_path, *objects), "Template" not in chosen
@@ -305,20 +301,18 @@ class TestFields:
         text, _ = ui.show(manifest=STORY, release=unescape(sent["release"]))
         assert "3 scheduled, if claim team-x/train-" in title_of(text) or "2 scheduled" in title_of(text)
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("asked", "more", "change", "wanted"),
-        [
-            ({"count": 3}, {}, "with count 2 in request gpu", "count: 2"),
-            (
-                {"deviceClassName": "gpu.exmple.com"},
-                {},
-                "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu",
-                "deviceClassName: gpu.example.com",
-            ),
-            ({}, {"nodeSelector": {"a": "b"}}, "without the pod's nodeSelector", "spec:\n  containers:\n"),
-            ({}, {"cpu": "64"}, "with cpu 8 in place of 64", 'cpu: "8"'),
-            ({}, {"taints": [TAINT]}, "if the pod tolerates a:NoSchedule", "tolerations:\n  - "),
-        ],
+        ({"count": 3}, {}, "with count 2 in request gpu", "count: 2"),
+        (
+            {"deviceClassName": "gpu.exmple.com"},
+            {},
+            "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu",
+            "deviceClassName: gpu.example.com",
+        ),
+        ({}, {"nodeSelector": {"a": "b"}}, "without the pod's nodeSelector", "spec:\n  containers:\n"),
+        ({}, {"cpu": "64"}, "with cpu 8 in place of 64", 'cpu: "8"'),
+        ({}, {"taints": [TAINT]}, "if the pod tolerates a:NoSchedule", "tolerations:\n  - "),
     )
     def test_a_change_of_what_the_cluster_has_is_added_to_the_manifest(
         self, asked: Any, more: Any, change: str, wanted: str, tmp_path: Path
@@ -375,23 +369,21 @@ class TestFields:
         assert "team-y/gone: with count 1: this would not help any more" in text
         assert title_of(text) == "3 pods: 1 scheduled, 2 pending"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "edit", "operation", "outcome"),
-        [
-            (
-                "ResourceSlice/node-c-gpu.example.com",
-                ("value: 40Gi", "value: 80Gi"),
-                ("/spec/devices/0/capacity/memory/value", "80Gi"),
-                "3 pods: 3 scheduled",
-            ),
-            ("Node/node-b", ('cpu: "32"', 'cpu: "3"'), ("/status/allocatable/cpu", "3"), "3 pods: 3 pending"),
-            (
-                "DeviceClass/gpu.example.com",
-                ('device.driver == "gpu.example.com"', '"false"'),
-                ("/spec/selectors/0/cel/expression", "false"),
-                "3 pods: 3 pending",
-            ),
-        ],
+        (
+            "ResourceSlice/node-c-gpu.example.com",
+            ("value: 40Gi", "value: 80Gi"),
+            ("/spec/devices/0/capacity/memory/value", "80Gi"),
+            "3 pods: 3 scheduled",
+        ),
+        ("Node/node-b", ('cpu: "32"', 'cpu: "3"'), ("/status/allocatable/cpu", "3"), "3 pods: 3 pending"),
+        (
+            "DeviceClass/gpu.example.com",
+            ('device.driver == "gpu.example.com"', '"false"'),
+            ("/spec/selectors/0/cel/expression", "false"),
+            "3 pods: 3 pending",
+        ),
     )
     def test_fields_of_objects_are_changed_with_the_command(
         self, ui: Ui, name: str, edit: tuple[str, str], operation: tuple[str, str], outcome: str
@@ -432,8 +424,8 @@ class TestFields:
         assert "error unknown-field" in told(text)
         assert "anew" not in text
 
-    @pytest.mark.parametrize("name", ["ResourceClaim/team-x/train-1", "Node/node-a"])
-    @pytest.mark.parametrize("version", ["resource.k8s.io/v9", "resource.k8s.io/v1alpha2", "apps/v1", "[]", "3"])
+    @each_row("name", "ResourceClaim/team-x/train-1", "Node/node-a")
+    @each_row("version", "resource.k8s.io/v9", "resource.k8s.io/v1alpha2", "apps/v1", "[]", "3")
     def test_manifests_of_versions_that_do_not_exist_are_no_changes(self, ui: Ui, name: str, version: str) -> None:
         loaded = manifest_of(ui.show(load=name)[0])
         text, _ = ui.show(manifest=re.sub("apiVersion: .*", f"apiVersion: {version}", loaded))
@@ -543,18 +535,16 @@ class TestChanges:
             assert title_of(text) == "8 devices: 1 held, 7 free, if claim team-x/train-1 is released"
             assert '<header class="error">' in text
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("field", "value", "said"),
-        [
-            ("drain", "node-x", "node node-x not found: there is node-a, node-b, node-c, node-d"),
-            ("add", "node-x*2", "node node-x not found: there is"),
-            *(("add", f"node-a*{each}", f"node-a*{each}: add 1 to 100 nodes") for each in ("x", "-1", "0", "9999", "")),
-            ("release", "train-9", "claim default/train-9 not found: there is team-x/train-1"),
-            ("taint", "gpu-0", "device gpu-0 not found: name it as driver/pool/device"),
-            ("load", "Nope/a", "Nope/a: name it as KIND/NAME or KIND/NAMESPACE/NAME; kinds are Node, "),
-            ("load", "Node/x", "node x not found: there is node-a"),
-            ("load", "ResourceClaim/gone", "claim default/gone not found: there is team-x/train-1"),
-        ],
+        ("drain", "node-x", "node node-x not found: there is node-a, node-b, node-c, node-d"),
+        ("add", "node-x*2", "node node-x not found: there is"),
+        *(("add", f"node-a*{each}", f"node-a*{each}: add 1 to 100 nodes") for each in ("x", "-1", "0", "9999", "")),
+        ("release", "train-9", "claim default/train-9 not found: there is team-x/train-1"),
+        ("taint", "gpu-0", "device gpu-0 not found: name it as driver/pool/device"),
+        ("load", "Nope/a", "Nope/a: name it as KIND/NAME or KIND/NAMESPACE/NAME; kinds are Node, "),
+        ("load", "Node/x", "node x not found: there is node-a"),
+        ("load", "ResourceClaim/gone", "claim default/gone not found: there is team-x/train-1"),
     )
     def test_what_is_not_there_is_told_and_stays_in_its_field(self, ui: Ui, field: str, value: str, said: str) -> None:
         text, page = ui.show(**{field: value})
@@ -611,6 +601,14 @@ def test_what_is_not_read_is_told(tmp_path: Path) -> None:
             Pages(parsed(*options), "secret")
 
 
+def test_slices_that_are_not_read_are_remembered(tmp_path: Path) -> None:
+    malformed = slices({**device(), "name": "GPU_0"}, name="s2")
+    (tmp_path / "cluster.json").write_bytes(listed(node(), slices(device()), device_class(), malformed))
+    snapshot = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json")))
+    assert snapshot.inventory.has_unread("ResourceSlice")
+    assert "note: not read: ResourceSlice s2: spec.devices[0].name" in snapshot.notes[0]
+
+
 def test_commands_name_the_context_of_the_cluster() -> None:
     arguments = parsed("--cluster", str(CLUSTER))
     server = SimpleNamespace(context="my prod", parts=lambda *_: [Part("Node")], name="context my prod")
@@ -630,11 +628,9 @@ def test_it_needs_no_more_than_flask() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
-@each_row("port", ["-1", "99999", "9" * 30])
+@each_row("port", "-1", "99999", "9" * 30)
 def test_a_port_that_is_none_is_refused(port: str) -> None:
-    done = draguard("ui", "--cluster", CLUSTER, "--port", port)
-    assert (done.code, done.out) == (2, "")
-    assert "give --port 1 to 65535, or 0 for a free one" in done.err
+    assert "give --port 1 to 65535, or 0 for a free one" in usage_error("ui", "--cluster", CLUSTER, "--port", port)
 
 
 def test_a_port_in_use_is_told() -> None:

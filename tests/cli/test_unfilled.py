@@ -31,7 +31,7 @@ PLACEHOLDERS = [
 ]
 
 
-@each_row("value", PLACEHOLDERS)
+@each_row("value", *PLACEHOLDERS)
 def test_a_placeholder_is_a_note_without_errors_or_advice(value: str) -> None:
     (found,) = findings("validate", "-", stdin=CLAIM.replace("NAME", value, 1))
     assert (found["level"], found["rule"], found["line"]) == ("note", "template", 4)
@@ -41,21 +41,19 @@ def test_a_placeholder_is_a_note_without_errors_or_advice(value: str) -> None:
 
 @each_row(
     ("written", "instead", "count"),
-    [
-        ("deviceClassName: gpu.example.com", "deviceClassName: gpu.example.com\n        count: ${COUNT}", 1),
-        ("deviceClassName: gpu.example.com", "deviceClassName: <class>\n        adminAccess: $ADMIN", 2),
-        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        allocationMode: $B\n        count: $C", 3),
-        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        selectors: $SELECTORS", 2),
-        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        capacity: {requests: {memory: $M}}", 2),
-        (
-            "deviceClassName: gpu.example.com",
-            "deviceClassName: a\n        selectors: [{cel: {expression: $EXPRESSION}}]",
-            1,
-        ),
-        ("name: NAME", "name: a\n  labels: {'${KEY}/x': v}", 1),
-        ("name: NAME", "name: a\n  namespace: __NAMESPACE__", 1),
-        ("    - name: gpu\n", f"    - name: $A\n{EXACTLY}    - name: $B\n{EXACTLY}    - name: $A-$B\n", 3),
-    ],
+    ("deviceClassName: gpu.example.com", "deviceClassName: gpu.example.com\n        count: ${COUNT}", 1),
+    ("deviceClassName: gpu.example.com", "deviceClassName: <class>\n        adminAccess: $ADMIN", 2),
+    ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        allocationMode: $B\n        count: $C", 3),
+    ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        selectors: $SELECTORS", 2),
+    ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        capacity: {requests: {memory: $M}}", 2),
+    (
+        "deviceClassName: gpu.example.com",
+        "deviceClassName: a\n        selectors: [{cel: {expression: $EXPRESSION}}]",
+        1,
+    ),
+    ("name: NAME", "name: a\n  labels: {'${KEY}/x': v}", 1),
+    ("name: NAME", "name: a\n  namespace: __NAMESPACE__", 1),
+    ("    - name: gpu\n", f"    - name: $A\n{EXACTLY}    - name: $B\n{EXACTLY}    - name: $A-$B\n", 3),
 )
 def test_placeholders_of_any_type_are_one_note(written: str, instead: str, count: int) -> None:
     found = findings("validate", "-", stdin=CLAIM.replace(written, instead, 1).replace("NAME", "a"))
@@ -65,11 +63,9 @@ def test_placeholders_of_any_type_are_one_note(written: str, instead: str, count
 
 @each_row(
     ("written", "instead", "rule", "line"),
-    [
-        ("deviceClassName", "deviceClasName", "unknown-field", 10),
-        ("name: gpu", "name: GPU", "dns-label", 8),
-        ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        count: 0", "count-of-zero", 11),
-    ],
+    ("deviceClassName", "deviceClasName", "unknown-field", 10),
+    ("name: gpu", "name: GPU", "dns-label", 8),
+    ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        count: 0", "count-of-zero", 11),
 )
 def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) -> None:
     found = findings("validate", "-", stdin=CLAIM.replace("NAME", "${NAME}", 1).replace(written, instead, 1))
@@ -79,11 +75,9 @@ def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) ->
 
 @each_row(
     ("written", "instead"),
-    [
-        ("  - name: gpu\n    resourceClaimName", "  - name: $CLAIM\n    resourceClaimName"),
-        ("{name: gpu}", "{name: $CLAIM}"),
-        ("{claims: [{name: gpu}]}", "{claims: [{name: $CLAIM, request: $REQUEST}]}"),
-    ],
+    ("  - name: gpu\n    resourceClaimName", "  - name: $CLAIM\n    resourceClaimName"),
+    ("{name: gpu}", "{name: $CLAIM}"),
+    ("{claims: [{name: gpu}]}", "{claims: [{name: $CLAIM, request: $REQUEST}]}"),
 )
 def test_an_error_that_a_value_would_remove_is_none(written: str, instead: str) -> None:
     found = findings("validate", "-", stdin=POD.replace(written, instead))
@@ -104,16 +98,14 @@ def test_references_are_the_same_before_and_after() -> None:
 
 @each_row(
     "text",
-    [
-        CLAIM.replace("NAME", "{{ .Name }}"),
-        CLAIM.replace("NAME", "@NAME@"),
-        CLAIM.replace("NAME", "%NAME%"),
-        CLAIM.replace("NAME", "{name}-x"),
-        CLAIM.replace("NAME", "a\n__LABELS__"),
-        CLAIM.replace("NAME", "a\n  {{- with .Labels }}\n  labels: {}\n  {{- end }}"),
-        CLAIM.replace("NAME", "a\n{% if x %}\n  labels: {}\n{% endif %}"),
-        CLAIM.replace("NAME", "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end"),
-    ],
+    CLAIM.replace("NAME", "{{ .Name }}"),
+    CLAIM.replace("NAME", "@NAME@"),
+    CLAIM.replace("NAME", "%NAME%"),
+    CLAIM.replace("NAME", "{name}-x"),
+    CLAIM.replace("NAME", "a\n__LABELS__"),
+    CLAIM.replace("NAME", "a\n  {{- with .Labels }}\n  labels: {}\n  {{- end }}"),
+    CLAIM.replace("NAME", "a\n{% if x %}\n  labels: {}\n{% endif %}"),
+    CLAIM.replace("NAME", "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end"),
 )
 def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
@@ -127,19 +119,17 @@ def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path
 
 @each_row(
     ("before", "after"),
-    [
-        ("{{- if .Values.enabled }}\n---\n", "{{- end }}\n"),
-        ("# Copyright\n{{- if .Values.enabled }}\n---\n", "---\n{{- end }}\n"),
-        ("{{- /*\nCopyright\n*/ -}}\n---\n", ""),
-        ('{{ define "x" }}\na: b\n{{ end }}\n---\n', ""),
-        ("", '---\n{{ include "more" . }}\n'),
-        ("", "--- {{ end }}\n" + CLAIM),
-        ("{% if x %}\n---\n", "---\n{% endif %}\n"),
-        ("{# comment #}\n", ""),
-        ("<% if x %>\n---\n", "---\n<% end %>\n"),
-        ("${HEADER}\n---\n", "---\n$EXTRA\n"),
-        ("", "---\n@EXTRA@\n"),
-    ],
+    ("{{- if .Values.enabled }}\n---\n", "{{- end }}\n"),
+    ("# Copyright\n{{- if .Values.enabled }}\n---\n", "---\n{{- end }}\n"),
+    ("{{- /*\nCopyright\n*/ -}}\n---\n", ""),
+    ('{{ define "x" }}\na: b\n{{ end }}\n---\n', ""),
+    ("", '---\n{{ include "more" . }}\n'),
+    ("", "--- {{ end }}\n" + CLAIM),
+    ("{% if x %}\n---\n", "---\n{% endif %}\n"),
+    ("{# comment #}\n", ""),
+    ("<% if x %>\n---\n", "---\n<% end %>\n"),
+    ("${HEADER}\n---\n", "---\n$EXTRA\n"),
+    ("", "---\n@EXTRA@\n"),
 )
 def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, after: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
@@ -149,7 +139,7 @@ def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, afte
     assert (done.code, "not filled in yet" in done.out) == (0, True)
 
 
-@each_row("wrong", ["a: [\n", "{a: b\n", "text\n", "--- a\n"])
+@each_row("wrong", "a: [\n", "{a: b\n", "text\n", "--- a\n")
 def test_what_is_no_template_beside_a_manifest_is_an_error(wrong: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{CLAIM.replace('NAME', 'a')}---\n{wrong}", encoding="utf-8")
     assert draguard("validate", tmp_path).code == 1
@@ -166,10 +156,8 @@ def test_the_first_templates_of_a_directory_are_named(tmp_path: Path) -> None:
 
 @each_row(
     ("text", "tool"),
-    [
-        (CLAIM.replace("NAME", "a\n  labels: {c: ${D}}"), "envsubst"),
-        (CLAIM.replace("NAME", "{{ .Name }} ${D}"), "helm template"),
-    ],
+    (CLAIM.replace("NAME", "a\n  labels: {c: ${D}}"), "envsubst"),
+    (CLAIM.replace("NAME", "{{ .Name }} ${D}"), "helm template"),
 )
 def test_templates_are_filled_in_by_the_tool_of_their_placeholders(text: str, tool: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
@@ -182,19 +170,17 @@ def test_templates_are_filled_in_by_the_tool_of_their_placeholders(text: str, to
 
 @each_row(
     "text",
-    [
-        CLAIM.replace("NAME", "a\n name: b # {{ .Name }}"),
-        CLAIM.replace("NAME", "$NAME").replace("exactly:", "exactly"),
-        CLAIM.replace("NAME", "$NAME").replace("    requests:", "  requests: [\n"),
-        CLAIM.replace("NAME", "a\n  annotations:\n    a: |\n      {{- if .x }}\n  name: b"),
-        CLAIM.replace("NAME", "$NAME\n  name: b"),
-    ],
+    CLAIM.replace("NAME", "a\n name: b # {{ .Name }}"),
+    CLAIM.replace("NAME", "$NAME").replace("exactly:", "exactly"),
+    CLAIM.replace("NAME", "$NAME").replace("    requests:", "  requests: [\n"),
+    CLAIM.replace("NAME", "a\n  annotations:\n    a: |\n      {{- if .x }}\n  name: b"),
+    CLAIM.replace("NAME", "$NAME\n  name: b"),
 )
 def test_a_syntax_error_beside_a_placeholder_is_one(text: str) -> None:
     assert "unreadable" in [each["rule"] for each in findings("validate", "-", stdin=text)]
 
 
-@each_row("mode", [("--fix",), ("--fix", "--unsafe-fixes")])
+@each_row("mode", ("--fix",), ("--fix", "--unsafe-fixes"))
 def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     text = CLAIM.replace("NAME", "$KSA_NAME").replace("gpu.example.com", '"{{ .Class }}"')
@@ -208,7 +194,7 @@ def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_pat
     assert left == unfilled
 
 
-@each_row("kind", ["ConfigMap", "ResourceClaim", "Pod"])
+@each_row("kind", "ConfigMap", "ResourceClaim", "Pod")
 def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) -> None:
     policies = tmp_path / "policies.yaml"
     policies.write_text(POLICY.format(expression='object.metadata.name.startsWith("team-")'), encoding="utf-8")
@@ -227,12 +213,10 @@ def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) 
 
 @each_row(
     "manifest",
-    [
-        "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
-        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: '@A@'}\nrules: []\n",
-        POD.replace("image: i", "image: $IMAGE"),
-        CLAIM.replace("NAME", "a"),
-    ],
+    "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: '@A@'}\nrules: []\n",
+    POD.replace("image: i", "image: $IMAGE"),
+    CLAIM.replace("NAME", "a"),
 )
 def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str, tmp_path: Path) -> None:
     """An API server would take these objects as they stand."""

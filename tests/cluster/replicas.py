@@ -15,7 +15,7 @@ import yaml
 from tests.apiserver import ApiServer, running
 from tests.serving import look
 from webhook.cluster.manager import Manager
-from webhook.cluster.options import Lifetimes, ManagerOptions, encode_all
+from webhook.cluster.options import ManagerOptions, encode_all
 from webhook.cluster.rotation import step
 from webhook.objects import JSONObject
 from webhook.server import Certificate
@@ -76,8 +76,7 @@ def options_of(api: ApiServer, directory: Path) -> ManagerOptions:
         lease="draguard-certificates",
         names=(NAME, f"{NAME}.cluster.local"),
         directory=directory,
-        validating=("draguard",),
-        mutating=("draguard",),
+        webhooks=("draguard",),
         account=api.account,
         server=api.address,
     )
@@ -91,7 +90,7 @@ def age(api: ApiServer) -> None:
     api.wait(timedelta(hours=-3))
     data: dict[str, bytes] = {}
     for days in (243.5, 183.4, 123.3, 63.2, 3.1):
-        found = step(data, api.now - timedelta(days=days), options_of(api, Path()).names, Lifetimes(), None)
+        found = step(data, api.now - timedelta(days=days), options_of(api, Path()).names, None)
         assert found
         data = found.data
     api.put(SECRET, {"data": encode_all(data)})

@@ -12,13 +12,14 @@ import pytest
 from tests import apiserver
 from tests.apiserver import ApiServer, refusing
 from tests.cluster.replicas import Clock
+from tests.rows import each_row
 from webhook.certificates import certs
 from webhook.cluster import api
 from webhook.cluster.api import Api, Ref
 from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict
 from webhook.cluster.manager import Pair, decide_elsewhere
-from webhook.cluster.options import Lifetimes, ManagerOptions, decode
+from webhook.cluster.options import ManagerOptions, decode
 from webhook.cluster.rotation import step
 
 pytestmark = pytest.mark.process
@@ -131,7 +132,7 @@ def test_an_answer_that_trickles_is_given_up(server: ApiServer, client: Api, mon
         client.get(LEASE)
 
 
-@pytest.mark.parametrize("answer", [b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000])
+@each_row("answer", b'["a", "list"]', b"<html>a proxy", b"\xff", b"[" * 100_000)
 def test_an_answer_that_is_not_an_object_is_an_error(
     server: ApiServer, client: Api, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
@@ -218,24 +219,23 @@ def test_a_release_that_fails_does_no_harm(server: ApiServer, client: Api, *, ta
 
 
 def test_another_process_decides_the_same() -> None:
-    lifetimes = Lifetimes()
-    found = decide_elsewhere({}, NOW, ["a.svc"], lifetimes, None)
+    found = decide_elsewhere({}, NOW, ["a.svc"], None)
     assert found
     assert found.kind == "recover"
-    assert step(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
-    assert decide_elsewhere(found.data, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]]) is None
+    assert step(found.data, NOW, ["a.svc"], [found.data["ca.crt"]]) is None
+    assert decide_elsewhere(found.data, NOW, ["a.svc"], [found.data["ca.crt"]]) is None
     broken = {**found.data, "ca.key": b"\xff"}
-    announced = decide_elsewhere(broken, NOW, ["a.svc"], lifetimes, [found.data["ca.crt"]])
+    announced = decide_elsewhere(broken, NOW, ["a.svc"], [found.data["ca.crt"]])
     assert announced
     assert announced.kind == "announce"
 
 
 def test_work_that_another_process_cannot_do_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ClusterError, match="'a_b' is neither an IP address nor a DNS name"):
-        decide_elsewhere({}, NOW, ["a_b"], Lifetimes(), None)
+        decide_elsewhere({}, NOW, ["a_b"], None)
     monkeypatch.setattr(sys, "executable", "/nowhere")
     with pytest.raises(ClusterError, match="cannot be read: FileNotFoundError"):
-        decide_elsewhere({}, NOW, ["a.svc"], Lifetimes(), None)
+        decide_elsewhere({}, NOW, ["a.svc"], None)
 
 
 def test_a_process_that_serves_does_not_load_cryptography() -> None:
@@ -250,7 +250,7 @@ def test_a_pair_is_replaced_as_a_whole_and_nothing_is_left_behind(tmp_path: Path
     for _ in range(3):
         (pair.directory / "..remains of a crash").mkdir(parents=True)
         (pair.directory / "..new").write_text("remains, too")
-        data = step({}, NOW, ["a.svc"], Lifetimes(), None)
+        data = step({}, NOW, ["a.svc"], None)
         assert data
         pair.put(data.data["tls.crt"], data.data["tls.key"])
         assert (pair.directory / "tls.key").read_bytes() == data.data["tls.key"]
@@ -260,7 +260,7 @@ def test_a_pair_is_replaced_as_a_whole_and_nothing_is_left_behind(tmp_path: Path
 
 
 def test_a_pair_that_does_not_belong_together_is_refused(tmp_path: Path) -> None:
-    one, other = (step({}, NOW, ["a.svc"], Lifetimes(), None) for _ in range(2))
+    one, other = (step({}, NOW, ["a.svc"], None) for _ in range(2))
     assert one
     assert other
     pair = Pair(tmp_path)
@@ -288,4 +288,4 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="no DNS names are given"):
         replace(options, names=())
     with pytest.raises(ClusterError, match=r"'\.\./x' cannot be the name of an object"):
-        replace(options, validating=("../x",))
+        replace(options, webhooks=("../x",))

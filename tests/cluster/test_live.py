@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests import apiserver
-from tests.command import SCRIPT, draguard
+from tests.command import SCRIPT, draguard, usage_error
 from tests.kubectl import answers_of, kubectl
 from tests.rows import each_row
 from tests.serving import eventually
@@ -74,14 +74,12 @@ def asked(log: Path) -> list[str]:
 
 @each_row(
     ("command", "code", "expected"),
-    [
-        (["simulate"], 1, PENDING),
-        (["why", "p"], 1, "no node has more than 1\n"),
-        (["match", "-e", f'device.driver == "{requests()}"'], 1, ": 0 of 1 devices match"),
-        (["scan"], 0, "no problems (Kubernetes 1.36.3)"),
-        (["devices"], 0, "free"),
-        (["driver", "from-cluster"], 0, "driver: gpu.example.com"),
-    ],
+    (["simulate"], 1, PENDING),
+    (["why", "p"], 1, "no node has more than 1\n"),
+    (["match", "-e", f'device.driver == "{requests()}"'], 1, ": 0 of 1 devices match"),
+    (["scan"], 0, "no problems (Kubernetes 1.36.3)"),
+    (["devices"], 0, "free"),
+    (["driver", "from-cluster"], 0, "driver: gpu.example.com"),
 )
 def test_commands_about_a_cluster_read_it(play: Play, command: list[str], code: int, expected: str) -> None:
     play()
@@ -90,16 +88,14 @@ def test_commands_about_a_cluster_read_it(play: Play, command: list[str], code: 
     assert done.err == "" or command == ["devices"]  # which counts them there
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "said"),
-    [
-        ("simulate", PENDING),
-        ("why p", "default/p: "),
-        ("simulate /other", "no pod of namespace other is pending"),
-        ("simulate -A /other", PENDING),
-        ("simulate -n default /other", PENDING),
-        ("version", "draguard "),
-    ],
+    ("simulate", PENDING),
+    ("why p", "default/p: "),
+    ("simulate /other", "no pod of namespace other is pending"),
+    ("simulate -A /other", PENDING),
+    ("simulate -n default /other", PENDING),
+    ("version", "draguard "),
 )
 def test_as_a_plugin_of_kubectl(
     play: Play, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, said: str
@@ -166,24 +162,22 @@ def test_large_objects_come_a_few_at_a_time(play: Play, monkeypatch: pytest.Monk
 
 @each_row(
     ("path", "fault", "said"),
-    [
-        (f"{DRA}/devicetaintrules", {"error": NOT_FOUND}, "not served"),
-        (f"{DRA}/devicetaintrules", {"error": f"{FORBIDDEN} \x1b[31m"}, "forbidden: no \\x1b[31m"),
-        ("/api/v1/namespaces", {"error": "Error from server (Timeout): slow"}, "slow"),
-        (QUOTAS, {"error": "Unable to connect\nerror: EOF"}, "EOF"),
-        (QUOTAS, {"error": ""}, "kubectl ended with exit code 1"),
-        (QUOTAS, {"error": "Error from server (Expired): too old"}, "too old"),
-        (QUOTAS, {"cut": 30}, f"{BROKEN}: Input data was truncated"),
-        (QUOTAS, {"prints": "<html>"}, f"{BROKEN}: JSON is malformed: invalid character (byte 0)"),
-        (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[]}'}, ENDLESS),
-        (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'}, ENDLESS),
-        (
-            QUOTAS,
-            {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
-            f"{BROKEN}: Integer value out of range - at `$[...][...]`",
-        ),
-        (QUOTAS, {"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
-    ],
+    (f"{DRA}/devicetaintrules", {"error": NOT_FOUND}, "not served"),
+    (f"{DRA}/devicetaintrules", {"error": f"{FORBIDDEN} \x1b[31m"}, "forbidden: no \\x1b[31m"),
+    ("/api/v1/namespaces", {"error": "Error from server (Timeout): slow"}, "slow"),
+    (QUOTAS, {"error": "Unable to connect\nerror: EOF"}, "EOF"),
+    (QUOTAS, {"error": ""}, "kubectl ended with exit code 1"),
+    (QUOTAS, {"error": "Error from server (Expired): too old"}, "too old"),
+    (QUOTAS, {"cut": 30}, f"{BROKEN}: Input data was truncated"),
+    (QUOTAS, {"prints": "<html>"}, f"{BROKEN}: JSON is malformed: invalid character (byte 0)"),
+    (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[]}'}, ENDLESS),
+    (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'}, ENDLESS),
+    (
+        QUOTAS,
+        {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
+        f"{BROKEN}: Integer value out of range - at `$[...][...]`",
+    ),
+    (QUOTAS, {"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
 )
 def test_what_cannot_be_read_does_not_hide_the_rest(
     simulated: Simulated, path: str, fault: Mapping[str, Any], said: str
@@ -234,17 +228,13 @@ def test_nothing_can_be_read(play: Play) -> None:
 
 @each_row(
     ("fault", "said"),
-    [
-        ({"error": 'error: context "x" does not exist'}, 'context "x" does not exist'),
-        ({"error": "error: You must be logged in to the server (Unauthorized)"}, "You must be logged in to the server"),
-        ({"prints": "[]"}, "the answer is not that of an API server"),
-    ],
+    ({"error": 'error: context "x" does not exist'}, 'context "x" does not exist'),
+    ({"error": "error: You must be logged in to the server (Unauthorized)"}, "You must be logged in to the server"),
+    ({"prints": "[]"}, "the answer is not that of an API server"),
 )
 def test_no_cluster(play: Play, fault: Mapping[str, Any], said: str) -> None:
     play({"/version": fault})
-    done = draguard("simulate", "--live")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"draguard simulate: error: the cluster cannot be read: {said}")
+    assert usage_error("simulate", "--live").startswith(f"draguard simulate: error: the cluster cannot be read: {said}")
 
 
 def test_in_a_pod_the_service_account_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,11 +268,10 @@ def test_in_a_pod_the_service_account_asks(tmp_path: Path, monkeypatch: pytest.M
 
 def test_no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = draguard("simulate", "--live")
-    assert (done.code, "kubectl is not installed here" in done.err) == (2, True)
+    assert "kubectl is not installed here" in usage_error("simulate", "--live")
 
 
-@each_row(("version", "code"), [("v1.99.0", 1), ("v2.0.0", 1), ("\x1b[31m", 1), ("v1.20.4", 2)])
+@each_row(("version", "code"), ("v1.99.0", 1), ("v2.0.0", 1), ("\x1b[31m", 1), ("v1.20.4", 2))
 def test_a_server_of_an_unknown_or_old_version(play: Play, version: str, code: int) -> None:
     play(version=version)
     done = draguard("simulate", "--live")
@@ -332,12 +321,10 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(play: 
     assert len(found) == 2
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "said", "kept"),
-    [
-        ("why", ["usage: kubectl dra why [OPTION...] [POD|KIND/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
-        ("ui", ["usage: kubectl dra ui [OPTION...]\n", "kubectl dra ui --live", "draguard itself writes nothing"], 1),
-    ],
+    ("why", ["usage: kubectl dra why [OPTION...] [POD|KIND/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
+    ("ui", ["usage: kubectl dra ui [OPTION...]\n", "kubectl dra ui --live", "draguard itself writes nothing"], 1),
 )
 def test_help_of_the_plugin_calls_it_as_users_do(
     command: str, said: list[str], kept: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -364,8 +351,7 @@ def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pyte
 
 
 def test_profiles_are_written_of_a_cluster_that_is_given() -> None:
-    without = draguard("driver", "from-cluster")
-    assert (without.code, "no cluster is given" in without.err) == (2, True)
+    assert "no cluster is given" in usage_error("driver", "from-cluster")
 
 
 def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(play: Play) -> None:
@@ -398,8 +384,7 @@ def test_a_watched_table_stays_when_the_cluster_cannot_be_read(play: Play, monke
     assert (done.code, done.out.count("\x1b[2J")) == (130, 2)
     assert "error: resourceclaims not read: no route; the table is that of before" in done.err
     play({"/apis/": {"error": "error: no route"}})
-    done = draguard("devices", "--live", "--watch")
-    assert (done.code, "not read: no route" in done.err) == (2, True)
+    assert "not read: no route" in usage_error("devices", "--live", "--watch")
 
 
 def test_errors_of_the_plugin_name_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,13 +129,11 @@ def test_names_as_kubelet_joins_them_are_replaced() -> None:
 
 @each_row(
     "source",
-    [
-        {"nfs": {"server": "files.acme.com", "path": "/acme/jane"}},
-        {"iscsi": {"targetPortal": "acme:3260", "iqn": "iqn.2001-04.com.acme:disk", "lun": 0}},
-        {"csi": {"driver": "csi.example.com", "volumeAttributes": {"share": "acme"}}},
-        {"rbd": {"monitors": ["acme:6789"], "image": "acme", "user": "jane"}},
-        {"hostPath": {"path": "/acme/jane", "type": "Directory"}},
-    ],
+    {"nfs": {"server": "files.acme.com", "path": "/acme/jane"}},
+    {"iscsi": {"targetPortal": "acme:3260", "iqn": "iqn.2001-04.com.acme:disk", "lun": 0}},
+    {"csi": {"driver": "csi.example.com", "volumeAttributes": {"share": "acme"}}},
+    {"rbd": {"monitors": ["acme:6789"], "image": "acme", "user": "jane"}},
+    {"hostPath": {"path": "/acme/jane", "type": "Directory"}},
 )
 def test_sources_of_volumes_are_left_out(source: JSONObject) -> None:
     pod = {**_pod(), "spec": {"volumes": [{"name": "data", **source}]}}
@@ -184,10 +182,8 @@ def test_where_nodes_are_and_what_they_run_is_hidden() -> None:
 
 @each_row(
     "odd",
-    [
-        {"apiVersion": "v1", "kind": "Event", "message": "x", "metadata": 5},
-        {"kind": "ResourceSlice", "spec": {"devices": [{"name": "d", "attributes": {"uuid": {"strings": 5}}}]}},
-    ],
+    {"apiVersion": "v1", "kind": "Event", "message": "x", "metadata": 5},
+    {"kind": "ResourceSlice", "spec": {"devices": [{"name": "d", "attributes": {"uuid": {"strings": 5}}}]}},
 )
 def test_objects_of_any_shape_are_redacted(odd: JSONObject) -> None:
     assert redacted(odd)
@@ -265,12 +261,10 @@ def test_resources_finalizers_and_schedulers_of_owners_are_replaced() -> None:
 
 @each_row(
     "said",
-    [
-        'failed calling webhook "w": Post "https://hook.acme.svc:443/mutate": dial tcp: lookup hook.acme.svc: no host',
-        "pull failed: Bearer acme-eyJhbGciOi, token=acme&x",
-        "the token is eyJhbGciOiJacme.acme.acme now",
-        "admission webhook denied the request: talk to the acme team",
-    ],
+    'failed calling webhook "w": Post "https://hook.acme.svc:443/mutate": dial tcp: lookup hook.acme.svc: no host',
+    "pull failed: Bearer acme-eyJhbGciOi, token=acme&x",
+    "the token is eyJhbGciOiJacme.acme.acme now",
+    "admission webhook denied the request: talk to the acme team",
 )
 def test_hosts_tokens_and_what_policies_say_are_hidden(said: str) -> None:
     (hidden,) = redacted({"kind": "Event", "metadata": {}, "message": said})

@@ -9,16 +9,16 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.rows import each_row
 from webhook.certificates.certs import CertificateError
-from webhook.cluster.errors import ClusterError
-from webhook.cluster.options import Lifetimes, Step
+from webhook.cluster import rotation
+from webhook.cluster.options import Step
 from webhook.cluster.rotation import step
 
 pytestmark = pytest.mark.slow
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMES = ("draguard.draguard-system.svc",)
-LIFETIMES = Lifetimes()
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 Data = dict[str, bytes]
@@ -28,13 +28,12 @@ def following(
     data: Data,
     now: datetime = START,
     names: tuple[str, ...] = NAMES,
-    lifetimes: Lifetimes = LIFETIMES,
     trusted: Sequence[bytes | None] | None = None,
     *,
     served: tuple[bytes, bytes] | None = None,
 ) -> Step:
     """Return the next step, which there is."""
-    found = step(data, now, names, lifetimes, trusted, served=served)
+    found = step(data, now, names, trusted, served=served)
     assert found
     return found
 
@@ -44,7 +43,7 @@ def pair(data: Data) -> tuple[bytes, bytes]:
 
 
 def settled(data: Data, now: datetime, trusted: Sequence[bytes | None] | None = None) -> bool:
-    return step(data, now, NAMES, LIFETIMES, trusted) is None
+    return step(data, now, NAMES, trusted) is None
 
 
 def serving(data: Data) -> x509.Certificate:
@@ -83,7 +82,7 @@ def announced(fresh: Data) -> Data:
     """Return a Secret on day 244, when the second authority is known, and not used yet."""
     data, kinds = fresh, []
     for days in range(245):
-        if found := step(data, START + days * DAY, NAMES, LIFETIMES, [data["ca.crt"]]):
+        if found := step(data, START + days * DAY, NAMES, [data["ca.crt"]]):
             kinds.append(found.kind)
             data = found.data
     assert kinds == ["renew"] * 4 + ["announce"]
@@ -100,8 +99,8 @@ def test_certificates_hold_for_clocks_that_are_slow(fresh: Data) -> None:
     assert is_trusted(serving(fresh), fresh["ca.crt"], START - HOUR)
 
 
-@pytest.mark.parametrize("key", ["ca.crt", "tls.crt", "tls.key"])
-@pytest.mark.parametrize("content", [b"", b"\xff\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+@each_row("key", "ca.crt", "tls.crt", "tls.key")
+@each_row("content", b"", b"\xff\0", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 def test_garbage_is_replaced(fresh: Data, key: str, content: bytes) -> None:
     found = following({**fresh, key: content})
     assert found.kind == ("recover" if key == "ca.crt" else "renew")
@@ -143,13 +142,13 @@ def test_a_serving_certificate_is_renewed_when_two_thirds_of_it_are_over(fresh: 
     assert serving(found.data).not_valid_after_utc == START + 150 * DAY
 
 
-@pytest.mark.parametrize("names", [(*NAMES, "other.svc"), ("other.svc",)])
+@each_row("names", (*NAMES, "other.svc"), ("other.svc",))
 def test_names_that_are_added_or_changed_are_served_at_once(fresh: Data, names: tuple[str, ...]) -> None:
     found = following(fresh, names=names)
     assert found.kind == "renew"
     alternatives = serving(found.data).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert alternatives.get_values_for_type(x509.DNSName) == list(names)
-    assert step(found.data, START, names, LIFETIMES, None) is None
+    assert step(found.data, START, names, None) is None
 
 
 def test_names_that_are_dropped_are_dropped(fresh: Data) -> None:
@@ -159,7 +158,7 @@ def test_names_that_are_dropped_are_dropped(fresh: Data) -> None:
 
 def test_a_name_that_is_none_is_refused() -> None:
     with pytest.raises(CertificateError, match="neither an IP address nor a DNS name"):
-        step({}, START, ["https://a"], LIFETIMES, None)
+        step({}, START, ["https://a"], None)
 
 
 def test_a_new_authority_is_published_beside_the_old_one_and_signs_nothing_yet(fresh: Data, announced: Data) -> None:
@@ -170,7 +169,7 @@ def test_a_new_authority_is_published_beside_the_old_one_and_signs_nothing_yet(f
     serving(announced).verify_directly_issued_by(old)
 
 
-@pytest.mark.parametrize("trusting", ["unknown", "one of two", "none"])
+@each_row("trusting", "unknown", "one of two", "none")
 def test_a_new_authority_is_not_used_until_all_trust_it(fresh: Data, announced: Data, trusting: str) -> None:
     old, new = fresh["ca.crt"], announced["ca.crt"]
     trusted = {"unknown": None, "one of two": [old, new], "none": [b"", b""]}[trusting]
@@ -200,7 +199,7 @@ def test_the_overlap_begins_again_if_a_configuration_loses_the_new_authority(fre
     assert lost.data == announced
 
 
-@pytest.mark.parametrize("noted", [b"\xff", b"yesterday", b"2026-01-01T00:00:00", b"2999-01-01T00:00:00+00:00"])
+@each_row("noted", b"\xff", b"yesterday", b"2026-01-01T00:00:00", b"2999-01-01T00:00:00+00:00")
 def test_the_overlap_begins_again_if_its_beginning_is_unknown(announced: Data, noted: bytes) -> None:
     now = START + 245 * DAY
     found = following({**announced, "next.trusted": noted}, now, trusted=[announced["ca.crt"]])
@@ -222,7 +221,7 @@ def test_an_authority_that_cannot_be_replaced_signs_to_its_end(announced: Data) 
     data, now = announced, START + 244 * DAY
     kinds = []
     while now < START + 366 * DAY:
-        if found := step(data, now, NAMES, LIFETIMES, [b""]):
+        if found := step(data, now, NAMES, [b""]):
             kinds.append(found.kind)
             data = found.data
         assert is_trusted(serving(data), data["ca.crt"], now)
@@ -246,7 +245,7 @@ def test_what_a_clock_far_ahead_has_made_is_replaced() -> None:
     assert is_trusted(serving(found.data), found.data["ca.crt"], START)
 
 
-@pytest.mark.parametrize("left", [{}, {"ca.crt": b"garbage"}, {"note": b"x"}])
+@each_row("left", {}, {"ca.crt": b"garbage"}, {"note": b"x"})
 def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: Data, left: Data) -> None:
     old, trusted = pair(fresh), [fresh["ca.crt"]] * 2
     restored = following(left, START + DAY, trusted=trusted, served=old)
@@ -257,7 +256,7 @@ def test_what_is_served_with_is_put_back_into_a_secret_that_has_lost_it(fresh: D
     assert (pair(announced.data), authorities(announced.data["ca.crt"])[0]) == (old, authorities(fresh["ca.crt"])[0])
 
 
-@pytest.mark.parametrize("unreadable", [[], [None]])
+@each_row("unreadable", [], [None])
 def test_a_leader_without_a_pair_keeps_all_authorities_while_they_are_in_use(
     fresh: Data, unreadable: list[bytes | None]
 ) -> None:
@@ -278,14 +277,14 @@ def test_a_leader_without_a_pair_keeps_all_authorities_while_they_are_in_use(
 
 
 def test_nothing_is_made_anew_while_what_is_served_with_may_be_trusted(fresh: Data) -> None:
-    assert step({}, START, NAMES, LIFETIMES, [None, None], served=pair(fresh)) is None
+    assert step({}, START, NAMES, [None, None], served=pair(fresh)) is None
     assert following({}, START, trusted=[None, fresh["ca.crt"]], served=pair(fresh)).kind == "restore"
     assert following({}, START, trusted=[None, b""]).kind == "recover"
 
 
 def test_authorities_of_strangers_are_not_kept_if_the_secret_has_its_own(fresh: Data, stranger: Data) -> None:
     for served in (None, pair(fresh)):
-        assert step(fresh, START, NAMES, LIFETIMES, [fresh["ca.crt"] + stranger["ca.crt"]], served=served) is None
+        assert step(fresh, START, NAMES, [fresh["ca.crt"] + stranger["ca.crt"]], served=served) is None
 
 
 def test_authorities_that_are_over_are_not_kept(fresh: Data) -> None:
@@ -316,28 +315,16 @@ def test_certificates_of_a_bundle_that_are_no_authorities_are_dropped(fresh: Dat
     assert (found.kind, found.data["ca.crt"]) == ("retire", fresh["ca.crt"])
 
 
-@pytest.mark.parametrize("lifetimes", [Lifetimes(serving=HOUR, authority=HOUR, overlap=timedelta(minutes=10))])
-def test_the_shortest_lifetimes_work(lifetimes: Lifetimes) -> None:
+def test_the_shortest_lifetimes_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    lasting = {"SERVING_LIFETIME": HOUR, "AUTHORITY_LIFETIME": HOUR, "OVERLAP": timedelta(minutes=10)}
+    for name, lifetime in lasting.items():
+        monkeypatch.setattr(rotation, name, lifetime)
     data: Data = {}
     for minutes in range(0, 600, 5):
         now = START + timedelta(minutes=minutes)
-        while found := step(data, now, NAMES, lifetimes, [data.get("ca.crt", b"")]):
+        while found := step(data, now, NAMES, [data.get("ca.crt", b"")]):
             data = found.data
         assert is_trusted(serving(data), data["ca.crt"], now)
-
-
-@pytest.mark.parametrize(
-    ("lifetimes", "fault"),
-    [
-        ({"serving": timedelta(minutes=59)}, "at least an hour"),
-        ({"authority": 89 * DAY}, "let it last longer"),
-        ({"overlap": 16 * DAY}, "a sixth"),
-        ({"overlap": -HOUR}, "a sixth"),
-    ],
-)
-def test_lifetimes_that_leave_no_time_are_refused(lifetimes: dict[str, timedelta], fault: str) -> None:
-    with pytest.raises(ClusterError, match=fault):
-        Lifetimes(**lifetimes)
 
 
 @dataclass
@@ -365,7 +352,7 @@ class Cluster:
         kept = self.served and x509.load_pem_x509_certificate(self.served[0]).not_valid_after_utc > self.now
         places = range(2)
         seen = [self.configurations[place] if self.reachable[place] else None for place in places]
-        if found := step(self.secret, self.now, NAMES, LIFETIMES, seen, served=self.served):
+        if found := step(self.secret, self.now, NAMES, seen, served=self.served):
             assert found.kind != "recover" or not kept, "it never begins anew while there is something to serve with"
             self.recovering |= found.kind == "recover"
             self.secret = found.data
@@ -393,7 +380,7 @@ class Cluster:
 
     def wait(self, time: timedelta) -> None:
         self.now += time
-        if time >= LIFETIMES.overlap:
+        if time >= rotation.OVERLAP:
             self.known = list(self.configurations)
             self.recovering &= set(self.known) != {self.secret.get("ca.crt")}
 

@@ -134,17 +134,15 @@ def test_what_is_left_of_shares_and_counters_is_told() -> None:
 
 @each_row(
     ("objects", "why"),
-    [
-        ([slices(device()), device_class("other", "false")], "no class"),
-        (
-            [slices(device(taints=[{"key": "example.com/lost", "effect": "NoSchedule"}])), device_class()],
-            "taint example.com/lost",
-        ),
-        ([slices(device()), device_class(), taint_rule(pool="n1")], "taint example.com/broken"),
-        ([slices(device(), pool={"resourceSliceCount": 2}), device_class()], "its pool is incomplete"),
-        ([slices(device()), slices(device(), name="again"), device_class()], "its pool is incomplete"),
-        ([slices(device()), device_class(), taint_rule(pool="n2")], ""),
-    ],
+    ([slices(device()), device_class("other", "false")], "no class"),
+    (
+        [slices(device(taints=[{"key": "example.com/lost", "effect": "NoSchedule"}])), device_class()],
+        "taint example.com/lost",
+    ),
+    ([slices(device()), device_class(), taint_rule(pool="n1")], "taint example.com/broken"),
+    ([slices(device(), pool={"resourceSliceCount": 2}), device_class()], "its pool is incomplete"),
+    ([slices(device()), slices(device(), name="again"), device_class()], "its pool is incomplete"),
+    ([slices(device()), device_class(), taint_rule(pool="n2")], ""),
 )
 def test_why_a_free_device_is_stranded(objects: list[Any], why: str) -> None:
     found = answer(node(), *objects, options=("--kubernetes-version=1.37",))
@@ -200,7 +198,7 @@ def test_devices_are_chosen_and_counted() -> None:
     assert listed(*objects, options=("--by", "node")).out.splitlines()[1].split() == ["n1", "2", "1", "1", "0"]
 
 
-@each_row("option", ["--class", "--node", "--driver"])
+@each_row("option", "--class", "--node", "--driver")
 def test_a_name_that_is_not_there_is_an_error(option: str) -> None:
     done = listed(*HEALTHY, options=(option, "nosuch"))
     known = "n1" if option == "--node" else "gpu.example.com"

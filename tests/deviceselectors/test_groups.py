@@ -1,5 +1,6 @@
 """Devices that look alike to selectors are evaluated once, however many there are."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,22 @@ from tests.rows import each_row
 from tests.steps import counting
 from tests.structured import claim, of_kind, resource_slice
 from webhook.allocation.devices import Catalog
+from webhook.allocation.selecting import Chooser
 from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.check import references
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Group, Sorted
+from webhook.release import Release
 
 DRIVER = "gpu.example.com"
 POOL = {"name": "p", "generation": 1, "resourceSliceCount": 1}
 
 
-def fleet(devices: list[dict[str, Any]], driver: str = DRIVER) -> Fleet:
+def fleet(devices: list[dict[str, Any]], driver: str = DRIVER, release: Release = NEWEST) -> Fleet:
     named = [{"name": f"d{index}", **each} for index, each in enumerate(devices)]
     spec = {"driver": driver, "nodeName": "n", "pool": POOL, "devices": named}
-    return Fleet(Catalog([{"metadata": {"name": "s"}, "spec": spec}]), NEWEST, gates.enabled(NEWEST, None))
+    return Fleet(Catalog([{"metadata": {"name": "s"}, "spec": spec}]), release, gates.enabled(release, None))
 
 
 def selector(expression: str) -> list[dict[str, Any]]:
@@ -54,22 +57,20 @@ X = f'device.attributes["{DRIVER}"].x'
 
 @each_row(
     "expression",
-    [
-        f'{X} == "a"',
-        f'"a" == {X} || {X} == 1',
-        f'{X} in ["a", "b"]',
-        f'{X} == 1 && {X} != "a"',
-        f"{X} == true",
-        f"{X} == 1.0",
-        f'{X} == semver("1.2.3")',
-        f'has({X}) && {X} == "b"',
-        f'{X} == "c" && device.attributes["{DRIVER}"].missing == 1',
-        f'{X} == "a" && device.attributes["{DRIVER}"].missing == 1',
-        f'device.capacity["{DRIVER}"].m.compareTo(quantity("1Gi")) == 0',
-        'device.attributes["other.example.com"].x == "a"',
-        'device.attributes.exists(d, d == "other.example.com")',
-        "device.allowMultipleAllocations",
-    ],
+    f'{X} == "a"',
+    f'"a" == {X} || {X} == 1',
+    f'{X} in ["a", "b"]',
+    f'{X} == 1 && {X} != "a"',
+    f"{X} == true",
+    f"{X} == 1.0",
+    f'{X} == semver("1.2.3")',
+    f'has({X}) && {X} == "b"',
+    f'{X} == "c" && device.attributes["{DRIVER}"].missing == 1',
+    f'{X} == "a" && device.attributes["{DRIVER}"].missing == 1',
+    f'device.capacity["{DRIVER}"].m.compareTo(quantity("1Gi")) == 0',
+    'device.attributes["other.example.com"].x == "a"',
+    'device.attributes.exists(d, d == "other.example.com")',
+    "device.allowMultipleAllocations",
 )
 def test_groups_answer_as_each_device_alone(expression: str) -> None:
     whole = fleet(VALUES)
@@ -84,6 +85,24 @@ def test_groups_answer_as_each_device_alone(expression: str) -> None:
         single = fleet([value])
         alone.append(single.choose((), selector(expression), next(iter(single.contents))).outcome)
     assert [outcomes[content.index] for content in whole.contents] == alone
+
+
+def test_devices_with_conditions_are_refused_where_the_scheduler_does_not_wait_for_them() -> None:
+    whole = fleet([VALUES[0], {**VALUES[0], "bindingConditions": ["example.com/ready"]}], release=Release(34))
+    found = whole.sorted_out((), selector(f'{X} == "a"'))
+    assert [group.devices for group in found.taken] == [group.devices for group in found.refused] == [1]
+    assert whole.choose((), selector(f'{X} == "a"'), found.refused[0].content).outcome == FALSE
+
+
+def test_selectors_without_end_are_not_remembered() -> None:
+    def remembered() -> int:
+        gc.collect()
+        return sum(isinstance(each, Chooser | Group | Sorted) for each in gc.get_objects())
+
+    before, whole = remembered(), fleet(VALUES[:2])
+    for number in range(250):
+        whole.sorted_out((), selector(f'device.attributes["{DRIVER}"].?a{number}.hasValue()'))
+    assert remembered() - before < 500
 
 
 def steps_for(devices: int, expression: str) -> int:

@@ -34,22 +34,20 @@ def test_says_what_is_wanted_and_what_was_met(expression: str, wanted: str, blam
 
 @each_row(
     ("expression", "expected"),
-    [
-        (f"{A}.x == 1", [("x", False)]),
-        (f'{A}["x"] == 1', [("x", False)]),
-        ("device.attributes.g.x == 1", [("x", False)]),
-        (f"has({A}.x) && {A}.x == 1", [("x", True)]),
-        (f'"x" in {A} && {A}.x == 1', [("x", True)]),
-        (f"!has({A}.x) || {A}.x == 1", [("x", True)]),
-        (f"!(!has({A}.x)) && {A}.x == 1", [("x", True)]),
-        (f"has({A}.x) ? {A}.x == 1 : {A}.y == 1", [("x", True), ("y", False)]),
-        (f"!(has({A}.x) || has({A}.y)) || {A}.x == 1", [("x", False)]),
-        (f"!(!has({A}.x) || !has({A}.y)) && {A}.x == 1 && {A}.y == 1", [("x", True), ("y", True)]),
-        (f"{A}.?x.orValue(1) == 1", [("x", True)]),
-        ('device.attributes[?"g"].x.orValue(1) == 1', [("x", True)]),
-        ('device.driver == "g"', []),
-        (f"(has({A}.x) && has({A}.y)) && {A}.y == 1", [("y", True)]),
-    ],
+    (f"{A}.x == 1", [("x", False)]),
+    (f'{A}["x"] == 1', [("x", False)]),
+    ("device.attributes.g.x == 1", [("x", False)]),
+    (f"has({A}.x) && {A}.x == 1", [("x", True)]),
+    (f'"x" in {A} && {A}.x == 1', [("x", True)]),
+    (f"!has({A}.x) || {A}.x == 1", [("x", True)]),
+    (f"!(!has({A}.x)) && {A}.x == 1", [("x", True)]),
+    (f"has({A}.x) ? {A}.x == 1 : {A}.y == 1", [("x", True), ("y", False)]),
+    (f"!(has({A}.x) || has({A}.y)) || {A}.x == 1", [("x", False)]),
+    (f"!(!has({A}.x) || !has({A}.y)) && {A}.x == 1 && {A}.y == 1", [("x", True), ("y", True)]),
+    (f"{A}.?x.orValue(1) == 1", [("x", True)]),
+    ('device.attributes[?"g"].x.orValue(1) == 1', [("x", True)]),
+    ('device.driver == "g"', []),
+    (f"(has({A}.x) && has({A}.y)) && {A}.y == 1", [("y", True)]),
 )
 def test_tells_which_reads_are_guarded(expression: str, expected: list[tuple[str, bool]]) -> None:
     assert [(each.name, each.is_guarded) for each in reads(Parts(expression, Release(36)).root)] == expected
@@ -63,7 +61,7 @@ def test_what_nested_macros_share_is_read_once_and_drivers_are_those_that_are_in
     assert drivers(Parts('device.driver == "a" || device.driver == "b"', Release(36)).all) == set()
 
 
-@each_row(("expression", "depends"), [("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True)])
+@each_row(("expression", "depends"), ("1 < 2", False), ("[1].all(x, x > 0)", False), ('device.driver == "a"', True))
 def test_constants_do_not_look_at_the_device(expression: str, depends: bool) -> None:
     assert depends_on_device(Parts(expression, Release(36)).root) == depends
 
@@ -100,12 +98,10 @@ def test_parts_are_kept_as_long_as_there_is_room() -> None:
 
 @each_row(
     ("value", "shown"),
-    [
-        ('[dyn(1), dyn("a"), dyn([true])]', '[1, "a", [true]]'),
-        ('{"a": dyn(1), "b": dyn([null])}', '{"a": 1, "b": [null]}'),
-        ('optional.of({"a": 1})', 'optional({"a": 1})'),
-        ("optional.none()", "optional.none()"),
-    ],
+    ('[dyn(1), dyn("a"), dyn([true])]', '[1, "a", [true]]'),
+    ('{"a": dyn(1), "b": dyn([null])}', '{"a": 1, "b": [null]}'),
+    ('optional.of({"a": 1})', 'optional({"a": 1})'),
+    ("optional.none()", "optional.none()"),
 )
 def test_values_are_shown_as_in_expressions(value: str, shown: str) -> None:
     parts = Parts(f"dyn({value}) == 2", Release(36))

@@ -15,7 +15,7 @@ from webhook.documents import Document, Position, Unreadable, parse
 
 
 class TestStreams:
-    @each_row("text", ["\n \n", "null\n---\n~\n", "kind: PodList\nitems: []\n", "kind: PodList\nitems: null\n"])
+    @each_row("text", "\n \n", "null\n---\n~\n", "kind: PodList\nitems: []\n", "kind: PodList\nitems: null\n")
     def test_what_is_empty_is_left_out(self, text: str) -> None:
         assert objects(text) == []
 
@@ -30,34 +30,32 @@ class TestStreams:
             {"d": 4},
         ]
 
-    @each_row(("line", "said"), [("--- a: 1", "a: 1"), ("--- |", "|"), ("----", "-"), ("---x", "x")])
+    @each_row(("line", "said"), ("--- a: 1", "a: 1"), ("--- |", "|"), ("----", "-"), ("---x", "x"))
     def test_a_separator_takes_nothing_but_a_comment(self, line: str, said: str) -> None:
         text = f"a: 1\n{line}\nlost: 1\n---\nb: 2\n"
         assert readable(text) == [{"a": 1}, {"b": 2}]
         assert faults(text) == [(2, 1, f"invalid Yaml document separator: {said}")]
 
-    @each_row("text", ["a: 1\n...\nb: 2\n", "a: 1\n...\n[\n", "{a: 1}\n\n}\n"])
+    @each_row("text", "a: 1\n...\nb: 2\n", "a: 1\n...\n[\n", "{a: 1}\n\n}\n")
     def test_what_kubernetes_ignores_after_a_document_is_pointed_out(self, text: str) -> None:
         assert readable(text) == [{"a": 1}]
         assert faults(text) == [(3, 1, "Kubernetes' reader ignores what follows the end of a document")]
 
-    @each_row("text", ["a: 1\n...\n", "a: 1\n...\n# c\n", "a: 1\n...\n---\n"])
+    @each_row("text", "a: 1\n...\n", "a: 1\n...\n# c\n", "a: 1\n...\n---\n")
     def test_the_end_of_a_document_may_be_marked(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
-    @each_row("text", ["%YAML 1.1\n---\na: 1\n", "%TAG ! tag:x,2000:\n---\na: 1\n"])
+    @each_row("text", "%YAML 1.1\n---\na: 1\n", "%TAG ! tag:x,2000:\n---\na: 1\n")
     def test_directives_are_refused_as_kubectl_parts_them_from_their_document(self, text: str) -> None:
         assert [found[2] for found in faults(text)] == ["did not find expected <document start>"]
 
     @each_row(
         "data",
-        [
-            codecs.BOM_UTF8 + CLAIM.encode(),
-            codecs.BOM_UTF16_LE + CLAIM.encode("utf-16-le"),
-            codecs.BOM_UTF16_BE + CLAIM.encode("utf-16-be"),
-            CLAIM.replace("\n", "\r\n").encode(),
-            CLAIM.replace("\n", "\r").encode(),
-        ],
+        codecs.BOM_UTF8 + CLAIM.encode(),
+        codecs.BOM_UTF16_LE + CLAIM.encode("utf-16-le"),
+        codecs.BOM_UTF16_BE + CLAIM.encode("utf-16-be"),
+        CLAIM.replace("\n", "\r\n").encode(),
+        CLAIM.replace("\n", "\r").encode(),
     )
     def test_byte_order_marks_and_line_breaks_of_other_systems_do_no_harm(self, data: bytes) -> None:
         assert objects(data) == objects(CLAIM)
@@ -71,11 +69,9 @@ class TestStreams:
 
     @each_row(
         ("data", "line", "column", "message"),
-        [
-            (b"a: 1\nb: \xc3\xa9\xff", 2, 5, "not UTF-8 text: invalid start byte"),
-            (codecs.BOM_UTF16_LE + b"a\0\n\0\0\xd8x\0", 2, 1, "not UTF-16-LE text: illegal UTF-16 surrogate"),
-            (b"a: 1\nb: x\0y", 2, 5, "control characters are not allowed: U+0000"),
-        ],
+        (b"a: 1\nb: \xc3\xa9\xff", 2, 5, "not UTF-8 text: invalid start byte"),
+        (codecs.BOM_UTF16_LE + b"a\0\n\0\0\xd8x\0", 2, 1, "not UTF-16-LE text: illegal UTF-16 surrogate"),
+        (b"a: 1\nb: x\0y", 2, 5, "control characters are not allowed: U+0000"),
     )
     def test_what_is_not_text_is_refused(self, data: bytes, line: int, column: int, message: str) -> None:
         assert faults(data) == [(line, column, message)]
@@ -84,32 +80,28 @@ class TestStreams:
 class TestSyntax:
     @each_row(
         ("text", "line", "column", "message"),
-        [
-            ("a:\n\tb: 1", 2, 1, "found character that cannot start any token, while scanning for the next token"),
-            ("a: b: c", 1, 5, "mapping values are not allowed in this context"),
-            ("a: [1\nb: 2", 2, 2, "did not find expected ',' or ']', while parsing a flow sequence"),
-            ("a: 'x", 1, 6, "found unexpected end of stream, while scanning a quoted scalar"),
-            ("a: [x?y]", 1, 5, "did not find expected ',' or ']'"),
-            ("a: {x?: y}", 1, 5, "did not find expected ',' or '}'"),
-            ('a: "\\/"', 1, 4, "found unknown escape character"),
-            ("a: {{ .Values.a }}", 1, 5, "invalid map key"),
-        ],
+        ("a:\n\tb: 1", 2, 1, "found character that cannot start any token, while scanning for the next token"),
+        ("a: b: c", 1, 5, "mapping values are not allowed in this context"),
+        ("a: [1\nb: 2", 2, 2, "did not find expected ',' or ']', while parsing a flow sequence"),
+        ("a: 'x", 1, 6, "found unexpected end of stream, while scanning a quoted scalar"),
+        ("a: [x?y]", 1, 5, "did not find expected ',' or ']'"),
+        ("a: {x?: y}", 1, 5, "did not find expected ',' or '}'"),
+        ('a: "\\/"', 1, 4, "found unknown escape character"),
+        ("a: {{ .Values.a }}", 1, 5, "invalid map key"),
     )
     def test_errors_say_what_and_where(self, text: str, line: int, column: int, message: str) -> None:
         assert faults(text) == [(line, column, message)]
 
-    @each_row("text", ["'\\/'", '"a/b"', '"\\\\/"', "a\\/b"])
+    @each_row("text", "'\\/'", '"a/b"', '"\\\\/"', "a\\/b")
     def test_a_slash_is_a_slash_where_nothing_escapes_it(self, text: str) -> None:
         assert "/" in value(f"a: {text} # \\/")["a"]
 
     @each_row(
         ("text", "hint"),
-        [
-            ("a: {{ .Values.a }}", "if this is a template, render it first, for example with helm template"),
-            ("{{- if .Values.a }}\na: [\n", "if this is a template, render it first, for example with helm template"),
-            ("a: b: c", 'quote a string that holds ": ", and check the indentation'),
-            ("a: *b", "quote a string that starts with *"),
-        ],
+        ("a: {{ .Values.a }}", "if this is a template, render it first, for example with helm template"),
+        ("{{- if .Values.a }}\na: [\n", "if this is a template, render it first, for example with helm template"),
+        ("a: b: c", 'quote a string that holds ": ", and check the indentation'),
+        ("a: *b", "quote a string that starts with *"),
     )
     def test_errors_say_how_to_fix_them(self, text: str, hint: str) -> None:
         assert [each.hint for each in unreadable(text)] == [hint]
@@ -150,7 +142,7 @@ class TestLists:
         assert (first.data, first.position(("a",))) == ({"a": 1}, Position(2, 2))
         assert (second.data, second.position(("b",))) == ({"b": 2}, Position(2, 14))
 
-    @each_row("text", ["kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []"])
+    @each_row("text", "kind: List", "kind: List\nitems: {}", "kind: Pod\nitems: []", "kind: 5\nitems: []")
     def test_other_values_than_lists_stay_whole(self, text: str) -> None:
         assert len(objects(text)) == 1
 
@@ -182,25 +174,23 @@ second: 1
 
     @each_row(
         ("path", "line", "column"),
-        [
-            ((), 2, 1),
-            (("metadata",), 2, 1),
-            (("metadata", "name"), 2, 12),
-            (("metadata", "labels", "a b"), 2, 30),
-            (("spec", "devices"), 4, 3),
-            (("spec", "devices", "requests", 0), 6, 7),
-            (("spec", "devices", "requests", 0, "count"), 7, 7),
-            (("spec", "devices", "requests", 1), 8, 9),
-            (("spec", "devices", "requests", 2, 1, "x"), 9, 12),
-            (("spec", "devices", "text"), 10, 5),
-            (("spec", "devices", "again"), 13, 5),
-            (("spec", "devices", "again", "p"), 12, 17),
-            (("spec", "devices", "q"), 14, 11),
-            (("spec", "devices", "r"), 14, 25),
-            (("spec", "devices", "s"), 15, 7),
-            (("spec", "devices", "1"), 17, 5),
-            (("spec", "devices", "u"), 19, 5),
-        ],
+        ((), 2, 1),
+        (("metadata",), 2, 1),
+        (("metadata", "name"), 2, 12),
+        (("metadata", "labels", "a b"), 2, 30),
+        (("spec", "devices"), 4, 3),
+        (("spec", "devices", "requests", 0), 6, 7),
+        (("spec", "devices", "requests", 0, "count"), 7, 7),
+        (("spec", "devices", "requests", 1), 8, 9),
+        (("spec", "devices", "requests", 2, 1, "x"), 9, 12),
+        (("spec", "devices", "text"), 10, 5),
+        (("spec", "devices", "again"), 13, 5),
+        (("spec", "devices", "again", "p"), 12, 17),
+        (("spec", "devices", "q"), 14, 11),
+        (("spec", "devices", "r"), 14, 25),
+        (("spec", "devices", "s"), 15, 7),
+        (("spec", "devices", "1"), 17, 5),
+        (("spec", "devices", "u"), 19, 5),
     )
     def test_a_field_is_at_its_key_and_an_item_at_its_start(
         self, path: tuple[str | int, ...], line: int, column: int
@@ -209,15 +199,13 @@ second: 1
 
     @each_row(
         ("path", "line"),
-        [
-            (("status",), 2),
-            (("spec", "nodeName"), 3),
-            (("spec", "devices", "requests", 9, "name"), 5),
-            (("spec", "devices", "requests", -1), 5),
-            (("spec", "devices", "requests", "name"), 5),
-            (("spec", 0), 3),
-            (("spec", "devices", "text", "x", 1), 10),
-        ],
+        (("status",), 2),
+        (("spec", "nodeName"), 3),
+        (("spec", "devices", "requests", 9, "name"), 5),
+        (("spec", "devices", "requests", -1), 5),
+        (("spec", "devices", "requests", "name"), 5),
+        (("spec", 0), 3),
+        (("spec", "devices", "text", "x", 1), 10),
     )
     def test_a_missing_field_is_where_it_would_belong(self, path: tuple[str | int, ...], line: int) -> None:
         assert documents(self.TEXT)[0].position(path).line == line
@@ -252,7 +240,7 @@ class TestJSON:
         expected = [1.0, 1000.0, 0, 9223372036854775808, 18446744073709551615, 18446744073709551616.0, 0.5]
         assert exactly(value(text), {"a": expected})
 
-    @each_row("number", ["1e400", "-1e400", "9" * 400])
+    @each_row("number", "1e400", "-1e400", "9" * 400)
     def test_a_number_that_float64_does_not_hold_is_refused(self, number: str) -> None:
         text = f'{{"b": [1, "x", {number}]}}{{"c": 2}}'
         message = f"json: cannot unmarshal number {number[:40]} into Go value of type float64"
@@ -271,7 +259,7 @@ class TestJSON:
         text = r'{"a": "\ud800", "b": "\ud83d\ude00", "c": "\\ud800", "d": "\udc00\ud83d\ude00"}'
         assert value(text) == {"a": "\ufffd", "b": "\U0001f600", "c": "\\ud800", "d": "\ufffd\U0001f600"}
 
-    @each_row("text", ['{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}'])
+    @each_row("text", '{"a": 1,}', "{a: 1}", "{'a': 1}", '{"a": 1 # c\n}')
     def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
@@ -289,22 +277,16 @@ JSON_CLAIM += '"spec": {"devices": {"requests": %s}}}'
 
 @each_row(
     ("text", "words", "of_yaml"),
-    [
-        ('{"kind": "Pod" "spec": {}}', "while parsing an object", "while parsing a flow mapping"),
-        ('[{"kind": "Pod"}', "while parsing an array", "while parsing a flow sequence"),
-        (JSON_CLAIM % ('["a"]', "[]"), "help: write an object, with name", "help: write a map, with name"),
-        (JSON_CLAIM % ('{"labels": "a"}', "[]"), "help: write an object: `", "help: write a map: a line"),
-        (
-            JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'),
-            "help: write an array: the entries",
-            "help: write a list: a `-`",
-        ),
-        (
-            JSON_CLAIM % ('{"name": "a"}', '{"g": {}}'),
-            'help: write an array: [{"name": …}]',
-            "help: write a list: `- name: …`",
-        ),
-    ],
+    ('{"kind": "Pod" "spec": {}}', "while parsing an object", "while parsing a flow mapping"),
+    ('[{"kind": "Pod"}', "while parsing an array", "while parsing a flow sequence"),
+    (JSON_CLAIM % ('["a"]', "[]"), "help: write an object, with name", "help: write a map, with name"),
+    (JSON_CLAIM % ('{"labels": "a"}', "[]"), "help: write an object: `", "help: write a map: a line"),
+    (JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'), "help: write an array: the entries", "help: write a list: a `-`"),
+    (
+        JSON_CLAIM % ('{"name": "a"}', '{"g": {}}'),
+        'help: write an array: [{"name": …}]',
+        "help: write a list: `- name: …`",
+    ),
 )
 def test_files_of_json_are_explained_in_its_words(text: str, words: str, of_yaml: str, tmp_path: Path) -> None:
     for name, expected in (("a.json", words), ("a.yaml", of_yaml)):
@@ -327,27 +309,23 @@ spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
 
 @each_row(
     ("text", "hint"),
-    [
-        (TABLE, ADD),
-        (f"NAMESPACE   {TABLE}", ADD),
-        (TABLE.replace("\n", "\r\n"), ADD),
-        ("NAME READY STATUS\n", ADD),
-        (DESCRIBED, GET),
-        ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST),
-        ("- apiVersion: v1\n  kind: Pod\n", LIST),
-        ("Error: no\n", ""),
-        ("NAME of a person\n", ""),
-    ],
+    (TABLE, ADD),
+    (f"NAMESPACE   {TABLE}", ADD),
+    (TABLE.replace("\n", "\r\n"), ADD),
+    ("NAME READY STATUS\n", ADD),
+    (DESCRIBED, GET),
+    ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST),
+    ("- apiVersion: v1\n  kind: Pod\n", LIST),
+    ("Error: no\n", ""),
+    ("NAME of a person\n", ""),
 )
 @each_row(
     "arguments",
-    [
-        ("validate", "--cluster", "CLUSTER", "claim.yaml"),
-        ("validate", "--old", "CLUSTER", "claim.yaml"),
-        ("validate", "CLUSTER"),
-        ("simulate", "--cluster", "CLUSTER"),
-        ("why", "pod-a", "--cluster", "CLUSTER"),
-    ],
+    ("validate", "--cluster", "CLUSTER", "claim.yaml"),
+    ("validate", "--old", "CLUSTER", "claim.yaml"),
+    ("validate", "CLUSTER"),
+    ("simulate", "--cluster", "CLUSTER"),
+    ("why", "pod-a", "--cluster", "CLUSTER"),
 )
 def test_output_for_people_is_an_error_with_a_hint(
     text: str, hint: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -370,7 +348,7 @@ _NONE = "{apiVersion: v1, kind: List, items: []}"
 
 
 @each_row(
-    ("option", "text", "code"), [("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)]
+    ("option", "text", "code"), ("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)
 )
 def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
     option: str, text: str, code: int, tmp_path: Path
@@ -383,7 +361,7 @@ def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
 RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]
 
 
-@each_row("case", RECORDED)
+@each_row("case", *RECORDED)
 def test_reads_what_kubectl_reads_and_refuses_the_rest_in_its_words(case: dict[str, Any]) -> None:
     found = readable(case["text"])
     refused = [message for _, _, message in faults(case["text"])]

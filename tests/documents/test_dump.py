@@ -45,24 +45,22 @@ def test_other_yaml_readers_read_the_same(text: str) -> None:
 WORDS = "y N yes on Off null ~ true 1 1e3 0o7 08 0x1f 1_000 .5 -1 12:30 12:30:45 2001-01-01 = << .inf +1 1.5"
 
 
-@each_row("text", [*WORDS.split(), "2001-01-01T00:00:00Z", ""])
+@each_row("text", *WORDS.split(), "2001-01-01T00:00:00Z", "")
 def test_strings_that_are_something_else_to_kubernetes_or_others_are_quoted(text: str) -> None:
     assert dump([{text: text}, ""]) == f'"{text}": "{text}"\n---\n""\n'
 
 
 @each_row(
     "text",
-    [
-        "a b",
-        "gpu.example.com/model",
-        "40Gi",
-        "a:b",
-        "a#b",
-        'device.driver == "gpu" && true',
-        "it's",
-        "v1",
-        "-".join("ab"),
-    ],
+    "a b",
+    "gpu.example.com/model",
+    "40Gi",
+    "a:b",
+    "a#b",
+    'device.driver == "gpu" && true',
+    "it's",
+    "v1",
+    "-".join("ab"),
 )
 def test_strings_that_need_no_quotes_get_none(text: str) -> None:
     assert dump([text]) == f"{text}\n"
@@ -107,7 +105,7 @@ def test_a_very_long_key_is_given_apart() -> None:
     assert objects(dump([value])) == [value]
 
 
-@each_row(("number", "text"), [(1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e21, "1.0e+21"), (1e-7, "1.0e-07")])
+@each_row(("number", "text"), (1.0, "1"), (-0.0, "0"), (0.1, "0.1"), (1e21, "1.0e+21"), (1e-7, "1.0e-07"))
 def test_numbers_are_spelled_so_that_all_read_numbers(number: float, text: str) -> None:
     assert dump([number]) == f"{text}\n"
     assert objects(dump([number])) == [number]
@@ -117,7 +115,7 @@ def test_half_a_surrogate_pair_is_replaced_as_in_go() -> None:
     assert dump(["a\ud800"]) == '"a\\ufffd"\n'
 
 
-@each_row("number", [math.inf, -math.inf, math.nan])
+@each_row("number", math.inf, -math.inf, math.nan)
 def test_json_has_no_infinity(number: float) -> None:
     with pytest.raises(ValueError, match="JSON has no number"):
         dump([{"a": number}])

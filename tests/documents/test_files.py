@@ -186,14 +186,12 @@ def test_pipes_that_are_named_are_read_to_their_end(here: Path) -> None:
 
 @each_row(
     ("pattern", "files"),
-    [
-        ("*.yaml", ["a.yaml"]),
-        ("**/*.yaml", ["a.yaml", "b.yaml", "c.yaml"]),
-        ("d/**", ["b.yaml", "c.yaml", "d.json"]),
-        ("d/*", ["b.yaml", "c.yaml", "d.json"]),
-        ("d/[bx]*", ["b.yaml"]),
-        ("?.txt", ["a.txt"]),
-    ],
+    ("*.yaml", ["a.yaml"]),
+    ("**/*.yaml", ["a.yaml", "b.yaml", "c.yaml"]),
+    ("d/**", ["b.yaml", "c.yaml", "d.json"]),
+    ("d/*", ["b.yaml", "c.yaml", "d.json"]),
+    ("d/[bx]*", ["b.yaml"]),
+    ("?.txt", ["a.txt"]),
 )
 def test_globs_are_expanded(here: Path, pattern: str, files: list[str]) -> None:
     write(here, "a.yaml", "a.txt", "d/b.yaml", "d/e/c.yaml", "d/e/d.json", "d/notes.md", ".git/x.yaml")
@@ -202,12 +200,10 @@ def test_globs_are_expanded(here: Path, pattern: str, files: list[str]) -> None:
 
 @each_row(
     ("path", "message"),
-    [
-        ("missing.yaml", "no such file or directory"),
-        ("missing/", "no such file or directory"),
-        ("missing/*.yaml", "no manifest matches"),
-        ("empty", "no manifest in this directory: none ends in .json, .yaml, .yml"),
-    ],
+    ("missing.yaml", "no such file or directory"),
+    ("missing/", "no such file or directory"),
+    ("missing/*.yaml", "no manifest matches"),
+    ("empty", "no manifest in this directory: none ends in .json, .yaml, .yml"),
 )
 def test_what_is_missing_is_said_and_the_rest_is_read(here: Path, path: str, message: str) -> None:
     write(here, "a.yaml", "empty/notes.md")
@@ -276,23 +272,21 @@ def test_standard_input_may_be_given_and_what_cannot_be_read_of_it_is_said() -> 
 
 @each_row(
     ("pattern", "matching", "other"),
-    [
-        ("*.json", ["a.json", "x/a.json", "./x/../a.json"], ["a.jsonx", "json"]),
-        ("charts", ["charts/a.yaml", "x/charts/y/a.yaml"], ["chart", "charts.yaml", "mycharts/a"]),
-        ("charts/", ["charts/a.yaml"], ["charts.yaml"]),
-        ("/charts", ["charts/a.yaml"], ["x/charts/a.yaml"]),
-        ("x/*.yaml", ["x/a.yaml"], ["x/y/a.yaml", "y/x/a.yaml"]),
-        ("./x/a.yaml", ["x/a.yaml"], ["y/x/a.yaml"]),
-        ("x/**", ["x/a.yaml", "x/y/a.yaml"], ["x.yaml", "y/x/a.yaml"]),
-        ("x/**/a.yaml", ["x/a.yaml", "x/y/z/a.yaml"], ["xa.yaml", "x/ya.yaml"]),
-        ("**/a.yaml", ["a.yaml", "x/y/a.yaml"], ["ba.yaml"]),
-        ("a?.yaml", ["ab.yaml"], ["a.yaml", "a/.yaml"]),
-        ("[ab].yaml", ["a.yaml"], ["c.yaml"]),
-        ("[!ab].yaml", ["c.yaml"], ["a.yaml"]),
-        ("a.b+(c)", ["a.b+(c)"], ["axb+(c)"]),
-        ("[", ["["], ["x"]),
-        ("é*.yaml", ["ébc.yaml"], ["e.yaml"]),
-    ],
+    ("*.json", ["a.json", "x/a.json", "./x/../a.json"], ["a.jsonx", "json"]),
+    ("charts", ["charts/a.yaml", "x/charts/y/a.yaml"], ["chart", "charts.yaml", "mycharts/a"]),
+    ("charts/", ["charts/a.yaml"], ["charts.yaml"]),
+    ("/charts", ["charts/a.yaml"], ["x/charts/a.yaml"]),
+    ("x/*.yaml", ["x/a.yaml"], ["x/y/a.yaml", "y/x/a.yaml"]),
+    ("./x/a.yaml", ["x/a.yaml"], ["y/x/a.yaml"]),
+    ("x/**", ["x/a.yaml", "x/y/a.yaml"], ["x.yaml", "y/x/a.yaml"]),
+    ("x/**/a.yaml", ["x/a.yaml", "x/y/z/a.yaml"], ["xa.yaml", "x/ya.yaml"]),
+    ("**/a.yaml", ["a.yaml", "x/y/a.yaml"], ["ba.yaml"]),
+    ("a?.yaml", ["ab.yaml"], ["a.yaml", "a/.yaml"]),
+    ("[ab].yaml", ["a.yaml"], ["c.yaml"]),
+    ("[!ab].yaml", ["c.yaml"], ["a.yaml"]),
+    ("a.b+(c)", ["a.b+(c)"], ["axb+(c)"]),
+    ("[", ["["], ["x"]),
+    ("é*.yaml", ["ébc.yaml"], ["e.yaml"]),
 )
 def test_patterns_match_as_in_gitignore(here: Path, pattern: str, matching: list[str], other: list[str]) -> None:
     globs = Globs([pattern, "never"], ".")
@@ -309,7 +303,7 @@ def test_patterns_are_relative_to_their_directory(here: Path) -> None:
     assert not Globs([], ".").has("a")
 
 
-@each_row("pattern", ["", "/", "../a", "a/../b", "a\nb", "a" * (MAX_PATTERN + 1), "[z-a]"])
+@each_row("pattern", "", "/", "../a", "a/../b", "a\nb", "a" * (MAX_PATTERN + 1), "[z-a]")
 def test_a_pattern_that_makes_no_sense_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
         Globs([pattern], ".")

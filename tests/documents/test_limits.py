@@ -21,7 +21,7 @@ from webhook.problem import ERROR, Path, Problem
 
 
 class TestLimits:
-    @each_row("shape", ["[{}]", '{{"a":{}}}'])
+    @each_row("shape", "[{}]", '{{"a":{}}}')
     def test_depth_is_bounded(self, shape: str) -> None:
         deepest = "1"
         for _ in range(MAX_DEPTH):
@@ -30,7 +30,7 @@ class TestLimits:
         (fault,) = faults(shape.format(deepest))
         assert fault[2] == f"nested more than {MAX_DEPTH} levels deep"
 
-    @each_row("text", ['{"a":' * 900 + "1" + "}" * 900, '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"])
+    @each_row("text", '{"a":' * 900 + "1" + "}" * 900, '{"a":' + "[" * 100_000 + "]" * 100_000 + "}")
     def test_depth_is_bounded_in_json_too(self, text: str) -> None:
         assert [found[2] for found in faults(text + '{"b": 2}')] == [f"nested more than {MAX_DEPTH} levels deep"]
         assert readable(text + '{"b": 2}') == [{"b": 2}]
@@ -46,7 +46,7 @@ class TestLimits:
         monkeypatch.setattr(jsontext, "MAX_VALUES", 10)
         assert len(objects('{"a": "' + "[,{" * 20 + '"}')) == 1
 
-    @each_row("text", ['{"a": [1, {"b": 2}]}', "a: [1, {b: 2}]\n"])
+    @each_row("text", '{"a": [1, {"b": 2}]}', "a: [1, {b: 2}]\n")
     def test_what_locates_values_keeps_no_text_until_garbage_is_collected(self, text: str) -> None:
         is_json, whole = text.startswith("{"), (0, len(text))
         read_nodes(text, whole, is_json=is_json)  # imports make circles
@@ -58,9 +58,9 @@ class TestLimits:
         finally:
             gc.enable()
 
-    @each_row("unit", ["[", "[ ", "[[x], ", "[{a: ", "{b: ", "&a [", "!a ["])
-    @each_row("before", ["", "a: ", "- - ", "# [{\na: '[{'\nb: "])
-    @each_row("repeated", [MAX_DEPTH + 1, 1_000, 1_100, 100_000])
+    @each_row("unit", "[", "[ ", "[[x], ", "[{a: ", "{b: ", "&a [", "!a [")
+    @each_row("before", "", "a: ", "- - ", "# [{\na: '[{'\nb: ")
+    @each_row("repeated", MAX_DEPTH + 1, 1_000, 1_100, 100_000)
     def test_depth_without_end_is_refused_at_once(self, unit: str, before: str, repeated: int) -> None:
         assert [found[2] for found in faults(before + unit * repeated)] == [f"nested more than {MAX_DEPTH} levels deep"]
 

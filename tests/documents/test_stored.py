@@ -40,15 +40,13 @@ def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> 
 
 @each_row(
     "text",
-    [
-        listed(NODE, kind="NodeList"),
-        listed(NODE) + listed(NODE),
-        json.dumps(NODE),
-        f"# a list\n{listed(NODE)}",
-        listed(NODE)[:-1],
-        listed({**NODE, "kind": 1}),
-        "",
-    ],
+    listed(NODE, kind="NodeList"),
+    listed(NODE) + listed(NODE),
+    json.dumps(NODE),
+    f"# a list\n{listed(NODE)}",
+    listed(NODE)[:-1],
+    listed({**NODE, "kind": 1}),
+    "",
 )
 def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
     assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
@@ -92,7 +90,7 @@ def test_values_in_yaml_are_left_out_and_shared_too() -> None:
     assert document.data == {"kind": "Node", "metadata": {"name": "a"}}
 
 
-@each_row("broken", [b'"\xff"', b'"\\ud800"'])
+@each_row("broken", b'"\xff"', b'"\\ud800"')
 def test_a_careful_reader_reads_what_is_not_as_it_should_be(broken: bytes) -> None:
     text = b'{"kind": "List", "items": [{"kind": "Node", "x": %b}, {"kind": "Node"}]}' % broken
     selection = Selection(allow_empty=True, git=False, stored=stored.Wanted({"Node"}))

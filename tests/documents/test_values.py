@@ -11,42 +11,38 @@ from webhook.documents.source import MAX_ALIASED
 class TestScalars:
     @each_row(
         ("text", "expected"),
-        [
-            ("Yes", True),
-            *((word, False) for word in ("no", "No", "NO", "false", "False", "FALSE")),
-            ("ye", "ye"),
-            ("none", "none"),
-            ("!!timestamp 2001-1-2 3:4:5", "2001-1-2 3:4:5"),
-            ("1.2.3", "1.2.3"),
-            ("40Gi", "40Gi"),
-            ("0x1F", 31),
-            ("18446744073709551615", 18446744073709551615),
-            ("18446744073709551616", 18446744073709551616.0),
-            ("-9223372036854775809", -9223372036854775809.0),
-            ("1" * 5000, "1" * 5000),
-            ("'12:30'", "12:30"),
-            ('"1e3"', "1e3"),
-            ("!unknown 5", "5"),
-            ("[!!str, z]", ["z"]),
-            ("[a, !x, 5, b]", ["a", "5", "b"]),
-            ("{!!str, b: c}", {"b": "c"}),
-            ("['!a, b', \"!c, d\"]", ["!a, b", "!c, d"]),
-            ("!!str, b", "b"),
-            ("[!x] b]", ["b"]),
-        ],
+        ("Yes", True),
+        *((word, False) for word in ("no", "No", "NO", "false", "False", "FALSE")),
+        ("ye", "ye"),
+        ("none", "none"),
+        ("!!timestamp 2001-1-2 3:4:5", "2001-1-2 3:4:5"),
+        ("1.2.3", "1.2.3"),
+        ("40Gi", "40Gi"),
+        ("0x1F", 31),
+        ("18446744073709551615", 18446744073709551615),
+        ("18446744073709551616", 18446744073709551616.0),
+        ("-9223372036854775809", -9223372036854775809.0),
+        ("1" * 5000, "1" * 5000),
+        ("'12:30'", "12:30"),
+        ('"1e3"', "1e3"),
+        ("!unknown 5", "5"),
+        ("[!!str, z]", ["z"]),
+        ("[a, !x, 5, b]", ["a", "5", "b"]),
+        ("{!!str, b: c}", {"b": "c"}),
+        ("['!a, b', \"!c, d\"]", ["!a, b", "!c, d"]),
+        ("!!str, b", "b"),
+        ("[!x] b]", ["b"]),
     )
     def test_are_what_go_makes_of_them_when_they_go_through_json(self, text: str, expected: object) -> None:
         assert exactly(value(f"a: {text}"), {"a": expected})
 
     @each_row(
         ("text", "message"),
-        [
-            ("-.Inf", "json: unsupported value: -Inf"),
-            (".NAN", "json: unsupported value: NaN"),
-            ("!!float yes", "cannot decode !!bool `yes` as a !!float"),
-            ("!!timestamp 2001-13-01", "cannot decode !!str `2001-13-01` as a !!timestamp"),
-            ("!!binary é", "!!binary value contains invalid base64 data"),
-        ],
+        ("-.Inf", "json: unsupported value: -Inf"),
+        (".NAN", "json: unsupported value: NaN"),
+        ("!!float yes", "cannot decode !!bool `yes` as a !!float"),
+        ("!!timestamp 2001-13-01", "cannot decode !!str `2001-13-01` as a !!timestamp"),
+        ("!!binary é", "!!binary value contains invalid base64 data"),
     )
     def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
         assert faults(f"a:\n  b: {text}") == [(2, 6, message)]
@@ -55,27 +51,23 @@ class TestScalars:
 class TestKeys:
     @each_row(
         ("text", "key"),
-        [
-            ("1e-50", "0"),
-            ("3.14159265358979", "3.1415927"),
-            ("1e300", ".inf"),
-            ("9" * 70, ".inf"),
-            ("'<<'", "<<"),
-            ("!!str <<", "<<"),
-        ],
+        ("1e-50", "0"),
+        ("3.14159265358979", "3.1415927"),
+        ("1e300", ".inf"),
+        ("9" * 70, ".inf"),
+        ("'<<'", "<<"),
+        ("!!str <<", "<<"),
     )
     def test_become_strings_as_sigs_yaml_spells_them(self, text: str, key: str) -> None:
         assert value(f"{text}: x") == {key: "x"}
 
     @each_row(
         ("text", "message"),
-        [
-            ("~", "unsupported map key of type: null"),
-            ("18446744073709551615", "unsupported map key of type: uint64"),
-            ("!!int x", "cannot decode !!str `x` as a !!int"),
-            ("[a]", "invalid map key"),
-            ("{a: b}", "invalid map key"),
-        ],
+        ("~", "unsupported map key of type: null"),
+        ("18446744073709551615", "unsupported map key of type: uint64"),
+        ("!!int x", "cannot decode !!str `x` as a !!int"),
+        ("[a]", "invalid map key"),
+        ("{a: b}", "invalid map key"),
     )
     def test_are_refused_where_they_stand(self, text: str, message: str) -> None:
         assert faults(f"a: 1\n{text}: x") == [(2, 1, message)]
@@ -113,10 +105,8 @@ class TestAliases:
 
     @each_row(
         ("text", "expected"),
-        [
-            ("k: &a {a: 1}\n<<: *a\n<<: [*a, {b: 2}]", {"k": {"a": 1}, "a": 1, "b": 2}),
-            ("k: &a <<\n*a : {a: 1}", {"k": "<<", "<<": {"a": 1}}),
-        ],
+        ("k: &a {a: 1}\n<<: *a\n<<: [*a, {b: 2}]", {"k": {"a": 1}, "a": 1, "b": 2}),
+        ("k: &a <<\n*a : {a: 1}", {"k": "<<", "<<": {"a": 1}}),
     )
     def test_maps_are_merged_in_the_order_of_the_text(self, text: str, expected: object) -> None:
         assert value(text) == expected

@@ -27,13 +27,11 @@ def test_a_missing_comma_of_json_belongs_to_the_line_before_and_a_text_indented_
 
 @each_row(
     ("written", "at"),
-    [
-        (">\n        device.driver == 'a' // all\n        && true", (8, 30)),
-        (">\n        device.driver == 'a//b' // all\n        || true", (8, 33)),
-        ("|\n        device.driver == 'a' // all\n        && true", None),
-        ("device.driver == 'a // && b'", None),
-        ("device.driver == 'a' // the driver", None),
-    ],
+    (">\n        device.driver == 'a' // all\n        && true", (8, 30)),
+    (">\n        device.driver == 'a//b' // all\n        || true", (8, 33)),
+    ("|\n        device.driver == 'a' // all\n        && true", None),
+    ("device.driver == 'a // && b'", None),
+    ("device.driver == 'a' // the driver", None),
 )
 def test_a_comment_that_takes_in_joined_lines_is_found(written: str, at: tuple[int, int] | None) -> None:
     judged = findings("validate", "-", stdin=f"{CLASS}      expression: {written}\n")

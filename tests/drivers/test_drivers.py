@@ -115,7 +115,7 @@ def judged(profile: str | dict[str, Any], manifest: str | dict[str, Any] = CLAIM
     return draguard("validate", "--driver-profile", "profile.yaml", "-", stdin=stdin.encode())
 
 
-@each_row("driver", built_in())
+@each_row("driver", *built_in())
 def test_a_profile_is_well_formed(driver: str) -> None:
     profile = profile_of(driver)
     assert profile
@@ -140,15 +140,13 @@ def nvidia(**fields: Any) -> dict[str, Any]:
 
 @each_row(
     ("driver", "parameters"),
-    [
-        ("gpu.nvidia.com", nvidia()),
-        ("gpu.example.com", {"apiVersion": "gpu.resource.example.com/v1alpha1", "kind": "GpuConfig"}),
-        ("dra.net", {"interface": {"name": "eth1", "addresses": ["10.0.0.1/24", "fd00::1/64"], "mtu": 9000}}),
-        ("dra.net", {"routes": [{"destination": "0.0.0.0/0", "gateway": "10.0.0.254"}]}),
-        ("dra.cpu", {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": "0-3,5"}, "other": 1}),
-        ("compute-domain.nvidia.com", {**nvidia(), "kind": "ComputeDomainChannelConfig", "domainID": "a"}),
-        ("dra.memory", {}),
-    ],
+    ("gpu.nvidia.com", nvidia()),
+    ("gpu.example.com", {"apiVersion": "gpu.resource.example.com/v1alpha1", "kind": "GpuConfig"}),
+    ("dra.net", {"interface": {"name": "eth1", "addresses": ["10.0.0.1/24", "fd00::1/64"], "mtu": 9000}}),
+    ("dra.net", {"routes": [{"destination": "0.0.0.0/0", "gateway": "10.0.0.254"}]}),
+    ("dra.cpu", {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": "0-3,5"}, "other": 1}),
+    ("compute-domain.nvidia.com", {**nvidia(), "kind": "ComputeDomainChannelConfig", "domainID": "a"}),
+    ("dra.memory", {}),
 )
 def test_what_a_driver_takes(driver: str, parameters: Any) -> None:
     assert faults(driver, parameters) == []
@@ -172,25 +170,23 @@ def test_a_profile_has_so_many_values() -> None:
 
 @each_row(
     ("schema", "good", "bad", "message"),
-    [
-        ({"multipleOf": 0.1}, [0.3, 2, "a", True], 0.35, "0.35 is not a multiple of 0.1"),
-        ({"multipleOf": 2}, [10**400], float("inf"), "Infinity is not a multiple of 2"),
-        ({"multipleOf": float("inf"), "minimum": 1}, [2], 0, "0 is less than 1"),
-        ({"minimum": 1, "exclusiveMinimum": True}, [2], 1, "1 is the minimum, which exclusiveMinimum excludes"),
-        ({"maximum": 1, "exclusiveMaximum": True}, [0], 1, "1 is the maximum, which exclusiveMaximum excludes"),
-        ({"uniqueItems": True}, [[1, True, 2], 3], [1, 2, 2], "2 is listed twice"),
-        ({"allOf": [{"minimum": 1}, {"maximum": 5}]}, [3], 9, "9 is greater than 5"),
-        ({"anyOf": [{"type": "string"}, {"minimum": 5}]}, [7, "x"], 1, "1 fits none of the schemas in anyOf"),
-        ({"oneOf": [{"minimum": 5}, {"maximum": 7}]}, [1, 9], 6, "6 fits 2 of the schemas in oneOf, and must fit one"),
-        ({"not": {"enum": [3]}}, [2], 3, "3 fits the schema in not"),
-        ({"gate": "Alpha"}, [], 3, "a needs the driver's feature gate Alpha, which is off by default"),
-        (
-            {"properties": {"b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"properties": {"c": {"minimum": 1}}}]},
-            [{"b": 1, "c": 0}, {"c": 1}],
-            {"c": 0, "d": 1},
-            'unknown field "d"',
-        ),
-    ],
+    ({"multipleOf": 0.1}, [0.3, 2, "a", True], 0.35, "0.35 is not a multiple of 0.1"),
+    ({"multipleOf": 2}, [10**400], float("inf"), "Infinity is not a multiple of 2"),
+    ({"multipleOf": float("inf"), "minimum": 1}, [2], 0, "0 is less than 1"),
+    ({"minimum": 1, "exclusiveMinimum": True}, [2], 1, "1 is the minimum, which exclusiveMinimum excludes"),
+    ({"maximum": 1, "exclusiveMaximum": True}, [0], 1, "1 is the maximum, which exclusiveMaximum excludes"),
+    ({"uniqueItems": True}, [[1, True, 2], 3], [1, 2, 2], "2 is listed twice"),
+    ({"allOf": [{"minimum": 1}, {"maximum": 5}]}, [3], 9, "9 is greater than 5"),
+    ({"anyOf": [{"type": "string"}, {"minimum": 5}]}, [7, "x"], 1, "1 fits none of the schemas in anyOf"),
+    ({"oneOf": [{"minimum": 5}, {"maximum": 7}]}, [1, 9], 6, "6 fits 2 of the schemas in oneOf, and must fit one"),
+    ({"not": {"enum": [3]}}, [2], 3, "3 fits the schema in not"),
+    ({"gate": "Alpha"}, [], 3, "a needs the driver's feature gate Alpha, which is off by default"),
+    (
+        {"properties": {"b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"properties": {"c": {"minimum": 1}}}]},
+        [{"b": 1, "c": 0}, {"c": 1}],
+        {"c": 0, "d": 1},
+        'unknown field "d"',
+    ),
 )
 def test_keywords_of_a_schema(schema: Any, good: list[Any], bad: Any, message: str) -> None:
     parameters = {"schema": {"properties": {"a": schema}}}
@@ -226,12 +222,10 @@ class TestOwnProfiles:
 
     @each_row(
         ("text", "message"),
-        [
-            ("a: [", "--driver-profile: "),
-            ("driver: ''", "name the driver"),
-            ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: []}", "stands beside"),
-            ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: [1]}", "is malformed"),
-        ],
+        ("a: [", "--driver-profile: "),
+        ("driver: ''", "name the driver"),
+        ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: []}", "stands beside"),
+        ("{driver: a, parameters: crd}\n---\n{kind: CustomResourceDefinition, spec: [1]}", "is malformed"),
     )
     def test_what_cannot_be_used_is_an_error(self, text: str, message: str) -> None:
         done = judged(text)
@@ -292,12 +286,10 @@ class TestCheck:
 
     @each_row(
         ("devices", "message"),
-        [
-            ("gpu: {}\n  mig: {}", "kindAttribute: name the attribute that tells gpu, mig apart"),
-            ("gpu: {}\nkindAttribute: type", "kindAttribute: no device has the attribute type"),
-            ("gpu: {}\nkindAttribute: type\nisOpen: true", ""),
-            ("gpu: {optionalCapacity: ['*', 'slice*']}", ""),
-        ],
+        ("gpu: {}\n  mig: {}", "kindAttribute: name the attribute that tells gpu, mig apart"),
+        ("gpu: {}\nkindAttribute: type", "kindAttribute: no device has the attribute type"),
+        ("gpu: {}\nkindAttribute: type\nisOpen: true", ""),
+        ("gpu: {optionalCapacity: ['*', 'slice*']}", ""),
     )
     def test_an_attribute_tells_kinds_apart(self, devices: str, message: str) -> None:
         done = checked(f"driver: a\ndevices:\n  {devices}\n")
@@ -305,12 +297,10 @@ class TestCheck:
 
     @each_row(
         "schema",
-        [
-            "{additionalProperties: true, required: [b], properties: {a: {}}}",
-            "{x-kubernetes-preserve-unknown-fields: true, required: [b], properties: {a: {}}}",
-            "{allOf: [{required: [b], properties: {a: {}}}], properties: {b: {}}}",
-            "{required: [b]}",
-        ],
+        "{additionalProperties: true, required: [b], properties: {a: {}}}",
+        "{x-kubernetes-preserve-unknown-fields: true, required: [b], properties: {a: {}}}",
+        "{allOf: [{required: [b], properties: {a: {}}}], properties: {b: {}}}",
+        "{required: [b]}",
     )
     def test_a_required_field_may_be_one_of_the_other_fields(self, schema: str) -> None:
         assert checked(f"driver: a\nparameters: {{schema: {schema}}}\n").code == 0
@@ -327,7 +317,7 @@ class TestCheck:
             f"{name}.yaml: a Kubernetes object" for name in "ab"
         ]
 
-    @each_row("text", ["", "# nothing", "kind: CustomResourceDefinition"])
+    @each_row("text", "", "# nothing", "kind: CustomResourceDefinition")
     def test_a_file_without_a_profile_is_an_error(self, text: str) -> None:
         assert checked(text) == (1, "", "a.yaml: no profile found\n")
         done = judged(text)
@@ -510,21 +500,19 @@ class TestRules:
 
     @each_row(
         ("rules", "message"),
-        [
-            ([1], r"rules\[0\]: must be a map"),
-            ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
-            ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
-            ([{"rule": 1}], r"rules\[0\]\.rule: must be a string"),
-            ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
-            ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
-            ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
-            (
-                [{"rule": "request.count == 1", "messageExpression": "request.count"}],
-                r"rules\[0\]\.messageExpression: messageExpression must evaluate to a string",
-            ),
-            ([{"rule": "request.count == 1", "fieldPath": ".config"}], r"rules\[0\]\.fieldPath: must begin with a var"),
-            ([{"rule": "request.count == 1", "fieldPath": "request"}], r"rules\[0\]\.fieldPath: must begin with a var"),
-        ],
+        ([1], r"rules\[0\]: must be a map"),
+        ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
+        ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
+        ([{"rule": 1}], r"rules\[0\]\.rule: must be a string"),
+        ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
+        ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
+        ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
+        (
+            [{"rule": "request.count == 1", "messageExpression": "request.count"}],
+            r"rules\[0\]\.messageExpression: messageExpression must evaluate to a string",
+        ),
+        ([{"rule": "request.count == 1", "fieldPath": ".config"}], r"rules\[0\]\.fieldPath: must begin with a var"),
+        ([{"rule": "request.count == 1", "fieldPath": "request"}], r"rules\[0\]\.fieldPath: must begin with a var"),
     )
     def test_mistakes_are_found_when_a_profile_is_read(self, rules: list[Any], message: str) -> None:
         with pytest.raises(ProfileError, match=message):
@@ -532,12 +520,10 @@ class TestRules:
 
     @each_row(
         ("rule", "message"),
-        [
-            ({"rule": "self.b > 1"}, "undefined field 'b'"),
-            ({"rule": "self.a > 1", "reason": "FieldValueForbiden"}, "did you mean FieldValueForbidden"),
-            ({"rule": "self.a > 1", "messageExpression": "1"}, "must evaluate to a string"),
-            ({"rule": "self.a > 1", "optionalOldSelf": 1}, "optionalOldSelf: must be true or false"),
-        ],
+        ({"rule": "self.b > 1"}, "undefined field 'b'"),
+        ({"rule": "self.a > 1", "reason": "FieldValueForbiden"}, "did you mean FieldValueForbidden"),
+        ({"rule": "self.a > 1", "messageExpression": "1"}, "must evaluate to a string"),
+        ({"rule": "self.a > 1", "optionalOldSelf": 1}, "optionalOldSelf: must be true or false"),
     )
     def test_so_are_those_of_rules_in_schemas(self, rule: dict[str, Any], message: str) -> None:
         schema = {"properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
@@ -555,14 +541,12 @@ class TestRules:
 
     @each_row(
         ("rule", "found"),
-        [
-            ("requests.size() > 1", []),
-            ("requests.all(each, each.name == 'a')", ["failed rule: requests.all(each, each.name == 'a')"]),
-            ("configs.exists(config, config.source == 'FromClass')", ["failed rule"]),
-            ("claim.spec.devices.requests.size() == 1", ["failed rule"]),
-            ("parameters.missing == 1", ["no such key: missing evaluating rule: parameters.missing == 1"]),
-            ("class.metadata.name != 'c.example.org'", ["failed rule"]),
-        ],
+        ("requests.size() > 1", []),
+        ("requests.all(each, each.name == 'a')", ["failed rule: requests.all(each, each.name == 'a')"]),
+        ("configs.exists(config, config.source == 'FromClass')", ["failed rule"]),
+        ("claim.spec.devices.requests.size() == 1", ["failed rule"]),
+        ("parameters.missing == 1", ["no such key: missing evaluating rule: parameters.missing == 1"]),
+        ("class.metadata.name != 'c.example.org'", ["failed rule"]),
     )
     def test_what_they_are_evaluated_for(self, rule: str, found: list[str]) -> None:
         asked = claim(
@@ -592,14 +576,12 @@ class TestMistypedNames:
 
     @each_row(
         ("class_name", "driver", "found"),
-        [
-            ("gpu.nvdia.com", "gpu.example.org", ["gpu.nvidia.com"]),
-            ("mig.nvdia.com", "gpu.itnel.com", ["mig.nvidia.com", "gpu.intel.com"]),
-            ("guadi.intel.com", "gpu.example.org", ["gaudi.intel.com"]),
-            ("gpu.nvidia.com", "gpu.example.org", []),
-            ("gpus", "npu.intel.com", []),
-            ("vgpu.nvidia.com", "gpus.intel.com", []),
-        ],
+        ("gpu.nvdia.com", "gpu.example.org", ["gpu.nvidia.com"]),
+        ("mig.nvdia.com", "gpu.itnel.com", ["mig.nvidia.com", "gpu.intel.com"]),
+        ("guadi.intel.com", "gpu.example.org", ["gaudi.intel.com"]),
+        ("gpu.nvidia.com", "gpu.example.org", []),
+        ("gpus", "npu.intel.com", []),
+        ("vgpu.nvidia.com", "gpus.intel.com", []),
     )
     def test_only_what_can_hardly_be_a_driver_of_its_own_is_found(
         self, class_name: str, driver: str, found: list[str]
@@ -610,11 +592,9 @@ class TestMistypedNames:
 
     @each_row(
         ("kind", "name", "spec"),
-        [
-            ("DeviceClass", "gpu.nvdia.com", "{}"),
-            ("DeviceClass", "a", "{selectors: [{cel: {expression: 'device.driver == \"gpu.nvdia.com\"'}}]}"),
-            ("ResourceSlice", "a", "{driver: gpu.nvdia.com, nodeName: x, pool: {name: x, resourceSliceCount: 1}}"),
-        ],
+        ("DeviceClass", "gpu.nvdia.com", "{}"),
+        ("DeviceClass", "a", "{selectors: [{cel: {expression: 'device.driver == \"gpu.nvdia.com\"'}}]}"),
+        ("ResourceSlice", "a", "{driver: gpu.nvdia.com, nodeName: x, pool: {name: x, resourceSliceCount: 1}}"),
     )
     def test_a_driver_that_is_there_has_the_name_that_it_has(self, kind: str, name: str, spec: str) -> None:
         text = self.claim("gpus.example.com", "gpu.nvdia.com")
@@ -624,15 +604,13 @@ class TestMistypedNames:
 
     @each_row(
         ("driver", "hint"),
-        [
-            ("gpu.nvdia.com", 'did you mean "gpu.nvidia.com"?'),
-            ("nvidia.com", 'did you mean "gpu.nvidia.com"?'),
-            ("amd.com", "drivers of this domain: gpu.amd.com"),
-            ("gpu.nvidia.com", None),
-            ("example.com", None),
-            ("net", None),
-            ("acme.com", None),
-        ],
+        ("gpu.nvdia.com", 'did you mean "gpu.nvidia.com"?'),
+        ("nvidia.com", 'did you mean "gpu.nvidia.com"?'),
+        ("amd.com", "drivers of this domain: gpu.amd.com"),
+        ("gpu.nvidia.com", None),
+        ("example.com", None),
+        ("net", None),
+        ("acme.com", None),
     )
     def test_a_selector_of_a_class_names_a_driver(self, driver: str, hint: str | None) -> None:
         text = f"""

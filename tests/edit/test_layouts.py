@@ -69,7 +69,7 @@ LISTS = [
 """Maps in the place of lists, and the lists."""
 
 
-@each_row(("wrong", "right"), LISTS)
+@each_row(("wrong", "right"), *LISTS)
 def test_a_map_becomes_a_list(wrong: str, right: str, tmp_path: Path) -> None:
     assert corrected(tmp_path, CLAIM.format(version="v1", requests=wrong))[0] == CLAIM.format(
         version="v1", requests=right
@@ -85,27 +85,22 @@ def test_a_map_in_json_becomes_a_list(tmp_path: Path) -> None:
 
 @each_row(
     ("wrong", "right"),
-    [
-        ("deviceClassName: [gpu]", "deviceClassName: gpu"),
-        ("deviceClassName:\n        - gpu # any", "deviceClassName: gpu # any"),
-        ("deviceClassName: {name: 'gpu'}", "deviceClassName: 'gpu'"),
-        ("count: {count: 2}", "count: 2"),
-        ("count: {value: 2}", "count: 2"),
-        ("deviceClassNam: {deviceClassName: gpu}", "deviceClassName: gpu"),
-        ("capacity: {requests: {a: {a: 1}}}", "capacity: {requests: {a: 1}}"),
-        ("capacity: {requests: {a: {value: 1}}}", "capacity: {requests: {a: 1}}"),
-        ("deviceClassName: [a, b]", "deviceClassName: [a, b]"),
-        ("deviceClassName: # any\n        - gpu", "deviceClassName: # any\n        - gpu"),
-        (
-            "deviceClassName:\n          name: |\n            gpu",
-            "deviceClassName:\n          name: |\n            gpu",
-        ),
-        ("count: 1.5", "count: 1.5"),
-        ("count: {min: 2}", "count: {min: 2}"),
-        ("deviceClassName: {matchLabels: gpu}", "deviceClassName: {matchLabels: gpu}"),
-        ("deviceClassNam: {matchLabels: gpu}", "deviceClassNam: {matchLabels: gpu}"),
-        ("capacity: {requests: {a: {min: 1}}}", "capacity: {requests: {a: {min: 1}}}"),
-    ],
+    ("deviceClassName: [gpu]", "deviceClassName: gpu"),
+    ("deviceClassName:\n        - gpu # any", "deviceClassName: gpu # any"),
+    ("deviceClassName: {name: 'gpu'}", "deviceClassName: 'gpu'"),
+    ("count: {count: 2}", "count: 2"),
+    ("count: {value: 2}", "count: 2"),
+    ("deviceClassNam: {deviceClassName: gpu}", "deviceClassName: gpu"),
+    ("capacity: {requests: {a: {a: 1}}}", "capacity: {requests: {a: 1}}"),
+    ("capacity: {requests: {a: {value: 1}}}", "capacity: {requests: {a: 1}}"),
+    ("deviceClassName: [a, b]", "deviceClassName: [a, b]"),
+    ("deviceClassName: # any\n        - gpu", "deviceClassName: # any\n        - gpu"),
+    ("deviceClassName:\n          name: |\n            gpu", "deviceClassName:\n          name: |\n            gpu"),
+    ("count: 1.5", "count: 1.5"),
+    ("count: {min: 2}", "count: {min: 2}"),
+    ("deviceClassName: {matchLabels: gpu}", "deviceClassName: {matchLabels: gpu}"),
+    ("deviceClassNam: {matchLabels: gpu}", "deviceClassNam: {matchLabels: gpu}"),
+    ("capacity: {requests: {a: {min: 1}}}", "capacity: {requests: {a: {min: 1}}}"),
 )
 def test_one_value_stands_alone_unless_its_key_may_have_a_meaning(wrong: str, right: str, tmp_path: Path) -> None:
     around = "requests:\n    - name: g\n      exactly:\n        {}"
@@ -144,13 +139,11 @@ def test_errors_without_a_fix_do_not_block_other_fixes(tmp_path: Path) -> None:
 
 @each_row(
     ("wrong", "right"),
-    [
-        ("exactly:   # note\n        deviceClassName: gpu", "# note\n      deviceClassName: gpu"),
-        (
-            "exactly:\n        # class\n        deviceClassName: gpu # x\n        count: 2",
-            "# class\n      deviceClassName: gpu # x\n      count: 2",
-        ),
-    ],
+    ("exactly:   # note\n        deviceClassName: gpu", "# note\n      deviceClassName: gpu"),
+    (
+        "exactly:\n        # class\n        deviceClassName: gpu # x\n        count: 2",
+        "# class\n      deviceClassName: gpu # x\n      count: 2",
+    ),
 )
 def test_comments_stay_where_a_map_goes(wrong: str, right: str, tmp_path: Path) -> None:
     before = CLAIM.format(version="v1beta1", requests=f"requests:\n    - name: g\n      {wrong}")

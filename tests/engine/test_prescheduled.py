@@ -93,7 +93,7 @@ def test_node_name_becomes_a_node_selector() -> None:
     assert rewritten(pod(nodeSelector={HOSTNAME: NODE})).patch == [REMOVED]
 
 
-@each_row("selector", [{}, {"disk": "ssd"}])
+@each_row("selector", {}, {"disk": "ssd"})
 def test_an_existing_node_selector_gains_one_entry(selector: dict[str, str]) -> None:
     given_pod = pod(nodeSelector=selector)
     assert rewritten(given_pod).patch[1:] == [
@@ -102,7 +102,7 @@ def test_an_existing_node_selector_gains_one_entry(selector: dict[str, str]) -> 
     assert patched(given_pod)["spec"]["nodeSelector"] == {**selector, HOSTNAME: NODE}
 
 
-@each_row("other", ["node-2", "", None])
+@each_row("other", "node-2", "", None)
 def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
     found = refused(pod(nodeSelector={HOSTNAME: other}))
     assert (found.level, found.rule, found.reason) == (
@@ -123,17 +123,15 @@ def test_existing_affinity_is_kept_and_by_name_another_hostname() -> None:
     assert patched(pod(nodeSelector=selector), BY_NAME)["spec"]["nodeSelector"] == selector
 
 
-@each_row("options", [BY_HOSTNAME, BY_NAME])
-@each_row(
-    "terms", [[{"matchFields": [ELSEWHERE]}], [{"matchFields": [NOT_HERE]}, {}], [{}, None], [{"matchFields": []}]]
-)
+@each_row("options", BY_HOSTNAME, BY_NAME)
+@each_row("terms", [{"matchFields": [ELSEWHERE]}], [{"matchFields": [NOT_HERE]}, {}], [{}, None], [{"matchFields": []}])
 def test_affinity_that_can_never_match_the_node_is_refused(options: RewriteOptions, terms: list[object]) -> None:
     problem = refused(pod(affinity=affinity(*terms)), options)
     assert problem.field == f"{REQUIRED[1:].replace('/', '.')}.nodeSelectorTerms"
     assert problem.reason == "FieldValueForbidden"
 
 
-@each_row(("count", "is_refused"), [(1000, False), (1001, True)])
+@each_row(("count", "is_refused"), (1000, False), (1001, True))
 def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_name(count: int, is_refused: bool) -> None:
     given_pod = pod(affinity=affinity(*[{"matchExpressions": [FAST]}] * count))
     assert rewritten(given_pod).patch  # by hostname, affinity stays as it is
@@ -149,15 +147,13 @@ def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_nam
 
 @each_row(
     ("existing", "path", "value"),
-    [
-        (..., "/spec/affinity", affinity({"matchFields": [HERE]})),
-        (None, "/spec/affinity", affinity({"matchFields": [HERE]})),
-        ({"podAffinity": {}}, "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
-        *(
-            ({"nodeAffinity": {key: each}}, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
-            for key, each in ((PREFERRED, []), (REQUIRED.rpartition("/")[2], None))
-        ),
-    ],
+    (..., "/spec/affinity", affinity({"matchFields": [HERE]})),
+    (None, "/spec/affinity", affinity({"matchFields": [HERE]})),
+    ({"podAffinity": {}}, "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
+    *(
+        ({"nodeAffinity": {key: each}}, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
+        for key, each in ((PREFERRED, []), (REQUIRED.rpartition("/")[2], None))
+    ),
 )
 def test_missing_affinity_is_added_from_where_it_is_missing(existing: object, path: str, value: object) -> None:
     assert rewritten(pod(affinity=existing), BY_NAME).patch == [REMOVED, {"op": "add", "path": path, "value": value}]
@@ -188,8 +184,8 @@ def test_a_term_is_added_to_unless_it_says_the_same_or_is_empty() -> None:
     ]
 
 
-@each_row("options", [BY_HOSTNAME, BY_NAME])
-@each_row("terms", [{}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []}])
+@each_row("options", BY_HOSTNAME, BY_NAME)
+@each_row("terms", {}, {"nodeSelectorTerms": None}, {"nodeSelectorTerms": []})
 def test_affinity_without_terms_is_left_to_the_api_server_which_refuses_it(
     options: RewriteOptions, terms: object
 ) -> None:
@@ -208,13 +204,13 @@ def test_a_node_name_longer_than_a_label_value_is_selected_by_name() -> None:
 # Which pods
 
 
-@each_row("options", [BY_HOSTNAME, BY_NAME, ALL])
-@each_row("node", [..., None, ""])
+@each_row("options", BY_HOSTNAME, BY_NAME, ALL)
+@each_row("node", ..., None, "")
 def test_a_pod_without_node_name_is_left_alone(options: RewriteOptions, node: object) -> None:
     assert rewrite_manifest(pod(nodeName=node), options) is None
 
 
-@each_row("claims", [..., None, []])
+@each_row("claims", ..., None, [])
 def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> None:
     assert rewrite_manifest(pod(resourceClaims=claims), BY_HOSTNAME) is None
     assert rewritten(pod(resourceClaims=claims), ALL).warnings[0] == (
@@ -222,19 +218,17 @@ def test_a_pod_without_claims_is_rewritten_only_on_request(claims: object) -> No
     )
 
 
-@each_row("node", ["Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800"])
+@each_row("node", "Node-1", "node_1", "node-1\n", "-", "n\u00f6de", "a" * 254, "\ud800")
 def test_a_node_name_that_no_node_can_have_is_left_to_the_api_server(node: str) -> None:
     assert rewrite_manifest(pod(nodeName=node), BY_HOSTNAME) is None
 
 
 @each_row(
     "metadata",
-    [
-        {"annotations": {"kubernetes.io/config.mirror": ""}},
-        {"annotations": {"kubernetes.io/config.source": "file"}},
-        {"annotations": {"kubernetes.io/config.source": "http"}},
-        {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "1", "controller": True}]},
-    ],
+    {"annotations": {"kubernetes.io/config.mirror": ""}},
+    {"annotations": {"kubernetes.io/config.source": "file"}},
+    {"annotations": {"kubernetes.io/config.source": "http"}},
+    {"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "1", "controller": True}]},
 )
 def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(metadata: object) -> None:
     mine = pod(metadata=metadata)
@@ -250,13 +244,11 @@ def test_what_a_pod_says_of_itself_counts_in_a_manifest_and_not_at_admission(met
 
 @each_row(
     "metadata",
-    [
-        {"annotations": {"kubernetes.io/config.source": "api"}},
-        {"annotations": None, "ownerReferences": None},
-        {"ownerReferences": [{"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "name": NODE, "uid": "1"}]},
-        {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1"}]},
-        {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "uid": "1", "controller": True}]},
-    ],
+    {"annotations": {"kubernetes.io/config.source": "api"}},
+    {"annotations": None, "ownerReferences": None},
+    {"ownerReferences": [{"apiVersion": "longhorn.io/v1beta2", "kind": "Node", "name": NODE, "uid": "1"}]},
+    {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "1"}]},
+    {"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "uid": "1", "controller": True}]},
 )
 def test_other_annotations_and_owners_make_no_difference(metadata: object) -> None:
     assert rewritten(pod(metadata=metadata)).patch == rewritten(pod()).patch
@@ -264,26 +256,24 @@ def test_other_annotations_and_owners_make_no_difference(metadata: object) -> No
 
 @each_row(
     "user",
-    [
-        None,
-        {},
-        TENANT,
-        {"username": "admin", "groups": ["system:masters"]},
-        {"username": "admin", "groups": None},
-        {"username": "system:nodeport"},
-        {"username": "system:node:node-1"},
-        {"username": "system:node:node-1", "groups": ["system:authenticated", "system:nodes:x"]},
-        {"username": "system:node:node-1", "groups": "system:nodes"},
-        {"username": "kubelet", "groups": ["system:nodes"]},
-        {"username": "system:node:", "groups": ["system:nodes"]},
-        {"username": "system:node:node-2", "groups": ["system:nodes"]},
-        {"username": "system:node:node-1.example.com", "groups": ["system:nodes"]},
-        {"username": "system:node:NODE-1", "groups": ["system:nodes"]},
-        {"username": "system:node:node-1 ", "groups": ["system:nodes"]},
-        {"username": "x:system:node:node-1", "groups": ["system:nodes"]},
-        {"username": ["system:node:node-1"], "groups": ["system:nodes"]},
-        {"username": "system:serviceaccount:a:b", "extra": {"authentication.kubernetes.io/node-name": ["node-1"]}},
-    ],
+    None,
+    {},
+    TENANT,
+    {"username": "admin", "groups": ["system:masters"]},
+    {"username": "admin", "groups": None},
+    {"username": "system:nodeport"},
+    {"username": "system:node:node-1"},
+    {"username": "system:node:node-1", "groups": ["system:authenticated", "system:nodes:x"]},
+    {"username": "system:node:node-1", "groups": "system:nodes"},
+    {"username": "kubelet", "groups": ["system:nodes"]},
+    {"username": "system:node:", "groups": ["system:nodes"]},
+    {"username": "system:node:node-2", "groups": ["system:nodes"]},
+    {"username": "system:node:node-1.example.com", "groups": ["system:nodes"]},
+    {"username": "system:node:NODE-1", "groups": ["system:nodes"]},
+    {"username": "system:node:node-1 ", "groups": ["system:nodes"]},
+    {"username": "x:system:node:node-1", "groups": ["system:nodes"]},
+    {"username": ["system:node:node-1"], "groups": ["system:nodes"]},
+    {"username": "system:serviceaccount:a:b", "extra": {"authentication.kubernetes.io/node-name": ["node-1"]}},
 )
 def test_pods_created_by_anybody_else_are_rewritten(user: object) -> None:
     assert rewrite(pod(), BY_HOSTNAME, user=user) == rewritten(pod())
@@ -323,8 +313,8 @@ def workload(version: str, kind: str, at: tuple[str, ...], template: object) -> 
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, **template}
 
 
-@each_row(("version", "kind", "at"), TEMPLATES)
-@each_row("options", [BY_HOSTNAME, BY_NAME])
+@each_row(("version", "kind", "at"), *TEMPLATES)
+@each_row("options", BY_HOSTNAME, BY_NAME)
 def test_pod_templates_are_rewritten_in_place(
     version: str, kind: str, at: tuple[str, ...], options: RewriteOptions
 ) -> None:
@@ -336,7 +326,7 @@ def test_pod_templates_are_rewritten_in_place(
     )
 
 
-@each_row(("version", "kind", "at"), TEMPLATES)
+@each_row(("version", "kind", "at"), *TEMPLATES)
 def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, kind: str, at: tuple[str, ...]) -> None:
     where = ".".join((*at, "spec"))
     problem = refused(workload(version, kind, at, pod(nodeSelector={HOSTNAME: "node-2"})))
@@ -347,14 +337,12 @@ def test_findings_and_warnings_in_templates_carry_the_whole_path(version: str, k
 
 @each_row(
     "obj",
-    [
-        {"apiVersion": "v1", "kind": "Service"},
-        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"},
-        {"apiVersion": "v1", "kind": "Deployment"},
-        {"apiVersion": "v1", "kind": ["Pod"]},
-        {"kind": "Pod"},
-        "Pod",
-    ],
+    {"apiVersion": "v1", "kind": "Service"},
+    {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"},
+    {"apiVersion": "v1", "kind": "Deployment"},
+    {"apiVersion": "v1", "kind": ["Pod"]},
+    {"kind": "Pod"},
+    "Pod",
 )
 def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None:
     assert pod_template(obj) is None
@@ -364,7 +352,7 @@ def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None
     )
 
 
-@each_row("spec", [..., None, {}, {"template": None}, {"template": {"spec": None}}])
+@each_row("spec", ..., None, {}, {"template": None}, {"template": {"spec": None}})
 def test_a_workload_without_template_is_left_alone(spec: object) -> None:
     obj = {"apiVersion": "apps/v1", "kind": "Deployment"} | ({} if spec is ... else {"spec": spec})
     assert rewrite_manifest(obj, ALL) is None
@@ -373,9 +361,9 @@ def test_a_workload_without_template_is_left_alone(spec: object) -> None:
 # What is reported
 
 
-@each_row("node", [NODE, "a" * 63, LONG, "b." * 126 + "c"])
-@each_row("by", ["hostname", "name"])
-@each_row("claims", [[], [{"name": "gpu", "resourceClaimName": "gpu"}]])
+@each_row("node", NODE, "a" * 63, LONG, "b." * 126 + "c")
+@each_row("by", "hostname", "name")
+@each_row("claims", [], [{"name": "gpu", "resourceClaimName": "gpu"}])
 def test_warnings_keep_to_the_limits_of_client_go(
     node: str, by: Literal["hostname", "name"], claims: list[object]
 ) -> None:
@@ -404,7 +392,7 @@ def test_a_warning_explains_the_change_to_the_user_and_a_note_is_made_in_the_aud
 # A pod as an API server sends it
 
 
-@each_row("options", [BY_HOSTNAME, BY_NAME, ALL])
+@each_row("options", BY_HOSTNAME, BY_NAME, ALL)
 def test_a_recorded_pod_changes_nowhere_else(options: RewriteOptions) -> None:
     before = copy.deepcopy(RECORDED)
     after = patched(RECORDED, options)

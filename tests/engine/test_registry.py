@@ -28,7 +28,7 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
 
-@each_row("request_", created("mutate"))
+@each_row("request_", *created("mutate"))
 def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
@@ -39,7 +39,7 @@ def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: di
     assert ours.get("status") == theirs.get("status")
 
 
-@each_row("request_", created("validate"))
+@each_row("request_", *created("validate"))
 def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
@@ -59,14 +59,12 @@ def verdict(obj: dict[str, Any] | None, expression: str, old: Any = None, **rule
 
 @each_row(
     "expression",
-    [
-        "has(object.metadata.uid) && object.metadata.uid != ''",
-        "has(object.metadata.creationTimestamp)",
-        "object.metadata.managedFields.all(each, each.operation == 'Update')",
-        "request.name == 'c'",
-        "!has(object.metadata.generation)",
-        "object.?status.?allocation.hasValue() == false",
-    ],
+    "has(object.metadata.uid) && object.metadata.uid != ''",
+    "has(object.metadata.creationTimestamp)",
+    "object.metadata.managedFields.all(each, each.operation == 'Update')",
+    "request.name == 'c'",
+    "!has(object.metadata.generation)",
+    "object.?status.?allocation.hasValue() == false",
 )
 def test_policies_see_a_new_claim_as_in_a_cluster(expression: str) -> None:
     assert verdict(CLAIM, expression)
@@ -81,13 +79,11 @@ def test_a_name_is_generated_before_validating_policies_are_evaluated_and_genera
 
 @each_row(
     ("resources", "qos"),
-    [
-        ({}, "BestEffort"),
-        ({"claims": [{"name": "gpu"}]}, "BestEffort"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
-        ({"limits": {"cpu": "1"}}, "Burstable"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Mi"}}, "Burstable"),
-    ],
+    ({}, "BestEffort"),
+    ({"claims": [{"name": "gpu"}]}, "BestEffort"),
+    ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
+    ({"limits": {"cpu": "1"}}, "Burstable"),
+    ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1", "memory": "1Mi"}}, "Burstable"),
 )
 def test_a_new_pod_is_pending(resources: dict[str, Any], qos: str) -> None:
     pod = copy.deepcopy(POD)
@@ -135,7 +131,7 @@ def test_mutating_policies_see_who_manages_fields_an_empty_status_and_of_an_upda
     assert changed(f"[{TEST % ('/status', '{}')}]", old=stored) == CLAIM
 
 
-@each_row("path", ["/metadata/managedFields/0/manager", "/metadata/managedFields/0/subresource"])
+@each_row("path", "/metadata/managedFields/0/manager", "/metadata/managedFields/0/subresource")
 def test_who_manages_fields_is_never_shown(path: str) -> None:
     change = "[JSONPatch{op: 'add', path: '%s', value: 'me'}]" % path  # noqa: UP031 - braces are CEL's
     assert changed(change) == CLAIM
@@ -161,13 +157,11 @@ def test_generations_are_counted_for_some_kinds(api_version: str, kind: str, *, 
 
 @each_row(
     ("kind", "labels"),
-    [
-        ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),
-        ({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}, {"app": "old"}),
-        ({"apiVersion": "apps/v1", "kind": "Deployment"}, {"app": "old"}),
-        ({"apiVersion": "apps/v1", "kind": "DaemonSet"}, {"app": "new"}),
-        ({"apiVersion": "example.com/v1", "kind": "Widget"}, {"app": "old"}),
-    ],
+    ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),
+    ({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}, {"app": "old"}),
+    ({"apiVersion": "apps/v1", "kind": "Deployment"}, {"app": "old"}),
+    ({"apiVersion": "apps/v1", "kind": "DaemonSet"}, {"app": "new"}),
+    ({"apiVersion": "example.com/v1", "kind": "Widget"}, {"app": "old"}),
 )
 def test_an_update_of_the_status_changes_no_metadata(kind: dict[str, Any], labels: dict[str, str]) -> None:
     kinds = Kinds(Release(36))
@@ -192,11 +186,9 @@ def seen(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 @each_row(
     ("given", "found"),
-    [
-        (None, ["kubernetes"]),
-        (["kubernetes", "example.com/a"], ["kubernetes", "example.com/a"]),
-        (["example.com/a"], ["example.com/a", "kubernetes"]),
-    ],
+    (None, ["kubernetes"]),
+    (["kubernetes", "example.com/a"], ["kubernetes", "example.com/a"]),
+    (["example.com/a"], ["example.com/a", "kubernetes"]),
 )
 def test_a_namespace_has_a_finalizer(given: Any, found: list[str]) -> None:
     assert seen("v1", "Namespace", {"finalizers": given})["finalizers"] == found
@@ -207,17 +199,15 @@ IP, IP6 = "10.96.0.10", "fd00:10:96::a"
 
 @each_row(
     ("spec", "policy_", "families", "addresses"),
-    [
-        ({}, "SingleStack", ["IPv4"], [IP]),
-        ({"clusterIP": "10.0.0.1"}, "SingleStack", ["IPv4"], ["10.0.0.1"]),
-        ({"clusterIPs": ["fd00::1"]}, "SingleStack", ["IPv6"], ["fd00::1"]),
-        ({"ipFamilies": ["IPv6"]}, "SingleStack", ["IPv6"], [IP6]),
-        ({"ipFamilyPolicy": "PreferDualStack"}, "PreferDualStack", ["IPv4"], [IP]),
-        ({"clusterIP": "None", "selector": {"a": "b"}}, "SingleStack", ["IPv4"], ["None"]),
-        ({"clusterIP": "None"}, "RequireDualStack", ["IPv4", "IPv6"], ["None"]),
-        ({"clusterIP": "None", "ipFamilies": ["IPv6"]}, "RequireDualStack", ["IPv6", "IPv4"], ["None"]),
-        ({"type": "ExternalName"}, None, None, None),
-    ],
+    ({}, "SingleStack", ["IPv4"], [IP]),
+    ({"clusterIP": "10.0.0.1"}, "SingleStack", ["IPv4"], ["10.0.0.1"]),
+    ({"clusterIPs": ["fd00::1"]}, "SingleStack", ["IPv6"], ["fd00::1"]),
+    ({"ipFamilies": ["IPv6"]}, "SingleStack", ["IPv6"], [IP6]),
+    ({"ipFamilyPolicy": "PreferDualStack"}, "PreferDualStack", ["IPv4"], [IP]),
+    ({"clusterIP": "None", "selector": {"a": "b"}}, "SingleStack", ["IPv4"], ["None"]),
+    ({"clusterIP": "None"}, "RequireDualStack", ["IPv4", "IPv6"], ["None"]),
+    ({"clusterIP": "None", "ipFamilies": ["IPv6"]}, "RequireDualStack", ["IPv6", "IPv4"], ["None"]),
+    ({"type": "ExternalName"}, None, None, None),
 )
 def test_a_service_is_allocated_addresses(spec: dict[str, Any], policy_: Any, families: Any, addresses: Any) -> None:
     found = seen("v1", "Service", {"ports": [{"port": 80}]} | spec)
@@ -231,12 +221,10 @@ def test_a_service_is_allocated_addresses(spec: dict[str, Any], policy_: Any, fa
 
 @each_row(
     ("spec", "ports"),
-    [
-        ({}, [None, 31000]),
-        ({"type": "NodePort"}, [30000, 31000]),
-        ({"type": "LoadBalancer"}, [30000, 31000]),
-        ({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}, [None, 31000]),
-    ],
+    ({}, [None, 31000]),
+    ({"type": "NodePort"}, [30000, 31000]),
+    ({"type": "LoadBalancer"}, [30000, 31000]),
+    ({"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}, [None, 31000]),
 )
 def test_a_service_is_allocated_ports_of_nodes(spec: dict[str, Any], ports: list[Any]) -> None:
     found = seen("v1", "Service", spec | {"ports": [{"port": 80}, {"port": 81, "nodePort": 31000}]})

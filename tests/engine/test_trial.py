@@ -33,7 +33,7 @@ def adding(path: str, value: str, **fields: Any) -> list[dict[str, Any]]:
     return changing(f"[JSONPatch{{op: 'add', path: '{path}', value: {value}}}]", **fields)
 
 
-@each_row(("operation", "value", "is_refused"), [("CREATE", "Never", 0), ("CREATE", "No", 1), ("UPDATE", "Never", 0)])
+@each_row(("operation", "value", "is_refused"), ("CREATE", "Never", 0), ("CREATE", "No", 1), ("UPDATE", "Never", 0))
 def test_a_change_that_the_api_server_refuses_is_found(operation: str, value: str, is_refused: int) -> None:
     refusal = (
         "makes a plain Pod one that the API server refuses without further changes: "
@@ -55,19 +55,17 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
 
 @each_row(
     ("group", "resource", "expression", "found"),
-    [
-        (
-            "discovery.k8s.io",
-            "endpointslices",
-            "object.metadata.labels.a == 'b'",
-            "an EndpointSlice without labels is created",
-        ),
-        ("discovery.k8s.io", "endpointslices", "object.endpoints.all(e, size(e.addresses) > 0)", ""),
-        ("storage.k8s.io", "volumeattachments", "object.spec.nodeName != ''", ""),
-        ("storage.k8s.io", "volumeattachments", "object.spec.source.persistentVolumeName != ''", ""),
-        ("networking.k8s.io", "servicecidrs", "int(object.metadata.name) > 0", "a plain ServiceCIDR is created"),
-        ("resource.k8s.io", "devicetaintrules", "object.spec.taint.value == ''", "a DeviceTaintRule without value"),
-    ],
+    (
+        "discovery.k8s.io",
+        "endpointslices",
+        "object.metadata.labels.a == 'b'",
+        "an EndpointSlice without labels is created",
+    ),
+    ("discovery.k8s.io", "endpointslices", "object.endpoints.all(e, size(e.addresses) > 0)", ""),
+    ("storage.k8s.io", "volumeattachments", "object.spec.nodeName != ''", ""),
+    ("storage.k8s.io", "volumeattachments", "object.spec.source.persistentVolumeName != ''", ""),
+    ("networking.k8s.io", "servicecidrs", "int(object.metadata.name) > 0", "a plain ServiceCIDR is created"),
+    ("resource.k8s.io", "devicetaintrules", "object.spec.taint.value == ''", "a DeviceTaintRule without value"),
 )
 def test_policies_are_tried_on_every_kind(group: str, resource: str, expression: str, found: str) -> None:
     problems = tried(*validating(expression, rules=[rule(resource, group=group, operations=["CREATE"])]))
@@ -109,7 +107,9 @@ def test_what_another_policy_adds_is_not_missing() -> None:
 
 @each_row(
     ("rules", "match", "is_found"),
-    [([PODS], {}, False), ([PODS], {"objectSelector": {"matchLabels": {"team": "a"}}}, False), ([CLAIMS], {}, True)],
+    ([PODS], {}, False),
+    ([PODS], {"objectSelector": {"matchLabels": {"team": "a"}}}, False),
+    ([CLAIMS], {}, True),
 )
 def test_what_a_policy_with_parameters_may_add_is_not_missing(rules: Any, match: Any, is_found: bool) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap"}
@@ -125,18 +125,16 @@ def levels(validation: dict[str, str], operations: Sequence[str] = ("CREATE",)) 
 
 @each_row(
     ("operation", "message", "reason"),
-    [
-        ("DELETE", "'not ' + object.metadata.name", "no such key: metadata"),
-        ("CREATE", "'not ' + oldObject.metadata.name", "no such key: metadata"),
-        ("CREATE", "'team ' + object.metadata.labels['team']", "no such key: labels"),
-        ("CREATE", "object.metadata.name + '\\n'+ 'x'", "the message has a line break"),
-        ("CREATE", "object.metadata.?labels[?'a'].orValue(' ')", "the message is empty"),
-        ("CREATE", f"object.metadata.name + '{'x' * 5120}'", "the message has more than 5120 bytes"),
-        ("CREATE", "'no ' + object.metadata.name", ""),
-        ("CREATE", "' ' + object.metadata.name + '\\n'", ""),
-    ],
+    ("DELETE", "'not ' + object.metadata.name", "no such key: metadata"),
+    ("CREATE", "'not ' + oldObject.metadata.name", "no such key: metadata"),
+    ("CREATE", "'team ' + object.metadata.labels['team']", "no such key: labels"),
+    ("CREATE", "object.metadata.name + '\\n'+ 'x'", "the message has a line break"),
+    ("CREATE", "object.metadata.?labels[?'a'].orValue(' ')", "the message is empty"),
+    ("CREATE", f"object.metadata.name + '{'x' * 5120}'", "the message has more than 5120 bytes"),
+    ("CREATE", "'no ' + object.metadata.name", ""),
+    ("CREATE", "' ' + object.metadata.name + '\\n'", ""),
 )
-@each_row("beside", ["", "no"])
+@each_row("beside", "", "no")
 def test_a_message_that_is_not_used_is_found(operation: str, message: str, reason: str, beside: str) -> None:
     validation = {"expression": "request.userInfo.username == 'a'", "messageExpression": message}
     validation |= {"message": beside} if beside else {}
@@ -152,16 +150,14 @@ def test_a_message_that_is_only_made_for_what_is_refused_is_not_tried_on_others(
 
 @each_row(
     ("operations", "condition", "when"),
-    [
-        (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a plain Pod is deleted"),
-        (["CREATE", "UPDATE"], "oldObject.metadata.name != 'a'", "a plain Pod is created"),
-        (["CREATE"], "namespaceObject.metadata.name != 'a'", "a plain Pod is created"),
-        (["CREATE"], "object.metadata.labels.team == 'a'", "a Pod without labels is created"),
-        (["CREATE"], "object == null || object.metadata.name != 'a'", ""),
-    ],
+    (["CREATE", "DELETE"], "object.metadata.name != 'a'", "a plain Pod is deleted"),
+    (["CREATE", "UPDATE"], "oldObject.metadata.name != 'a'", "a plain Pod is created"),
+    (["CREATE"], "namespaceObject.metadata.name != 'a'", "a plain Pod is created"),
+    (["CREATE"], "object.metadata.labels.team == 'a'", "a Pod without labels is created"),
+    (["CREATE"], "object == null || object.metadata.name != 'a'", ""),
 )
-@each_row("effect", ["refuses it", "does not apply"])
-@each_row("is_mutating", [False, True])
+@each_row("effect", "refuses it", "does not apply")
+@each_row("is_mutating", *(False, True))
 def test_a_condition_that_fails_is_found(
     operations: list[str], condition: str, when: str, effect: str, *, is_mutating: bool
 ) -> None:
@@ -181,45 +177,39 @@ ATOMIC = "may not mutate atomic arrays, maps or structs: "
 
 @each_row(
     ("rule", "patch", "reason"),
-    [
-        (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
-        (
-            PODS,
-            "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}",
-            f"{ATOMIC}.spec.tolerations",
+    (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
+    (PODS, "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}", f"{ATOMIC}.spec.tolerations"),
+    (
+        rule("deployments", group="apps"),
+        "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
+            "ITS", "Object.spec.template"
         ),
-        (
-            rule("deployments", group="apps"),
-            "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
-                "ITS", "Object.spec.template"
-            ),
-            f"{ATOMIC}.spec.template.spec.tolerations",
-        ),
-        (
-            rule("deployments", group="apps"),
-            "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
-            f"{ATOMIC}.spec.selector",
-        ),
-        (
-            CLAIMS,
-            "Object{spec: Object.spec{devices: Object.spec.devices{requests: [Object.spec.devices.requests{}]}}}",
-            f"{ATOMIC}.spec.devices.requests",
-        ),
-        (
-            PODS,
-            "Object{spec: Object.spec{containers: ['a', 'a'].map(n, Object.spec.containers{name: n})}}",
-            '.spec.containers: duplicate entries for key [name="a"]',
-        ),
-        (PODS, "Object{metadata: Object.metadata{annotations: {'n': 1}}}", ".metadata.annotations.n: expected string"),
-        (
-            PODS,
-            "[JSONPatch{op: 'add', path: '/spec/hostNetwork', value: 'yes'}]",
-            "cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool",
-        ),
-        (PODS, "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
-        (PODS, "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
-        (PODS, "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]", ""),
-    ],
+        f"{ATOMIC}.spec.template.spec.tolerations",
+    ),
+    (
+        rule("deployments", group="apps"),
+        "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
+        f"{ATOMIC}.spec.selector",
+    ),
+    (
+        CLAIMS,
+        "Object{spec: Object.spec{devices: Object.spec.devices{requests: [Object.spec.devices.requests{}]}}}",
+        f"{ATOMIC}.spec.devices.requests",
+    ),
+    (
+        PODS,
+        "Object{spec: Object.spec{containers: ['a', 'a'].map(n, Object.spec.containers{name: n})}}",
+        '.spec.containers: duplicate entries for key [name="a"]',
+    ),
+    (PODS, "Object{metadata: Object.metadata{annotations: {'n': 1}}}", ".metadata.annotations.n: expected string"),
+    (
+        PODS,
+        "[JSONPatch{op: 'add', path: '/spec/hostNetwork', value: 'yes'}]",
+        "cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool",
+    ),
+    (PODS, "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
+    (PODS, "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
+    (PODS, "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]", ""),
 )
 def test_a_change_that_fails_after_its_evaluation_is_found(rule: dict[str, Any], patch: str, reason: str) -> None:
     field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"
@@ -240,64 +230,62 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
 
 @each_row(
     ("rule", "expression", "when", "reason", "hint"),
-    [
-        (
-            CLAIMS,
-            "object.metadata.labels['team'] != ''",
-            "a ResourceClaim without labels is created",
-            "no such key: labels",
-            "read object.metadata.?labels[?'KEY'].orValue('')",
-        ),
-        (
-            CLAIMS,
-            "optional.ofNonZeroValue(object.spec.devices.requests).orValue([]).all(r, r.exactly.count < 3)",
-            "a ResourceClaim with firstAvailable is created",
-            "no such key: exactly",
-            "guard it by has(….exactly), or read .?exactly",
-        ),
-        (
-            CLAIMS,
-            "object.spec.devices.config.size() == 0",
-            "a ResourceClaim without config is created",
-            "no such key: config",
-            "guard it by has(….config), or read .?config",
-        ),
-        (
-            {**CLAIMS, "resources": ["resourceslices"]},
-            "object.spec.devices.all(each, 'model' in each.attributes)",
-            "a ResourceSlice without attributes is created",
-            "no such key: attributes",
-            "guard it by has(….attributes), or read .?attributes",
-        ),
-        (
-            CLAIMS,
-            "size(object.spec.devices.requests) < 5",
-            "a ResourceClaim without requests is created",
-            "no such overload: size",
-            "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])",
-        ),
-        (
-            {**CLAIMS, "operations": ["DELETE"]},
-            "object.spec != null",
-            "a plain ResourceClaim is deleted",
-            "no such key: spec",
-            "object is null then: leave DELETE out of the operations, or read oldObject",
-        ),
-        (
-            {**CLAIMS, "operations": ["*"]},
-            "request.operation == 'DELETE' || object.spec == oldObject.spec",
-            "a plain ResourceClaim is created",
-            "no such key: spec",
-            "oldObject is null then: write oldObject == null || …",
-        ),
-        (
-            PODS,
-            "object.spec.containers.all(each, int(each.image) > 1)",
-            "a plain Pod is created",
-            "type conversion error from 'string' to 'int'",
-            "guard it: what it reads may be missing or different",
-        ),
-    ],
+    (
+        CLAIMS,
+        "object.metadata.labels['team'] != ''",
+        "a ResourceClaim without labels is created",
+        "no such key: labels",
+        "read object.metadata.?labels[?'KEY'].orValue('')",
+    ),
+    (
+        CLAIMS,
+        "optional.ofNonZeroValue(object.spec.devices.requests).orValue([]).all(r, r.exactly.count < 3)",
+        "a ResourceClaim with firstAvailable is created",
+        "no such key: exactly",
+        "guard it by has(….exactly), or read .?exactly",
+    ),
+    (
+        CLAIMS,
+        "object.spec.devices.config.size() == 0",
+        "a ResourceClaim without config is created",
+        "no such key: config",
+        "guard it by has(….config), or read .?config",
+    ),
+    (
+        {**CLAIMS, "resources": ["resourceslices"]},
+        "object.spec.devices.all(each, 'model' in each.attributes)",
+        "a ResourceSlice without attributes is created",
+        "no such key: attributes",
+        "guard it by has(….attributes), or read .?attributes",
+    ),
+    (
+        CLAIMS,
+        "size(object.spec.devices.requests) < 5",
+        "a ResourceClaim without requests is created",
+        "no such overload: size",
+        "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])",
+    ),
+    (
+        {**CLAIMS, "operations": ["DELETE"]},
+        "object.spec != null",
+        "a plain ResourceClaim is deleted",
+        "no such key: spec",
+        "object is null then: leave DELETE out of the operations, or read oldObject",
+    ),
+    (
+        {**CLAIMS, "operations": ["*"]},
+        "request.operation == 'DELETE' || object.spec == oldObject.spec",
+        "a plain ResourceClaim is created",
+        "no such key: spec",
+        "oldObject is null then: write oldObject == null || …",
+    ),
+    (
+        PODS,
+        "object.spec.containers.all(each, int(each.image) > 1)",
+        "a plain Pod is created",
+        "type conversion error from 'string' to 'int'",
+        "guard it: what it reads may be missing or different",
+    ),
 )
 def test_expressions_that_fail_for_a_small_object_are_found(
     rule: dict[str, Any], expression: str, when: str, reason: str, hint: str
@@ -310,14 +298,12 @@ def test_expressions_that_fail_for_a_small_object_are_found(
 
 @each_row(
     ("expression", "fields"),
-    [
-        ("object.metadata.?labels[?'team'].orValue('') != ''", {}),
-        ("params.metadata.name == 'a'", {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
-        (
-            "object.metadata.labels.team != ''",
-            {"matchConditions": [{"name": "team", "expression": "'team' in object.metadata.?labels.orValue({})"}]},
-        ),
-    ],
+    ("object.metadata.?labels[?'team'].orValue('') != ''", {}),
+    ("params.metadata.name == 'a'", {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}),
+    (
+        "object.metadata.labels.team != ''",
+        {"matchConditions": [{"name": "team", "expression": "'team' in object.metadata.?labels.orValue({})"}]},
+    ),
 )
 def test_others_are_not(expression: str, fields: dict[str, Any]) -> None:
     assert tried(*validating(expression, rules=[CLAIMS], **fields)) == []
@@ -325,11 +311,9 @@ def test_others_are_not(expression: str, fields: dict[str, Any]) -> None:
 
 @each_row(
     ("operation", "hint"),
-    [
-        ("'remove'", "remove only where the object has /metadata/labels/team"),
-        ("'replace', value: 'a'", "replace only where the object has /metadata/labels/team"),
-        ("'add', value: 'a'", "add /metadata/labels first where it is missing, or use patchType: ApplyConfiguration"),
-    ],
+    ("'remove'", "remove only where the object has /metadata/labels/team"),
+    ("'replace', value: 'a'", "replace only where the object has /metadata/labels/team"),
+    ("'add', value: 'a'", "add /metadata/labels first where it is missing, or use patchType: ApplyConfiguration"),
 )
 def test_patches_that_do_not_apply_are_found(operation: str, hint: str) -> None:
     patch = f"[JSONPatch{{op: {operation}, path: '/metadata/labels/team'}}]"
@@ -383,15 +367,13 @@ def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest
 
 @each_row(
     ("resource", "expression", "about"),
-    [
-        ("configmaps", "object.data.size() < 3", "a ConfigMap without data"),
-        ("services", "object.spec.selector.size() > 0", "a Service without selector"),
-        ("cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),
-        ("statefulsets", "object.spec.volumeClaimTemplates.size() < 3", "a StatefulSet without volumeClaimTemplates"),
-        ("services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", None),
-        ("storageclasses", "object.reclaimPolicy == 'Delete'", None),
-        ("networkpolicies", "'Ingress' in object.spec.policyTypes", None),
-    ],
+    ("configmaps", "object.data.size() < 3", "a ConfigMap without data"),
+    ("services", "object.spec.selector.size() > 0", "a Service without selector"),
+    ("cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),
+    ("statefulsets", "object.spec.volumeClaimTemplates.size() < 3", "a StatefulSet without volumeClaimTemplates"),
+    ("services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", None),
+    ("storageclasses", "object.reclaimPolicy == 'Delete'", None),
+    ("networkpolicies", "'Ingress' in object.spec.policyTypes", None),
 )
 def test_other_kinds_are_tried_with_their_defaults(resource: str, expression: str, about: str | None) -> None:
     rules = [rule(resource, group="*", apiVersions=["*"], operations=["CREATE"])]

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, usage_error
 from tests.rows import each_row, each_row_beside
 from webhook import validate
 from webhook.api.versions import NEWEST, VERSIONS
@@ -53,7 +53,7 @@ class TestOverview:
 
 
 class TestKinds:
-    @each_row("query", ["ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim", "claims"])
+    @each_row("query", "ResourceClaim", "resourceclaim", "resourceclaims", "claim", "Claim", "claims")
     def test_a_kind_is_found_by_its_name_and_by_its_resource(self, query: str) -> None:
         assert lines_of(query, api_version="resource.k8s.io/v1alpha2")[:4] == [
             "GROUP:       resource.k8s.io",
@@ -168,13 +168,11 @@ class TestOtherVersions:
 
     @each_row(
         ("query", "message"),
-        [
-            (
-                "ResourceClaim.spec.devices.requests.count",
-                "that is a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
-            ),
-            ("ResourceClaim.spec.resourceClassName", "that is a path of v1alpha2, and v1 has nothing like it"),
-        ],
+        (
+            "ResourceClaim.spec.devices.requests.count",
+            "that is a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
+        ),
+        ("ResourceClaim.spec.resourceClassName", "that is a path of v1alpha2, and v1 has nothing like it"),
     )
     def test_a_path_of_another_version_is_explained(self, query: str, message: str) -> None:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
@@ -211,16 +209,14 @@ class TestFeatureGates:
 class TestReaders:
     @each_row(
         ("field", "rule"),
-        [
-            ("ResourceClaim.spec.devices.requests.exactly.count", "count-for-mode  at spec.devices.requests.exactly"),
-            ("ResourceClaim.spec.devices.requests.exactly.count", "immutable  at spec"),
-            ("ResourceClaim.spec.devices.requests.exactly.adminAccess", "admin-access  (create)  at ResourceClaim"),
-            ("ResourceClaim.spec.devices.requests.firstAvailable", "exactly-or-first-available"),
-            # A function that the rule calls looks at it.
-            ("ResourceClaim.spec.devices.requests.firstAvailable.name", "requests-that-exist  at spec.devices"),
-            ("ResourceSlice.spec.devices.attributes", "attributes-and-capacities  at spec.devices"),
-            ("ResourceSlice.spec.devices.attributes.int", "one-attribute-value  at spec.devices.attributes"),
-        ],
+        ("ResourceClaim.spec.devices.requests.exactly.count", "count-for-mode  at spec.devices.requests.exactly"),
+        ("ResourceClaim.spec.devices.requests.exactly.count", "immutable  at spec"),
+        ("ResourceClaim.spec.devices.requests.exactly.adminAccess", "admin-access  (create)  at ResourceClaim"),
+        ("ResourceClaim.spec.devices.requests.firstAvailable", "exactly-or-first-available"),
+        # A function that the rule calls looks at it.
+        ("ResourceClaim.spec.devices.requests.firstAvailable.name", "requests-that-exist  at spec.devices"),
+        ("ResourceSlice.spec.devices.attributes", "attributes-and-capacities  at spec.devices"),
+        ("ResourceSlice.spec.devices.attributes.int", "one-attribute-value  at spec.devices.attributes"),
     )
     def test_a_rule_of_a_parent_is_listed_if_it_reads_the_field(self, field: str, rule: str) -> None:
         assert any(line.startswith(rule) for line in rules_in(lines_of(field, api_version="resource.k8s.io/v1")))
@@ -248,22 +244,20 @@ class TestRules:
 
     @each_row(
         ("rule", "place"),
-        [
-            ("required", "ResourceClass.driverName"),
-            ("immutable", "ResourceClaim.spec"),
-            ("enum", "ResourceClaim.spec.allocationMode"),
-            ("max-length", "ResourceClaim.status.allocation.resourceHandles.data"),
-            ("max-items", "PodSchedulingContext.spec.potentialNodes"),
-            ("duplicate", "ResourceClaim.status.reservedFor"),
-            ("dns-subdomain", "PodSchedulingContext.spec.potentialNodes"),
-            ("quantity", "ResourceSlice.namedResources.instances.attributes.quantity"),
-            ("label-syntax", "ResourceClaimTemplate.spec.metadata"),
-        ],
+        ("required", "ResourceClass.driverName"),
+        ("immutable", "ResourceClaim.spec"),
+        ("enum", "ResourceClaim.spec.allocationMode"),
+        ("max-length", "ResourceClaim.status.allocation.resourceHandles.data"),
+        ("max-items", "PodSchedulingContext.spec.potentialNodes"),
+        ("duplicate", "ResourceClaim.status.reservedFor"),
+        ("dns-subdomain", "PodSchedulingContext.spec.potentialNodes"),
+        ("quantity", "ResourceSlice.namedResources.instances.attributes.quantity"),
+        ("label-syntax", "ResourceClaimTemplate.spec.metadata"),
     )
     def test_a_rule_applies_to_each_field_that_states_it(self, rule: str, place: str) -> None:
         assert f"    {place}" in lines_of(rule, api_version="resource.k8s.io/v1alpha2")
 
-    @each_row("rule", ["unknown-field", "not-served", "unreadable", "status-dropped"])
+    @each_row("rule", "unknown-field", "not-served", "unreadable", "status-dropped")
     def test_a_rule_about_any_object_has_no_place(self, rule: str) -> None:
         assert "APPLIES TO:" not in lines_of(rule)
 
@@ -272,7 +266,7 @@ class TestRules:
             assert re.search(r"DESCRIPTION:\n    \S", of_rule(rule, RULES[rule])), rule
 
     @pytest.mark.no_cover
-    @each_row("case", CASES)
+    @each_row("case", *CASES)
     def test_every_finding_of_the_cases_has_a_rule_that_can_be_explained(self, case: Path) -> None:
         text = case.read_text(encoding="utf-8")
         stated = re.match(r"# kubernetes: (\S+)", text)
@@ -322,35 +316,31 @@ class TestUnknownNames:
 
     @each_row(
         ("query", "field"),
-        [
-            ("resources.claims", "Pod.spec.containers.resources.claims"),
-            ("GATE-OFF", "gate-off"),
-            ("dradevicetaints", "DRADeviceTaints"),
-            ("stranded", "devices-stranded"),
-            ("spec.devices.requests", "ResourceClaim.spec.devices.requests"),
-            ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name"),
-            ("devices.requests.exactly.count", "ResourceClaim.spec.devices.requests.exactly.count"),
-            ("Device.taints", "ResourceSlice.spec.devices.taints"),
-            ("ResourceClaim.Spec.Devices", "ResourceClaim.spec.devices"),
-            ("po.spec.resourceClaims", "Pod.spec.resourceClaims"),
-            ("slices.spec", "ResourceSlice.spec"),
-            ("classes", "DeviceClass"),
-            ("ds", "DaemonSet"),
-            ("deployments.apps.spec", "Deployment.spec"),
-            ("resourceclaims.resource.k8s.io", "ResourceClaim"),
-        ],
+        ("resources.claims", "Pod.spec.containers.resources.claims"),
+        ("GATE-OFF", "gate-off"),
+        ("dradevicetaints", "DRADeviceTaints"),
+        ("stranded", "devices-stranded"),
+        ("spec.devices.requests", "ResourceClaim.spec.devices.requests"),
+        ("spec.devices.Requests[0].name", "ResourceClaim.spec.devices.requests.name"),
+        ("devices.requests.exactly.count", "ResourceClaim.spec.devices.requests.exactly.count"),
+        ("Device.taints", "ResourceSlice.spec.devices.taints"),
+        ("ResourceClaim.Spec.Devices", "ResourceClaim.spec.devices"),
+        ("po.spec.resourceClaims", "Pod.spec.resourceClaims"),
+        ("slices.spec", "ResourceSlice.spec"),
+        ("classes", "DeviceClass"),
+        ("ds", "DaemonSet"),
+        ("deployments.apps.spec", "Deployment.spec"),
+        ("resourceclaims.resource.k8s.io", "ResourceClaim"),
     )
     def test_fields_kinds_rules_and_gates_are_also_found_by_shorter_names(self, query: str, field: str) -> None:
         assert explain(query) == explain(field)
 
     @each_row(
         "query",
-        [
-            "resource.k8s.io/v1beta1/ResourceClaim.spec",
-            "v1beta1.ResourceClaim.spec",
-            "v1beta1/resourceclaims.spec",
-            "resourceclaims.v1beta1.resource.k8s.io.spec",
-        ],
+        "resource.k8s.io/v1beta1/ResourceClaim.spec",
+        "v1beta1.ResourceClaim.spec",
+        "v1beta1/resourceclaims.spec",
+        "resourceclaims.v1beta1.resource.k8s.io.spec",
     )
     def test_a_kind_may_have_its_version_and_group(self, query: str) -> None:
         assert explain(query) == explain("ResourceClaim.spec", api_version="resource.k8s.io/v1beta1")
@@ -362,16 +352,14 @@ class TestUnknownNames:
 
     @each_row(
         ("query", "options", "message"),
-        [
-            ("Pod", {"api_version": "v7"}, "API version v7 is not known here: give one of"),
-            ("", {"api_version": "v9"}, "API version v9 is not known here: give one of resource"),
-            (
-                "ResourceClassParameters",
-                {"kubernetes": "1.29"},
-                "Kubernetes 1.29 has no ResourceClassParameters: it is in resource.k8s.io/v1alpha2, Kubernetes 1.30",
-            ),
-            ("quota", {}, "unknown rule or kind quota"),
-        ],
+        ("Pod", {"api_version": "v7"}, "API version v7 is not known here: give one of"),
+        ("", {"api_version": "v9"}, "API version v9 is not known here: give one of resource"),
+        (
+            "ResourceClassParameters",
+            {"kubernetes": "1.29"},
+            "Kubernetes 1.29 has no ResourceClassParameters: it is in resource.k8s.io/v1alpha2, Kubernetes 1.30",
+        ),
+        ("quota", {}, "unknown rule or kind quota"),
     )
     def test_what_is_not_there_is_said(self, query: str, options: dict[str, Any], message: str) -> None:
         with pytest.raises(UnknownNameError, match=re.escape(message)):
@@ -381,7 +369,7 @@ class TestUnknownNames:
         with pytest.raises(ValueError, match=r"Kubernetes 1\.12 is not known here"):
             explain(kubernetes="1.12")
 
-    @each_row("version", ["v1beta1", "resource.k8s.io/v1beta1"])
+    @each_row("version", "v1beta1", "resource.k8s.io/v1beta1")
     def test_an_api_version_is_described_by_its_kinds(self, version: str) -> None:
         assert explain(version) == explain(api_version=version)
         with pytest.raises(UnknownNameError, match="unknown rule or kind v1beta1"):
@@ -437,7 +425,7 @@ ANSWERS = [
 
 
 class TestAnswers:
-    @each_row(("answer", "about"), ANSWERS)
+    @each_row(("answer", "about"), *ANSWERS)
     def test_what_a_refusal_is_about_is_described(self, answer: str, about: list[str]) -> None:
         done = draguard("explain", answer)
         lines = done.out.splitlines()
@@ -447,24 +435,10 @@ class TestAnswers:
 
     @each_row(
         ("kind", "version", "options", "meaning", "others"),
-        [
-            (
-                "ResourceClaim",
-                "v1beta1",
-                (),
-                "1.32 to 1.37 does, if it runs with --runtime-config=",
-                "/v1 (1.34 to 1.38),",
-            ),
-            ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.38 does TRY:", "/v1beta1 (1.32 to 1.37),"),
-            (
-                "ResourceClaim",
-                "v1",
-                ("--kubernetes-version", "1.30"),
-                "does TRY:",
-                "are resource.k8s.io/v1alpha2 (1.27",
-            ),
-            ("ResourceClass", "v1alpha2", (), "Kubernetes 1.27 to 1.30 does, if", "says what has taken its place"),
-        ],
+        ("ResourceClaim", "v1beta1", (), "1.32 to 1.37 does, if it runs with --runtime-config=", "/v1 (1.34 to 1.38),"),
+        ("ResourceClaim", "v1", (), "; Kubernetes 1.34 to 1.38 does TRY:", "/v1beta1 (1.32 to 1.37),"),
+        ("ResourceClaim", "v1", ("--kubernetes-version", "1.30"), "does TRY:", "are resource.k8s.io/v1alpha2 (1.27"),
+        ("ResourceClass", "v1alpha2", (), "Kubernetes 1.27 to 1.30 does, if", "says what has taken its place"),
     )
     def test_a_version_that_is_not_served_has_others(
         self, kind: str, version: str, options: tuple[str, ...], meaning: str, others: str
@@ -482,42 +456,34 @@ class TestAnswers:
         fields = [line for line in done.out.splitlines() if line.startswith("FIELD:")]
         assert fields == [each for _, about in ANSWERS[:2] for each in about]
         assert draguard("explain", "-", stdin=b"Pod\n").out == draguard("explain", "Pod").out
-        done = draguard("explain", "-", stdin=b"\n")
-        assert (done.code, "standard input is empty" in done.err) == (2, True)
+        assert "standard input is empty" in usage_error("explain", "-", stdin=b"\n")
 
     @each_row(
         ("answer", "about"),
-        [
-            (
-                'strict decoding error: unknown field "spec.devices.requests[0].count", unknown field "spec.gone"',
-                "a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
-            ),
-            ('* spec.tolerations[0].operator: Unsupported value: "Gt"', "FIELD:       spec.tolerations.operator  <"),
-        ],
+        (
+            'strict decoding error: unknown field "spec.devices.requests[0].count", unknown field "spec.gone"',
+            "a path of v1beta1, and in v1 it is ResourceClaim.spec.devices.requests.exactly.count",
+        ),
+        ('* spec.tolerations[0].operator: Unsupported value: "Gt"', "FIELD:       spec.tolerations.operator  <"),
     )
     def test_a_part_of_an_answer_is_about_the_only_kind_with_its_fields(self, answer: str, about: str) -> None:
         assert about in draguard("explain", answer).out
 
     @each_row(
         ("answer", "said_by"),
-        [
-            (
-                "Required value: exactly one of `exactly` or `firstAvailable` is required",
-                ["exactly-or-first-available"],
-            ),
-            (
-                'Invalid value: "gpus": must match the name of an entry in `spec.resourceClaims`',
-                ["claims-made", "claims-of-the-group"],
-            ),
-            ("exactly one policy can be specified, cannot specify", ["capacity-for-requests"]),
-            ('DeviceClass "nvidia" is not among these manifests: unless the cluster has it', ["class-not-found"]),
-            ("must be greater than zero", ["capacity-for-requests", "count-for-mode", "minimum"]),
-            ('Invalid value: "": must be greater than zero', ["capacity-for-requests", "count-for-mode", "minimum"]),
-            ('a.yaml:1:2: error dns-label: spec.pods: anything (of 2 "things")', ["dns-label"]),
-            ("error no-such-rule: default is more than max", ["capacity-for-requests"]),
-        ],
+        ("Required value: exactly one of `exactly` or `firstAvailable` is required", ["exactly-or-first-available"]),
+        (
+            'Invalid value: "gpus": must match the name of an entry in `spec.resourceClaims`',
+            ["claims-made", "claims-of-the-group"],
+        ),
+        ("exactly one policy can be specified, cannot specify", ["capacity-for-requests"]),
+        ('DeviceClass "nvidia" is not among these manifests: unless the cluster has it', ["class-not-found"]),
+        ("must be greater than zero", ["capacity-for-requests", "count-for-mode", "minimum"]),
+        ('Invalid value: "": must be greater than zero', ["capacity-for-requests", "count-for-mode", "minimum"]),
+        ('a.yaml:1:2: error dns-label: spec.pods: anything (of 2 "things")', ["dns-label"]),
+        ("error no-such-rule: default is more than max", ["capacity-for-requests"]),
     )
-    @each_row("quotes", ["{}", '"{}"', "'{}'", "`{}`"])
+    @each_row("quotes", "{}", '"{}"', "'{}'", "`{}`")
     def test_a_message_without_a_path_is_said_by_rules(self, answer: str, said_by: list[str], quotes: str) -> None:
         lines = explain_answer(quotes.format(answer)).splitlines()
         found = [lines[0].removeprefix("RULE:").strip()] if lines[0].startswith("RULE:") else rules_in(lines)
@@ -539,11 +505,10 @@ class TestAnswers:
         assert wrong == {"unknown-field"}, "which has the place of the field instead"
 
     def test_any_other_text_and_a_field_of_several_kinds_are_usage_errors(self) -> None:
-        done = draguard("explain", "no idea what this is")
-        assert (done.code, done.out) == (2, "")
-        assert "no idea what this is is not a name, a field, or a message of a known component" in done.err
-        done = draguard("explain", '* spec.template.spec.restartPolicy: Unsupported value: "Gt"')
-        assert (done.code, "write KIND.spec.template.spec.restartPolicy" in done.err) == (2, True)
+        said = usage_error("explain", "no idea what this is")
+        assert "no idea what this is is not a name, a field, or a message of a known component" in said
+        said = usage_error("explain", '* spec.template.spec.restartPolicy: Unsupported value: "Gt"')
+        assert "write KIND.spec.template.spec.restartPolicy" in said
 
     @given(st.text())
     def test_any_answer_is_explained_or_refused(self, text: str) -> None:
@@ -563,11 +528,9 @@ class TestCommand:
         assert (done.code, done.out) == (0, explain("ResourceClaim", kubernetes=f"1.{NEWEST}") + "\n")
         assert "note: --kubernetes-version: Kubernetes 1.99 is not known here yet: " in caplog.text
 
-    @each_row("arguments", [["ResourceClam"], ["--kubernetes-version", "1.12"], ["--api-version", "v9", "Pod"]])
+    @each_row("arguments", ["ResourceClam"], ["--kubernetes-version", "1.12"], ["--api-version", "v9", "Pod"])
     def test_usage_errors_differ_from_findings(self, arguments: list[str]) -> None:
-        done = draguard("explain", *arguments)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith("draguard explain: error: ")
+        assert usage_error("explain", *arguments).startswith("draguard explain: error: ")
 
 
 def test_the_examples_of_a_rule_are_shown() -> None:
@@ -595,7 +558,7 @@ def speakers(out: str) -> list[str]:
     return re.findall(r"^SAID BY: +(.*)", out, re.MULTILINE)
 
 
-@each_row(("answer", "by", "says"), [each.values() for each in SAID])
+@each_row(("answer", "by", "says"), *(each.values() for each in SAID))
 def test_the_speaker_decides(answer: str, by: list[str], says: str) -> None:
     out = explain_answer(answer)
     assert speakers(out) == by
@@ -643,11 +606,9 @@ def test_a_pod_is_told_by_its_events_the_last_of_many_too() -> None:
 
 @each_row(
     ("reason", "by"),
-    [
-        ("UnexpectedAdmissionError", KUBELET),
-        ("FailedResourceClaimCreation", CLAIMS),
-        ("DeviceTaintManagerEviction", DEVICE_TAINTS),
-    ],
+    ("UnexpectedAdmissionError", KUBELET),
+    ("FailedResourceClaimCreation", CLAIMS),
+    ("DeviceTaintManagerEviction", DEVICE_TAINTS),
 )
 def test_a_reason_is_told_by_its_name(reason: str, by: str) -> None:
     assert speakers(draguard("explain", reason).out) == [by]

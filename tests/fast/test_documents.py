@@ -69,7 +69,7 @@ def check(text: str) -> bool:
     return True
 
 
-@each_row("driver", built_in())
+@each_row("driver", *built_in())
 def test_profiles_of_drivers_are_simple(driver: str) -> None:
     assert check(text_of(driver))
 
@@ -80,12 +80,10 @@ def test_manifests_are_read_alike() -> None:
 
 @each_row(
     "text",
-    [
-        "a:\n- b\n- 1\n- 'c d'\ne: f\n",
-        "a:\n  - b:\n    - c\n    d: e\n  - yes # g\n",
-        "a: [b, c-d , 'e f', .5, no,]\n",
-        "a:\n- {b: c/d, e: 'f, g', h: .5, i: no}\n- { j: null , }\n",
-    ],
+    "a:\n- b\n- 1\n- 'c d'\ne: f\n",
+    "a:\n  - b:\n    - c\n    d: e\n  - yes # g\n",
+    "a: [b, c-d , 'e f', .5, no,]\n",
+    "a:\n- {b: c/d, e: 'f, g', h: .5, i: no}\n- { j: null , }\n",
 )
 def test_lists_and_maps_of_plain_scalars_need_no_libyaml(text: str) -> None:
     assert check(text)
@@ -116,40 +114,38 @@ def test_texts_that_differ_in_few_lines_are_read_alike() -> None:
 
 @each_row(
     "text",
-    [
-        "",
-        "# nothing\n",
-        "a",
-        "- a\n",
-        " a: b\n",
-        "a: b\na: c\n",
-        "y: b\n",
-        "a: .inf\n",
-        "a: b: c\n",
-        "a:\n  b\n",
-        "a:\n\tb: c\n",
-        "a: b\r\n",
-        "a: b\n...\nc\n",
-        "a: é\n",
-        "a: \x07\n",
-        "a:\n  b: 1\n c: 2\n",
-        "a: [b c]\n",
-        "a: [b: c]\n",
-        "a: [b\n  ]\n",
-        "a: {b}\n",
-        "a: {b: c, b: d}\n",
-        "a: {y: b}\n",
-        "a: {b: [c]}\n",
-        "a: {b:c}\n",
-        "a: {b: .inf}\n",
-        "a: [,]\n",
-        "a: |\n  b\n",
-        "a: &b c\nd: *b\n",
-        "a: !!str 1\n",
-        'a: "\\u0041"\n',
-        "k" * 2000 + ": a\n",
-        "\n".join(f"{' ' * depth}a:" for depth in range(300)),
-    ],
+    "",
+    "# nothing\n",
+    "a",
+    "- a\n",
+    " a: b\n",
+    "a: b\na: c\n",
+    "y: b\n",
+    "a: .inf\n",
+    "a: b: c\n",
+    "a:\n  b\n",
+    "a:\n\tb: c\n",
+    "a: b\r\n",
+    "a: b\n...\nc\n",
+    "a: é\n",
+    "a: \x07\n",
+    "a:\n  b: 1\n c: 2\n",
+    "a: [b c]\n",
+    "a: [b: c]\n",
+    "a: [b\n  ]\n",
+    "a: {b}\n",
+    "a: {b: c, b: d}\n",
+    "a: {y: b}\n",
+    "a: {b: [c]}\n",
+    "a: {b:c}\n",
+    "a: {b: .inf}\n",
+    "a: [,]\n",
+    "a: |\n  b\n",
+    "a: &b c\nd: *b\n",
+    "a: !!str 1\n",
+    'a: "\\u0041"\n',
+    "k" * 2000 + ": a\n",
+    "\n".join(f"{' ' * depth}a:" for depth in range(300)),
 )
 def test_what_is_not_simple_is_left_to_libyaml(text: str) -> None:
     assert read_blocks(text) is None
@@ -210,18 +206,16 @@ def test_findings_know_their_lines() -> None:
 
 @each_row(
     "line",
-    [
-        "a: " + "b " * 50_000,
-        "a: [" + '"b", ' * 50_000,
-        "a: [" + '""' * 50_000,
-        "a: [" + "b, " * 50_000,
-        "a: {" + "b: c, " * 50_000,
-        "a: {" + "b: c" * 50_000,
-        "a: " + "# " * 50_000,
-        "- " * 50_000,
-        "a" * 100_000 + ":",
-        " " * 100_000,
-    ],
+    "a: " + "b " * 50_000,
+    "a: [" + '"b", ' * 50_000,
+    "a: [" + '""' * 50_000,
+    "a: [" + "b, " * 50_000,
+    "a: {" + "b: c, " * 50_000,
+    "a: {" + "b: c" * 50_000,
+    "a: " + "# " * 50_000,
+    "- " * 50_000,
+    "a" * 100_000 + ":",
+    " " * 100_000,
 )
 def test_long_lines_take_linear_time(line: str) -> None:
     text = "\n".join([line] * 5)

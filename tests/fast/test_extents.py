@@ -113,7 +113,7 @@ def written(extent: Extent) -> Any:
     return "*" if extent.whole else {name: written(part) for name, part in extent.parts.items()}
 
 
-@each_row(("text", "read"), EXPRESSIONS)
+@each_row(("text", "read"), *EXPRESSIONS)
 def test_paths_are_followed(text: str, read: Any) -> None:
     assert written(extent_of(text)) == read
 

@@ -104,8 +104,8 @@ CHECKS = {
 }
 
 
-@each_row("name", CHECKS)
-@each_row("conditions", [["has(o.items)"], ["has(o.items)", "has(o.nope)", "o.items.size() > 0"]])
+@each_row("name", *CHECKS)
+@each_row("conditions", ["has(o.items)"], ["has(o.items)", "has(o.nope)", "o.items.size() > 0"])
 def test_a_joint_function_has_the_values_of_its_expressions(name: str, conditions: list[str]) -> None:
     bindings = {"o": {"items": [{"name": "a"}, {"name": "long"}]}, "l": [1, 2]}
     parts = compiled(conditions, CHECKS[name], VARIABLES)
@@ -125,23 +125,23 @@ def test_what_comes_to_something_else_is_to_be_evaluated_one_by_one(conditions: 
         joint.compiled()(Meter(), MUCH, MUCH, {"o": {"a": 1}, "l": []})
 
 
-@each_row("text", [each for each in NASTY if each != "\ud800"])
+@each_row("text", *(each for each in NASTY if each != "\ud800"))
 def test_no_text_of_an_expression_is_a_part_of_the_source(text: str) -> None:
     conditions, checks, variables = compiled(
         [f"o[{quoted(text)}] == 1"], [f"variables.v == {quoted(text)}"], {"v": f"{quoted(text)} + ''"}
     )
-    analyses = [each.analysis for each in conditions], [each.analysis for each in checks]
-    generator = JointGenerator(*analyses, {name: each.analysis for name, each in variables.items()}, 0)
+    joint = Joint(conditions, checks, variables, 0)
+    generator = JointGenerator(joint)
     generator.write()
     assert strangers("\n".join(generator.functions)) <= {"ask"}
-    assert asked(Joint(conditions, checks, variables, 0), {"o": {text: 1}})[1]
+    assert asked(joint, {"o": {text: 1}})[1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["and", "or", "list", "calls", "or of and"])
 def test_functions_stay_small_and_within_the_budget(name: str) -> None:
     program = ENVIRONMENT.compile(WIDE[name])
-    generator = JointGenerator([program.analysis], [program.analysis] * 2, {}, 0)
+    generator = JointGenerator(Joint([program], [program] * 2, {}, 0))
     generator.write()
     assert max(source.count("\n") for source in generator.functions) < MOST_LINES
     with limited(Budget(INLINE)), pytest.raises(BudgetExceededError):

@@ -113,7 +113,7 @@ def test_common_objects_take_no_walk(name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.no_cover
-@each_row("field", [{"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1}])
+@each_row("field", {"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [[None]]}]}}, {"taints": 1})
 def test_an_unknown_field_hides_no_other(field: dict[str, Any]) -> None:
     wrong = {**resource_slice(), "later": 1}
     wrong["spec"] = {**wrong["spec"], "devices": [{"name": "a", **field}]}
@@ -155,7 +155,7 @@ def small_slice() -> Any:
 
 
 @pytest.mark.no_cover
-@each_row("name", WRONG)
+@each_row("name", *WRONG)
 def test_wrong_objects_are_found(name: str) -> None:
     obj, (path, value) = small_slice(), WRONG[name]
     obj = jsonpatch.apply_patch(obj, [{"op": "add", "path": f"/{path}", "value": value}])
@@ -169,17 +169,15 @@ CLAIMS = ("spec", "containers", 0, "resources", "claims")
 
 @each_row(
     ("path", "value"),
-    [
-        (("metadata",), {"generateName": "Web-"}),
-        (("metadata",), {"generateName": "Web-", "name": "a"}),
-        (("metadata",), {"generateName": "a.-"}),
-        (CLAIMS, [{"name": "gpu"}, {"name": "gpu"}]),
-        (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}]),
-        (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu"}]),
-        (CLAIMS, [{"name": "gpu"}, {"name": "gpu", "request": "a"}]),
-        (CLAIMS, [{"name": "gpu", "request": "A"}]),
-        (CLAIMS, [{"name": "other", "request": "a"}]),
-    ],
+    (("metadata",), {"generateName": "Web-"}),
+    (("metadata",), {"generateName": "Web-", "name": "a"}),
+    (("metadata",), {"generateName": "a.-"}),
+    (CLAIMS, [{"name": "gpu"}, {"name": "gpu"}]),
+    (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu", "request": "a"}]),
+    (CLAIMS, [{"name": "gpu", "request": "a"}, {"name": "gpu"}]),
+    (CLAIMS, [{"name": "gpu"}, {"name": "gpu", "request": "a"}]),
+    (CLAIMS, [{"name": "gpu", "request": "A"}]),
+    (CLAIMS, [{"name": "other", "request": "a"}]),
 )
 def test_wrong_prefixes_and_claims_of_pods_are_found(path: tuple[str | int, ...], value: Any) -> None:
     obj = with_value(pod(1000), path, value)
@@ -190,7 +188,8 @@ def test_wrong_prefixes_and_claims_of_pods_are_found(path: tuple[str | int, ...]
 
 @each_row(
     ("path", "value", "rule"),
-    [(("status",), {"reservedFor": []}, "status-dropped"), (("metadata", "namespace"), "A", "namespace")],
+    (("status",), {"reservedFor": []}, "status-dropped"),
+    (("metadata", "namespace"), "A", "namespace"),
 )
 def test_a_dropped_status_and_an_impossible_namespace_are_found(path: tuple[str], value: Any, rule: str) -> None:
     obj = with_value(FINE["a claim"], path, value)
@@ -206,7 +205,7 @@ def test_texts_may_have_more_characters_than_ascii() -> None:
 
 
 @pytest.mark.no_cover
-@each_row("value", [[1], [], "a"])
+@each_row("value", [1], [], "a")
 def test_a_member_of_a_union_does_not_count_before_its_release(value: Any) -> None:
     obj = resource_slice()
     obj["spec"]["devices"][0]["attributes"] = {"a": {"string": "a", "ints": value}}

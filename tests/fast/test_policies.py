@@ -147,11 +147,9 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
 
 @each_row(
     "expression",
-    [
-        "request.operation == 'CREATE' && request.userInfo.username == 'admin'",
-        "has(request.name) && request.name == 'c' && request.kind.kind == 'ResourceClaim'",
-        "[request].all(each, each.userInfo.username == 'admin')",
-    ],
+    "request.operation == 'CREATE' && request.userInfo.username == 'admin'",
+    "has(request.name) && request.name == 'c' && request.kind.kind == 'ResourceClaim'",
+    "[request].all(each, each.userInfo.username == 'admin')",
 )
 def test_policies_see_their_own_request(expression: str) -> None:
     policies = load(validating(expression, matchConstraints=CLAIMS))
@@ -184,7 +182,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
 }
 
 
-@each_row("name", UNKNOWN)
+@each_row("name", *UNKNOWN)
 def test_other_outcomes_are_left_to_the_plain_way(name: str) -> None:
     fields = dict(UNKNOWN[name])
     validation = {"expression": fields.pop("expression", "true")}
@@ -252,7 +250,7 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     assert not quick._in_namespaces
 
 
-@each_row("field", ["kind", "resource"])
-@each_row("value", [None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""}])
+@each_row("field", "kind", "resource")
+@each_row("value", None, 5, [], {}, {"group": [], "version": "", "kind": "", "resource": ""})
 def test_malformed_requests_are_left_to_the_plain_way(field: str, value: Any) -> None:
     assert passed(load(LIBRARY), POD | {field: value}) is None

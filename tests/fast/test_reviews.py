@@ -114,7 +114,7 @@ def test_the_usual_pod_takes_the_shortcut(rules: ReviewOptions, policies: Review
         compare(BODY, options)
 
 
-@each_row("name", ['a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", ""])
+@each_row("name", 'a"b', "a\\b", "\n", "é", "a b", "class", "\ud7ff", "")
 def test_policies_may_read_fields_of_any_name(name: str) -> None:
     escaped = json.dumps(name)
     options = ReviewOptions(policies=load(validating(f"object.spec[?{escaped}].orValue('x') == 'x'")))
@@ -141,6 +141,7 @@ def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
         changed("request", "resource", "resource", to="podtemplates"),
         changed("request", "requestKind", to={"group": "", "version": "v2", "kind": "Pod"}),
         changed("request", "namespace", to=""),
+        changed("request", "namespace", to="n" * 64),
         changed("request", "uid", to=""),
         changed("request", "userInfo", to=3),
         changed("request", "object", to=None),
@@ -214,12 +215,10 @@ def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: An
 
 @each_row(
     ("expression", "fields"),
-    [
-        ("Object{}", {"reinvocationPolicy": "IfNeeded"}),
-        ("[JSONPatch{op: 'test', path: '/x', value: 1}]", {}),
-        (MERGED.replace("'team': 'a'", "'team': object.kind"), {}),
-        ("object.spec.devices.requests.size() == 1 ? Object{} : Object{metadata: Object.metadata{name: 'x'}}", {}),
-    ],
+    ("Object{}", {"reinvocationPolicy": "IfNeeded"}),
+    ("[JSONPatch{op: 'test', path: '/x', value: 1}]", {}),
+    (MERGED.replace("'team': 'a'", "'team': object.kind"), {}),
+    ("object.spec.devices.requests.size() == 1 ? Object{} : Object{metadata: Object.metadata{name: 'x'}}", {}),
 )
 def test_of_other_mutations_nothing_is_remembered(expression: str, fields: dict[str, Any]) -> None:
     options = merging(expression, **fields)
@@ -291,7 +290,7 @@ def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests
     compare(body, options)
 
 
-@each_row("read", ["object.metadata.name", "object.metadata.name + object.metadata.namespace"])
+@each_row("read", "object.metadata.name", "object.metadata.name + object.metadata.namespace")
 def test_policies_about_the_size_of_texts_take_the_shortcut(read: str) -> None:
     options = practised(ReviewOptions(policies=load(validating(f"size({read}) < 30"))))
     assert is_short(BODY, options)

@@ -36,7 +36,7 @@ def asking(fields: str) -> str:
     return CLAIM.replace("SELECTED", fields)
 
 
-@each_row("manifest", (ROOT / "tests/hints/manifests.yaml").read_text(encoding="utf-8").split("\n\n"))
+@each_row("manifest", *(ROOT / "tests/hints/manifests.yaml").read_text(encoding="utf-8").split("\n\n"))
 def test_the_hint_names_what_was_meant(manifest: str) -> None:
     wanted = [
         (number, hint.strip()) for number, line in enumerate(manifest.splitlines(), 1) for hint in line.split("#!")[1:]
@@ -63,15 +63,13 @@ def test_a_unit_is_meant_of_which_devices_have_as_much() -> None:
 
 @each_row(
     ("policy", "wanted", "hints"),
-    [
-        ("{default: '1', validValues: ['1', '2']}", "2", []),
-        ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "3", []),
-        ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "5", []),
-        ("{default: '2'}", "2", []),
-        ("{default: '2'}", "3", ['did you mean "3M"?']),
-        ("{default: 10M, validValues: [10M, 20M]}", "2", ['did you mean "2M"?']),
-        ("{default: 1M, validRange: {min: 1M, max: 4M}}", "3", ['did you mean "3M"?']),
-    ],
+    ("{default: '1', validValues: ['1', '2']}", "2", []),
+    ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "3", []),
+    ("{default: '1', validRange: {min: '1', max: '4', step: '1'}}", "5", []),
+    ("{default: '2'}", "2", []),
+    ("{default: '2'}", "3", ['did you mean "3M"?']),
+    ("{default: 10M, validValues: [10M, 20M]}", "2", ['did you mean "2M"?']),
+    ("{default: 1M, validRange: {min: 1M, max: 4M}}", "3", ['did you mean "3M"?']),
 )
 def test_no_unit_is_missing_where_a_device_admits_the_number(policy: str, wanted: str, hints: list[str]) -> None:
     assert hints_on_amounts(f"{{shares: {{value: 100M, requestPolicy: {policy}}}}}", f"{{shares: {wanted}}}") == hints
@@ -79,12 +77,10 @@ def test_no_unit_is_missing_where_a_device_admits_the_number(policy: str, wanted
 
 @each_row(
     ("wanted", "hints"),
-    [
-        ("40", ["write a unit, too, as in 40Gi"]),
-        ("999999", ["write a unit, too, as in 999999Mi"]),
-        ("500000m", ["millions of bytes are M or Mi"]),
-        ("5000000", []),
-    ],
+    ("40", ["write a unit, too, as in 40Gi"]),
+    ("999999", ["write a unit, too, as in 999999Mi"]),
+    ("500000m", ["millions of bytes are M or Mi"]),
+    ("5000000", []),
 )
 def test_the_unit_of_memory_depends_on_its_digits(wanted: str, hints: list[str]) -> None:
     found = findings("validate", "-", stdin=asking(f"capacity: {{requests: {{memory: {wanted}}}}}"))
@@ -113,7 +109,7 @@ spec:
     ]
 
 
-@each_row(("name", "rules"), [("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"])])
+@each_row(("name", "rules"), ("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"]))
 def test_the_name_of_an_unknown_claim_tells_whether_it_is_for_the_network(name: str, rules: list[str]) -> None:
     manifest = POD.replace("name: gpu", "name: used")
     manifest += f"  resourceClaims: [{{name: used, resourceClaimName: a}}, {{name: {name}, resourceClaimName: b}}]"

@@ -52,16 +52,14 @@ class TestExpressions:
 
     @each_row(
         ("expression", "rule", "column", "hint"),
-        [
-            ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
-            ("device.capacity['a.b'].m.isLessThan(quantity('40 Gi'))", "impossible-constant", 75, 'quantity("40Gi")'),
-            ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
-            ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, "such as gpu.example.com"),
-            ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),
-            ("device.attributes.gpu.a.b.m == 1", "impossible-read", 47, 'device.attributes["gpu.a.b"].m'),
-            ("has(device.attributes.gpu.a.b.m)", "impossible-read", 51, 'device.attributes["gpu.a.b"].m'),
-            ("1 > 2", "selector-constant", 30, "compare what a device has"),
-        ],
+        ("device.capacity['a.b'].m.isLessThan(quantity('40Gb'))", "impossible-constant", 75, 'quantity("40G")'),
+        ("device.capacity['a.b'].m.isLessThan(quantity('40 Gi'))", "impossible-constant", 75, 'quantity("40Gi")'),
+        ("device.attributes['a.b'].v == semver('1.0')", "impossible-constant", 67, 'semver("1.0.0")'),
+        ("device.attributes['Gpu_X'].m == 1", "impossible-name", 48, "such as gpu.example.com"),
+        ("device.attributes['a.b'].m.string == 'A'", "impossible-read", 56, "leave out .string"),
+        ("device.attributes.gpu.a.b.m == 1", "impossible-read", 47, 'device.attributes["gpu.a.b"].m'),
+        ("has(device.attributes.gpu.a.b.m)", "impossible-read", 51, 'device.attributes["gpu.a.b"].m'),
+        ("1 > 2", "selector-constant", 30, "compare what a device has"),
     )
     def test_what_can_never_work_is_shown_where_it_stands(
         self, expression: str, rule: str, column: int, hint: str
@@ -72,11 +70,9 @@ class TestExpressions:
 
     @each_row(
         ("expression", "hint"),
-        [
-            ("object.metadata.name = 'a'", "compare with == in place of ="),
-            ("has(object.spec) and true", "CEL writes `and` as &&"),
-            ("(has(object.spec)", "a parenthesis is not closed"),
-        ],
+        ("object.metadata.name = 'a'", "compare with == in place of ="),
+        ("has(object.spec) and true", "CEL writes `and` as &&"),
+        ("(has(object.spec)", "a parenthesis is not closed"),
     )
     def test_policies_get_help_too(self, expression: str, hint: str, tmp_path: Path) -> None:
         file = tmp_path / "policy.yaml"
@@ -84,8 +80,8 @@ class TestExpressions:
         (found,) = (each for each in findings("policy", "check", file) if each["level"] == "error")
         assert (found["line"], found["hint"]) == (8, hint)
 
-    @each_row("end", ["", "\n", "\n---\n"])
-    @each_row("spelled", ["{}", "'{}'", "|-\n              {}"])
+    @each_row("end", "", "\n", "\n---\n")
+    @each_row("spelled", "{}", "'{}'", "|-\n              {}")
     def test_an_error_at_the_end_is_shown_there_whatever_follows(self, spelled: str, end: str) -> None:
         manifest = SELECTED.replace("{expression: EXPRESSION}\n", f"\n            expression: {spelled}")
         manifest = manifest.replace("{}", 'device.attributes["gpu"') + end
@@ -111,28 +107,26 @@ class TestExpressions:
 class TestTypes:
     @each_row(
         ("devices", "hint"),
-        [
-            ({"requests": {"name": "gpu"}}, "write a list: a `-` before each entry"),
-            ({"requests": ["gpu"]}, "write a map, with name, exactly, firstAvailable"),
-            ({"requests": [{"name": "g", "exactly": ["a"]}]}, "write a map, with "),
-            (
-                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "2"}}]},
-                "leave out the quotes: the field takes a whole number",
-            ),
-            (
-                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
-                "write a whole number below 9,223,372,036,854,775,808",
-            ),
-            (
-                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "two"}}]},
-                "write a whole number, as in 2",
-            ),
-            (
-                {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
-                "if a string is meant, put it in quotes: ",
-            ),
-            ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is usually the driver: DRIV"),
-        ],
+        ({"requests": {"name": "gpu"}}, "write a list: a `-` before each entry"),
+        ({"requests": ["gpu"]}, "write a map, with name, exactly, firstAvailable"),
+        ({"requests": [{"name": "g", "exactly": ["a"]}]}, "write a map, with "),
+        (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "2"}}]},
+            "leave out the quotes: the field takes a whole number",
+        ),
+        (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
+            "write a whole number below 9,223,372,036,854,775,808",
+        ),
+        (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "two"}}]},
+            "write a whole number, as in 2",
+        ),
+        (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
+            "if a string is meant, put it in quotes: ",
+        ),
+        ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is usually the driver: DRIV"),
     )
     def test_the_shape_that_is_wanted_is_named(self, devices: dict[str, Any], hint: str) -> None:
         obj = {**claim(), "spec": {"devices": devices}}
@@ -186,10 +180,8 @@ class TestRequests:
 
     @each_row(
         ("second", "hint"),
-        [
-            ("other", 'did you mean "gpu/big"? the claim\'s requests: gpu, gpu/big, nic, nic/other'),
-            ("big", 'did you mean "gpu/big" or "nic/big"? the claim\'s requests: gpu, gpu/big, nic, nic/big'),
-        ],
+        ("other", 'did you mean "gpu/big"? the claim\'s requests: gpu, gpu/big, nic, nic/other'),
+        ("big", 'did you mean "gpu/big" or "nic/big"? the claim\'s requests: gpu, gpu/big, nic, nic/big'),
     )
     def test_an_alternative_is_named_with_its_request(self, second: str, hint: str) -> None:
         names = (("gpu", "big"), ("nic", second))
@@ -218,23 +210,21 @@ class TestDecoding:
 
     @each_row(
         ("written", "rules"),
-        [
-            # A quoted number, a misspelt field, an item of env: the errors behind them are found all the same.
-            ({"containers": [CONTAINER | {"env": [{"name": "A", "value": 1}]}]}, {"wrong-type"}),
-            (
-                {"containers": [{"name": "c", "imag": "i", "resources": {"claims": [{"name": "b"}]}}]},
-                {"unknown-field", "container-claims"},
-            ),
-            (
-                {"containers": [CONTAINER | {"livenessProbe": [], "resources": {"claims": [{"name": "b"}]}}]},
-                {"wrong-type", "container-claims"},
-            ),
-            # Values that cannot be repaired silence the rules that may read them.
-            (
-                {"containers": [CONTAINER | {"resources": {"claims": [{"name": "a"}]}}], "resourceClaims": "a"},
-                {"wrong-type"},
-            ),
-        ],
+        # A quoted number, a misspelt field, an item of env: the errors behind them are found all the same.
+        ({"containers": [CONTAINER | {"env": [{"name": "A", "value": 1}]}]}, {"wrong-type"}),
+        (
+            {"containers": [{"name": "c", "imag": "i", "resources": {"claims": [{"name": "b"}]}}]},
+            {"unknown-field", "container-claims"},
+        ),
+        (
+            {"containers": [CONTAINER | {"livenessProbe": [], "resources": {"claims": [{"name": "b"}]}}]},
+            {"wrong-type", "container-claims"},
+        ),
+        # Values that cannot be repaired silence the rules that may read them.
+        (
+            {"containers": [CONTAINER | {"resources": {"claims": [{"name": "a"}]}}], "resourceClaims": "a"},
+            {"wrong-type"},
+        ),
     )
     def test_rules_about_several_fields_are_checked_too(self, written: dict[str, Any], rules: set[str]) -> None:
         spec = {"resourceClaims": [{"name": "a", "resourceClaimName": "a"}], **written}
@@ -276,11 +266,11 @@ class TestDecoding:
 
 
 def test_long_texts_are_folded_and_indented_and_words_left_whole() -> None:
-    assert folded("one two three four", 14, "help:") == " one two\n    three four"
+    assert folded("help: one two three four", 14) == "help: one two\n    three four"
+    assert folded("\x1b[1mhelp:\x1b[0m one two three four", 14) == "\x1b[1mhelp:\x1b[0m one two\n    three four"
     for width in (0, 80):
-        assert folded("one two", width, "help:") == " one two"
         assert folded("one two", width) == "one two"
-    assert folded("a" * 30, 10, "help:").split() == ["a" * 30]
+    assert folded(f"help: {'a' * 30}", 10).split() == ["help:", "a" * 30]
 
 
 NAMES = [f"gpu{number}.example.com" for number in range(1000)]
@@ -340,13 +330,13 @@ def test_a_comparison_needs_its_release_and_gate() -> None:
     assert {problem.hint for problem in problems} == {""}
 
 
-@each_row(("written", "meant"), [("Equals", "Equal"), ("==", "Equal"), ("In", "Equal"), ("exists", "Exists")])
+@each_row(("written", "meant"), ("Equals", "Equal"), ("==", "Equal"), ("In", "Equal"), ("exists", "Exists"))
 def test_an_operator_of_something_else_is_replaced_in_tolerations(written: str, meant: str) -> None:
     tolerations = [{"key": "a", "operator": written, "value": ""}]
     assert advice(pod(tolerations=tolerations)) == (f'did you mean "{meant}"?', meant)
 
 
-@each_row(("written", "meant"), [("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt")])
+@each_row(("written", "meant"), ("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt"))
 def test_an_operator_of_something_else_is_replaced_in_conditions(written: str, meant: str) -> None:
     conditions = [{"key": "a", "operator": written, "values": ["1"]}]
     assert advice(on_nodes(matchExpressions=conditions)) == (f'did you mean "{meant}"?', meant)
@@ -366,7 +356,7 @@ def test_a_key_with_a_value_is_written_as_a_condition_and_a_label_too() -> None:
     )
 
 
-@each_row(("written", "meant"), [("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure")])
+@each_row(("written", "meant"), ("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure"))
 def test_a_restart_policy_of_docker_compose_is_replaced(written: str, meant: str) -> None:
     assert advice(pod(restartPolicy=written)) == (f'did you mean "{meant}"?', meant)
 

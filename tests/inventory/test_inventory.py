@@ -35,7 +35,7 @@ def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
     assert all(each and each["spec"]["devices"]["requests"][0]["exactly"] == exactly for each in found)
 
 
-@each_row("version", ["v1", "v1beta2", "v1beta1"])
+@each_row("version", "v1", "v1beta2", "v1beta1")
 def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
     """They stay in a cluster that is upgraded, although later API servers reject such slices."""
     counters = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
@@ -144,7 +144,12 @@ def test_of_many_or_long_keys_values_and_conditions_only_parts_are_named() -> No
 
 @each_row(
     ("text", "number"),
-    [("+5", 5), ("007", 7), (str(2**63 - 1), 2**63 - 1), (str(2**63), None), ("9" * 5000, None), ("1.5", None)],
+    ("+5", 5),
+    ("007", 7),
+    (str(2**63 - 1), 2**63 - 1),
+    (str(2**63), None),
+    ("9" * 5000, None),
+    ("1.5", None),
 )
 def test_numbers_are_read_as_in_go(text: str, number: int | None) -> None:
     assert as_int64(text) == number
@@ -168,19 +173,17 @@ NO_OWNER = "ResourceClaim default/c was not created for Pod default/p"
 
 @each_row(
     ("owner", "groups", "blocked"),
-    [
-        (OF_POD, True, ""),
-        (OF_GROUP, True, ""),
-        (OF_GROUP, False, f"{NO_OWNER} (Pod is not owner)"),
-        (ANOTHERS, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
-        ({**OF_GROUP, "name": "h"}, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
-        (
-            {**OF_GROUP, "apiVersion": "scheduling.volcano.sh/v1beta1"},
-            True,
-            f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)",
-        ),
-        (ANOTHERS, False, f"{NO_OWNER} (Pod is not owner)"),
-    ],
+    (OF_POD, True, ""),
+    (OF_GROUP, True, ""),
+    (OF_GROUP, False, f"{NO_OWNER} (Pod is not owner)"),
+    (ANOTHERS, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
+    ({**OF_GROUP, "name": "h"}, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
+    (
+        {**OF_GROUP, "apiVersion": "scheduling.volcano.sh/v1beta1"},
+        True,
+        f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)",
+    ),
+    (ANOTHERS, False, f"{NO_OWNER} (Pod is not owner)"),
 )
 def test_a_claim_from_a_template_belongs_to_the_pod_or_its_group(
     owner: dict[str, Any], *, groups: bool, blocked: str
@@ -211,30 +214,28 @@ OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
 
 @each_row(
     ("daemon_sets", "pods", "served", "drivers", "expected"),
-    [
-        ([OWN, daemon_set("b")], {}, {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
-        ([daemon_set("a", args=["--driver=x.com"])], {}, {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
-        ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, {"x.com"}, {"x": []}),
-        ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
-        ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
-        (
-            [daemon_set("intel-gpu"), daemon_set("amd")],
-            {},
-            {},
-            {"gpu.intel.com"},
-            {"intel-gpu": ["gpu.intel.com"], "amd": []},
-        ),
-        (
-            [daemon_set("intel-old"), daemon_set("intel-new")],
-            {},
-            {},
-            {"gpu.intel.com"},
-            {"intel-old": ["gpu.intel.com"], "intel-new": ["gpu.intel.com"]},
-        ),
-        ([daemon_set("nvidia-gpu")], {}, {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
-        ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
-        ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, {"x.com"}, {}),
-    ],
+    ([OWN, daemon_set("b")], {}, {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
+    ([daemon_set("a", args=["--driver=x.com"])], {}, {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
+    ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, {"x.com"}, {"x": []}),
+    ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
+    ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
+    (
+        [daemon_set("intel-gpu"), daemon_set("amd")],
+        {},
+        {},
+        {"gpu.intel.com"},
+        {"intel-gpu": ["gpu.intel.com"], "amd": []},
+    ),
+    (
+        [daemon_set("intel-old"), daemon_set("intel-new")],
+        {},
+        {},
+        {"gpu.intel.com"},
+        {"intel-old": ["gpu.intel.com"], "intel-new": ["gpu.intel.com"]},
+    ),
+    ([daemon_set("nvidia-gpu")], {}, {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
+    ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
+    ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, {"x.com"}, {}),
 )
 def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
     daemon_sets: list[JSONObject],
@@ -249,18 +250,16 @@ def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
 
 @each_row(
     ("status", "expected"),
-    [
-        ({"phase": "Running"}, ""),
-        ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, "it is not ready"),
-        ({"phase": "Failed", "reason": "Evicted"}, "it is not running: Failed (Evicted)"),
-        (
-            {
-                "phase": "Running",
-                "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
-            },
-            "a is not running (CrashLoopBackOff)",
-        ),
-    ],
+    ({"phase": "Running"}, ""),
+    ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, "it is not ready"),
+    ({"phase": "Failed", "reason": "Evicted"}, "it is not running: Failed (Evicted)"),
+    (
+        {
+            "phase": "Running",
+            "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+        },
+        "a is not running (CrashLoopBackOff)",
+    ),
 )
 def test_the_trouble_of_a_pod(status: JSONObject, expected: str) -> None:
     assert trouble_of(pod("n", **status)) == expected

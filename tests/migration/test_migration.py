@@ -36,12 +36,10 @@ OTHER = "---\n{a: 1}\n---   # separate\nx:   [1 , 2]\n---\n"
 
 @each_row(
     ("older", "newer"),
-    [
-        (FLAT, EXACT),
-        (FLAT.replace("\n", "\r\n"), EXACT.replace("\n", "\r\n")),
-        (FLAT.removesuffix(" # in braces\n"), EXACT.removesuffix(" # in braces\n")),
-        (OTHER + FLAT + OTHER, OTHER + EXACT + OTHER),
-    ],
+    (FLAT, EXACT),
+    (FLAT.replace("\n", "\r\n"), EXACT.replace("\n", "\r\n")),
+    (FLAT.removesuffix(" # in braces\n"), EXACT.removesuffix(" # in braces\n")),
+    (OTHER + FLAT + OTHER, OTHER + EXACT + OTHER),
 )
 def test_requests_are_wrapped_and_unwrapped_and_all_else_stays(older: str, newer: str) -> None:
     assert converted(older) == newer
@@ -115,7 +113,7 @@ spec:
     assert objects(converted(wanted, "v1alpha3")) == [convert(objects(wanted)[0], f"{GROUP}/v1alpha3")]
 
 
-@each_row("indent", [None, 2, 4, "\t"])
+@each_row("indent", None, 2, 4, "\t")
 def test_json_stays_json_in_its_layout(indent: int | str | None) -> None:
     claim = CLAIM | {"metadata": {"name": "é\U0001f600"}, "b": [], "c": {}}
     older = claim | OLDER
@@ -306,14 +304,12 @@ def test_what_is_classic_is_converted_as_far_as_it_goes() -> None:
 
 @each_row(
     "text",
-    [
-        "kind: ResourceClass\nmetadata: {}",
-        "kind: ResourceClaim\nspec: 1",
-        "kind: ResourceClaimTemplate\nspec: {spec: {}}",
-        "kind: ResourceClaimTemplate",
-        "kind: ResourceSlice\nnodeName: a",
-        "kind: Unheard",
-    ],
+    "kind: ResourceClass\nmetadata: {}",
+    "kind: ResourceClaim\nspec: 1",
+    "kind: ResourceClaimTemplate\nspec: {spec: {}}",
+    "kind: ResourceClaimTemplate",
+    "kind: ResourceSlice\nnodeName: a",
+    "kind: Unheard",
 )
 def test_what_is_malformed_stays_as_it_is(text: str) -> None:
     whole = f"apiVersion: resource.k8s.io/v1alpha2\n{text}\n"
@@ -336,7 +332,7 @@ def comments(text: str) -> set[str]:
 
 
 @pytest.mark.no_cover
-@each_row(("one", "other"), pairs())
+@each_row(("one", "other"), *pairs())
 def test_a_converted_text_reads_as_what_the_server_stores(one: Base, other: Base) -> None:
     for ours, theirs in zip(one.stored, other.stored, strict=True):
         wanted = convert(ours, f"{GROUP}/{other.version}")
@@ -388,11 +384,9 @@ def lines_but_for_moves(text: str) -> set[str]:
 
 @each_row(
     ("device", "becomes"),
-    [
-        ({"basic": {"attributes": {}}}, {"basic": {"attributes": {}}}),
-        ({"basic": {"attributes": {}}, "capacity": {}}, {"basic": {"attributes": {}, "capacity": {}}}),
-        ({"basic": 1}, {"basic": {"basic": 1}}),
-    ],
+    ({"basic": {"attributes": {}}}, {"basic": {"attributes": {}}}),
+    ({"basic": {"attributes": {}}, "capacity": {}}, {"basic": {"attributes": {}, "capacity": {}}}),
+    ({"basic": 1}, {"basic": {"basic": 1}}),
 )
 def test_a_device_that_already_has_the_box_of_the_wanted_version_gets_no_second_one(
     device: dict[str, Any], becomes: dict[str, Any]
@@ -464,7 +458,7 @@ def class_parameters(selector: str) -> dict[str, Any]:
     }
 
 
-@each_row(("selector", "expression"), CASES)
+@each_row(("selector", "expression"), *CASES)
 def test_suggested_parameters_fit_claims_and_classes_of_v1(selector: str, expression: str) -> None:
     devices = result(claim_parameters(selector, vendorParameters={"kind": "All"}))
     whole = f'device.driver == "gpu.example.com" && {expression}'
@@ -484,7 +478,7 @@ def test_a_request_for_anything_is_one_for_any_device_of_the_driver() -> None:
 
 
 @each_row(
-    "selector", ['attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3]
+    "selector", 'attributes.stringslice["a"].strings.exists(x, x == "b")', 'attributes.string["a-b"] == "c"', "", 3
 )
 def test_missing_attributes_of_devices_are_described(selector: Any) -> None:
     assert result(claim_parameters(selector)) is None
@@ -532,7 +526,9 @@ class TestClaimsWithTheirParameters:
 
     @each_row(
         "given",
-        [parameters(namespace="b", **MADE), parameters(), parameters(selector="attributes.string[model]", **MADE)],
+        parameters(namespace="b", **MADE),
+        parameters(),
+        parameters(selector="attributes.string[model]", **MADE),
     )
     def test_unclear_parameters_are_not_converted(self, given: dict[str, Any]) -> None:
         known = Parameters([self.CLAIM, given])

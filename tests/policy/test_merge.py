@@ -58,16 +58,14 @@ def names(old: str, new: str) -> str:
 
 @each_row(
     ("old", "new", "result"),
-    [
-        ("", "ab", "ab"),
-        ("ab", "", "ab"),
-        ("ab", "cd", "abcd"),
-        ("abc", "b", "abc"),
-        ("abc", "ca", "bca"),
-        ("abc", "dbe", "adbce"),
-        ("ab", "ba", "ba"),
-        ("abcd", "db", "acdb"),
-    ],
+    ("", "ab", "ab"),
+    ("ab", "", "ab"),
+    ("ab", "cd", "abcd"),
+    ("abc", "b", "abc"),
+    ("abc", "ca", "bca"),
+    ("abc", "dbe", "adbce"),
+    ("ab", "ba", "ba"),
+    ("abcd", "db", "acdb"),
 )
 def test_the_order_of_the_new_list_holds(old: str, new: str, result: str) -> None:
     assert names(old, new) == result
@@ -161,16 +159,14 @@ def test_an_index_of_many_digits_is_out_of_range() -> None:
 
 @each_row(
     ("path", "value"),
-    [
-        ("/a", [1, 2]),
-        ("/a/0", True),
-        ("/s", "other"),
-        ("/m", {}),
-        ("/m/x~1y", "1"),
-        ("", {}),
-        ("/a/0", None),
-        ("/b", 1),
-    ],
+    ("/a", [1, 2]),
+    ("/a/0", True),
+    ("/s", "other"),
+    ("/m", {}),
+    ("/m/x~1y", "1"),
+    ("", {}),
+    ("/a/0", None),
+    ("/b", 1),
 )
 def test_a_failed_test_operation_has_its_own_error(path: str, value: Any) -> None:
     with pytest.raises(TestFailedError):
@@ -192,14 +188,12 @@ def test_copies_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None
 
 @each_row(
     "operations",
-    [
-        [{"op": "add", "path": "/m/n/0/a", "value": 2}, {"op": "remove", "path": "/m/n/0/a"}],
-        [{"op": "move", "from": "/m/n", "path": "/o"}, {"op": "add", "path": "/o/0/a", "value": 2}],
-        [{"op": "copy", "from": "/m/n", "path": "/o"}, {"op": "replace", "path": "/o/0/a", "value": 2}],
-        [{"op": "move", "from": "/m/n/0", "path": "/m/n/1"}, {"op": "add", "path": "/m/n/1/a", "value": 2}],
-        [{"op": "replace", "path": "", "value": {"b": {}}}, {"op": "add", "path": "/b/c", "value": 2}],
-        [{"op": "add", "path": "/m/o", "value": {"p": {}}}, {"op": "add", "path": "/m/o/p/q", "value": 2}],
-    ],
+    [{"op": "add", "path": "/m/n/0/a", "value": 2}, {"op": "remove", "path": "/m/n/0/a"}],
+    [{"op": "move", "from": "/m/n", "path": "/o"}, {"op": "add", "path": "/o/0/a", "value": 2}],
+    [{"op": "copy", "from": "/m/n", "path": "/o"}, {"op": "replace", "path": "/o/0/a", "value": 2}],
+    [{"op": "move", "from": "/m/n/0", "path": "/m/n/1"}, {"op": "add", "path": "/m/n/1/a", "value": 2}],
+    [{"op": "replace", "path": "", "value": {"b": {}}}, {"op": "add", "path": "/b/c", "value": 2}],
+    [{"op": "add", "path": "/m/o", "value": {"p": {}}}, {"op": "add", "path": "/m/o/p/q", "value": 2}],
 )
 def test_neither_object_nor_operations_change(operations: list[dict[str, Any]]) -> None:
     obj: dict[str, Any] = {"m": {"n": [{"a": 1}, {"b": [1]}]}, "s": {"t": [1]}}

@@ -14,6 +14,7 @@ import jsonpatch
 import pytest
 import yaml
 
+from tests.examples import sampled
 from tests.policy.examples import evaluate
 from tests.policy.manifests import Case, cases, differences
 from tests.rows import each_row
@@ -48,7 +49,7 @@ def verdict_on(scenario: dict[str, Any]) -> Verdict:
     return evaluate(obj, scenario.get("stored"), policies=policies, operation=scenario["op"], user=ADMIN, dry_run=True)
 
 
-@each_row("scenario", SCENARIOS)
+@each_row("scenario", *SCENARIOS)
 def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario: dict[str, Any]) -> None:
     refused = {
         (each["kind"], each["metadata"]["name"]): as_refusal(each, problems)
@@ -59,7 +60,7 @@ def test_the_same_policies_and_bindings_are_refused_with_the_same_words(scenario
     assert refused == recorded
 
 
-@each_row("scenario", [each for each in SCENARIOS if "verdict" in each])
+@each_row("scenario", *(each for each in SCENARIOS if "verdict" in each))
 def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     got: dict[str, Any] = {"allowed": verdict.allowed}
@@ -74,7 +75,7 @@ def test_requests_get_the_same_verdict(scenario: dict[str, Any]) -> None:
     assert list(verdict.warnings) == scenario.get("warnings", [])
 
 
-@each_row("scenario", [each for each in SCENARIOS if "changes" in each])
+@each_row("scenario", *(each for each in SCENARIOS if "changes" in each))
 def test_objects_are_changed_in_the_same_way(scenario: dict[str, Any]) -> None:
     verdict = verdict_on(scenario)
     changed = jsonpatch.apply_patch(scenario["object"], scenario["changes"])
@@ -102,13 +103,7 @@ DIFFERING: Final[Mapping[str, str]] = {
 """The cases that differ, and why; `docs/trust.md` sums them up."""
 
 
-def sampled() -> Iterator[Any]:
-    """Yield all cases; the quick lane takes every fifth."""
-    for number, case in enumerate(cases()):
-        yield pytest.param(case, id=case["id"], marks=[pytest.mark.slow] if number % 5 else [])
-
-
-@pytest.mark.parametrize("case", [*sampled()])
+@pytest.mark.parametrize("case", sampled(cases(), one_of=10))
 def test_answers_are_those_of_the_server(case: Case) -> None:
     found = {what: texts for what, texts in differences(case).items() if texts}
     assert bool(found) == (case["id"] in DIFFERING), found

@@ -49,7 +49,7 @@ def test_changes_of_mutating_policies_are_compared() -> None:
     assert failure == 'changes: expected [], got [{"op": "remove", "path": "/spec/nodeName"}]'
 
 
-@pytest.mark.parametrize("spec", [POD["spec"], {}])
+@each_row("spec", POD["spec"], {})
 def test_a_change_that_the_api_server_refuses_fails(spec: dict[str, Any]) -> None:
     manifests = mutating("m", "[JSONPatch{op: 'add', path: '/spec/priorityClassName', value: 'Very High'}]")
     case = {"object": POD | {"spec": spec}, "expect": {"allowed": True}}
@@ -150,7 +150,7 @@ def test_a_name_in_a_suite_without_objects_has_a_hint() -> None:
     assert failure.endswith("the suite's objects have no 'other'; write the object here, or add objects")
 
 
-@each_row(("name", "shown"), [("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]")])
+@each_row(("name", "shown"), ("a", "a"), (True, "true"), (12, "12"), ("", "cases[0]"), (None, "cases[0]"))
 def test_a_case_has_the_name_that_is_written(name: Any, shown: str) -> None:
     (case,) = run({"name": name, "expect": {"allowed": True}}).cases
     assert case.name == shown
@@ -183,7 +183,7 @@ def test_an_object_that_no_client_can_send_fails(kind: tuple[str, str], text: st
     assert [each.removeprefix("cases[0].object: ")[: len(text)] for each in failures] == ([text] if text else [])
 
 
-@each_row(("stated", "shown", "meant"), [(1.30, "1.3", "1.30"), (1.36, "1.36", "1.36"), (2, "2", "1.37")])
+@each_row(("stated", "shown", "meant"), (1.30, "1.3", "1.30"), (1.36, "1.36", "1.36"), (2, "2", "1.37"))
 def test_a_release_is_a_text(stated: float, shown: str, meant: str) -> None:
     text = f'kubernetes: {shown} is not a string; write the Kubernetes version as "{meant}"'
     with pytest.raises(SuiteError, match=re.escape(text)):
@@ -229,7 +229,9 @@ def test_a_scale_is_sent_to_a_resource(obj: dict[str, Any], resources: list[str]
 
 @each_row(
     ("obj", "subresource", "operation"),
-    [(EXEC, "exec", "CONNECT"), (EVICTION, "eviction", "CREATE"), (BIND, "binding", "CREATE")],
+    (EXEC, "exec", "CONNECT"),
+    (EVICTION, "eviction", "CREATE"),
+    (BIND, "binding", "CREATE"),
 )
 def test_some_kinds_belong_to_subresources_of_pods(obj: dict[str, Any], subresource: str, operation: str) -> None:
     expect = {"allowed": False, "message": f"pods/{subresource} {operation} default"}

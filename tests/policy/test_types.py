@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.policy.examples import BINDING, MUTATING, MUTATING_BINDING, POLICY, spec
 from tests.rows import each_row, each_row_beside
 from webhook.policy.manifest.policies import GROUP, is_policy, served, validate_policy
@@ -16,7 +14,7 @@ def said(manifest: dict[str, Any], release: int = 36) -> list[str]:
     return [str(problem) for problem in validate_policy(manifest, Release(release))]
 
 
-@each_row("manifest", [POLICY, BINDING, MUTATING, MUTATING_BINDING])
+@each_row("manifest", POLICY, BINDING, MUTATING, MUTATING_BINDING)
 def test_what_is_well_formed_is_taken(manifest: dict[str, Any]) -> None:
     assert said(manifest) == []
 
@@ -49,11 +47,9 @@ def test_a_policy_has_few_conditions_and_short_values_of_annotations_and_somethi
 
 @each_row(
     ("metadata", "fields"),
-    [
-        ({"finalizers": ["example"]}, {}),
-        ({"generation": -1}, {}),
-        ({}, {"paramKind": {"apiVersion": "v1", "kind": "\u0130tem"}}),
-    ],
+    ({"finalizers": ["example"]}, {}),
+    ({"generation": -1}, {}),
+    ({}, {"paramKind": {"apiVersion": "v1", "kind": "\u0130tem"}}),
 )
 def test_what_only_other_kinds_may_not_have_is_taken(metadata: dict[str, Any], fields: dict[str, Any]) -> None:
     policy = spec(POLICY, **fields)
@@ -120,7 +116,7 @@ def test_a_binding_is_judged_field_by_field() -> None:
     assert text.startswith('spec.policyName: Invalid value: "A": a lowercase RFC 1123 subdomain')
 
 
-@pytest.mark.parametrize(("release", "shown"), [(33, '"<Log>\\x00"'), (34, '"\\u003cLog\\u003e\\u0000"')])
+@each_row(("release", "shown"), (33, '"<Log>\\x00"'), (34, '"\\u003cLog\\u003e\\u0000"'))
 def test_a_value_outside_an_enumeration_is_shown_as_json_from_1_34_on(release: int, shown: str) -> None:
     (text,) = said(spec(BINDING, validationActions=["<Log>\0"]), release)
     assert text.startswith(f"spec.validationActions[0]: Unsupported value: {shown}: supported")
@@ -163,15 +159,13 @@ def test_a_misspelt_field_is_named() -> None:
 
 @each_row(
     ("kind", "release", "versions"),
-    [
-        ("ValidatingAdmissionPolicy", 27, ["v1alpha1"]),
-        ("ValidatingAdmissionPolicyBinding", 29, ["v1alpha1", "v1beta1"]),
-        ("ValidatingAdmissionPolicy", 30, ["v1alpha1", "v1beta1", "v1"]),
-        ("ValidatingAdmissionPolicy", 34, ["v1"]),
-        ("MutatingAdmissionPolicy", 31, []),
-        ("MutatingAdmissionPolicyBinding", 34, ["v1alpha1", "v1beta1"]),
-        ("MutatingAdmissionPolicy", 36, ["v1alpha1", "v1beta1", "v1"]),
-    ],
+    ("ValidatingAdmissionPolicy", 27, ["v1alpha1"]),
+    ("ValidatingAdmissionPolicyBinding", 29, ["v1alpha1", "v1beta1"]),
+    ("ValidatingAdmissionPolicy", 30, ["v1alpha1", "v1beta1", "v1"]),
+    ("ValidatingAdmissionPolicy", 34, ["v1"]),
+    ("MutatingAdmissionPolicy", 31, []),
+    ("MutatingAdmissionPolicyBinding", 34, ["v1alpha1", "v1beta1"]),
+    ("MutatingAdmissionPolicy", 36, ["v1alpha1", "v1beta1", "v1"]),
 )
 def test_releases_serve_versions(kind: str, release: int, versions: list[str]) -> None:
     assert served(kind, release) == [f"{GROUP}/{version}" for version in versions]
@@ -191,7 +185,7 @@ def test_a_version_that_is_not_served_is_refused_and_one_that_is_has_its_own_fie
 
 
 @each_row(
-    "obj", [None, [], {}, {"apiVersion": 1, "kind": "ValidatingAdmissionPolicy"}, {"apiVersion": GROUP, "kind": []}]
+    "obj", None, [], {}, {"apiVersion": 1, "kind": "ValidatingAdmissionPolicy"}, {"apiVersion": GROUP, "kind": []}
 )
 def test_other_objects_are_distinguished_from_policies(obj: object) -> None:
     assert not is_policy(obj)

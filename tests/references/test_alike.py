@@ -47,13 +47,11 @@ def test_what_differs_by_name_is_looked_at_once() -> None:
 
 @each_row(
     "others",
-    [
-        [claim("b", count=2)],
-        [claim("b", deviceClassName="other.example.com")],
-        [claim("")],
-        [claim("b") | {"kind": "ResourceClaimTemplate"}],
-        [claim("b", count=1), claim("c", count=True), claim("d", count=1.0)],
-    ],
+    [claim("b", count=2)],
+    [claim("b", deviceClassName="other.example.com")],
+    [claim("")],
+    [claim("b") | {"kind": "ResourceClaimTemplate"}],
+    [claim("b", count=1), claim("c", count=True), claim("d", count=1.0)],
 )
 def test_what_differs_by_more_is_looked_at_again(others: list[dict[str, Any]]) -> None:
     assert looks(Alike(), claim("a"), *others) == 1 + len(others)
@@ -61,10 +59,8 @@ def test_what_differs_by_more_is_looked_at_again(others: list[dict[str, Any]]) -
 
 @each_row(
     "about",
-    [
-        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"},
-        {"apiVersion": "example.com/v1", "kind": "ResourceClaim"},
-    ],
+    {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"},
+    {"apiVersion": "example.com/v1", "kind": "ResourceClaim"},
 )
 def test_objects_of_other_kinds_are_each_looked_at(about: dict[str, Any]) -> None:
     objects = [{**about, "metadata": {"name": name}, "spec": {}} for name in ("a", "b")]
@@ -78,11 +74,9 @@ def pod(name: str, source: str = "resourceClaimTemplateName", **spec: Any) -> di
 
 @each_row(
     ("one", "other"),
-    [
-        (pod("a"), pod("b", nodeName="node-1")),
-        (pod("a"), pod("b") | {"metadata": {"name": "b", "namespace": "team"}}),
-        (pod("a", "resourceClaimName"), pod("b", "resourceClaimName")),
-    ],
+    (pod("a"), pod("b", nodeName="node-1")),
+    (pod("a"), pod("b") | {"metadata": {"name": "b", "namespace": "team"}}),
+    (pod("a", "resourceClaimName"), pod("b", "resourceClaimName")),
 )
 def test_pods_that_differ_by_more_or_name_a_claim_are_each_looked_at(
     one: dict[str, Any], other: dict[str, Any]
@@ -120,7 +114,7 @@ class _Metadata(dict[str, Any]):
         return super().__getitem__(key)
 
 
-@each_row("rule", [name for name, each in every_rule().items() if set(CLAIMS) & set(each.kinds)])
+@each_row("rule", *(name for name, each in every_rule().items() if set(CLAIMS) & set(each.kinds)))
 def test_rules_about_claims_read_no_metadata_but_the_name(rule: str) -> None:
     context = Context(Inventory(), NEWEST, enabled(NEWEST))
     selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
@@ -142,7 +136,7 @@ def view_of(pod: JSONObject) -> JSONObject:
     return pod_view(pod, value_at(pod, steps))
 
 
-@each_row("rule", [name for name, each in every_rule().items() if "Pod" in each.kinds])
+@each_row("rule", *(name for name, each in every_rule().items() if "Pod" in each.kinds))
 def test_rules_about_pods_of_templates_do_not_depend_on_their_names(rule: str) -> None:
     shown = example(rule)
     assert shown

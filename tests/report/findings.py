@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.findings import Finding, Identity, Origin, Suppression
 from webhook.problem import Path, Problem
-from webhook.report import Style, make
+from webhook.report import Style, lines
 from webhook.report.model import Judged, Report
 
 
@@ -32,7 +32,7 @@ HOSTILE = "<script>document.title='x'</script>\n```\n::error::%0A | ##[debug]&\"
 
 
 def shown(name: str, made: Report, *, quiet: bool = False) -> str:
-    return "\n".join(make(name, Style(quiet=quiet)).lines(made)) + "\n"
+    return "\n".join(lines(name, made, Style(quiet=quiet))) + "\n"
 
 
 def hostile(text: str = HOSTILE) -> Report:

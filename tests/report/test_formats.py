@@ -119,15 +119,13 @@ class TestOutputs:
 
     @each_row(
         ("outputs", "complaint"),
-        [
-            (["jsn"], "argument -o/--output: unsupported format 'jsn': did you mean json?"),
-            (["xml"], "argument -o/--output: unsupported format 'xml': choose from text, concise, statistics, json"),
-            (["html="], "argument -o/--output: html=: name the file, such as html=report"),
-            (["html=gone/r.html"], "--output html=gone/r.html: directory gone does not exist: create it first"),
-            (["html=tests"], "--output html=tests: this is a directory: name a file in it"),
-            (["text", "json"], "--output: two reports go to standard output: give one a file, FORMAT=FILE"),
-            (["sarif=out", "json=out"], "--output: two reports go to the file out"),
-        ],
+        (["jsn"], "argument -o/--output: unsupported format 'jsn': did you mean json?"),
+        (["xml"], "argument -o/--output: unsupported format 'xml': choose from text, concise, statistics, json"),
+        (["html="], "argument -o/--output: html=: name the file, such as html=report"),
+        (["html=gone/r.html"], "--output html=gone/r.html: directory gone does not exist: create it first"),
+        (["html=tests"], "--output html=tests: this is a directory: name a file in it"),
+        (["text", "json"], "--output: two reports go to standard output: give one a file, FORMAT=FILE"),
+        (["sarif=out", "json=out"], "--output: two reports go to the file out"),
     )
     def test_what_cannot_be_written_is_said_before_anything_is_read(self, outputs: list[str], complaint: str) -> None:
         for command in (["validate"], ["policy", "check"], ["policy", "test"]):
@@ -259,7 +257,7 @@ class TestJUnit:
         assert sum(suite.failures for suite in JUnitXml.fromstring(shown("junit", hostile()).encode())) == 1
 
 
-@each_row("name", ["sarif", "junit", "github", "gitlab"])
+@each_row("name", "sarif", "junit", "github", "gitlab")
 def test_policies_and_releases_are_named(name: str) -> None:
     origin = Origin(
         "ValidatingAdmissionPolicy", "few", field="spec.validations[0]", file="policy.yaml", line=7, column=5

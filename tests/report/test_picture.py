@@ -463,7 +463,7 @@ def page_of(text: str) -> str:
     return "\n".join([*pictured(drawn, text, "error", [text], {"Evidence": [text]}, form=[""]), *drawn.links(1)])
 
 
-@each_row("text", [HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x="])
+@each_row("text", HOSTILE, "</style></title><script>x()</script>", "\u202e\x85\x9b31m", "'\"><b x=")
 def test_hostile_texts_stay_text(text: str) -> None:
     calm, wild = page_of("a"), page_of(text)
     assert Page(calm).tags == Page(wild).tags
@@ -491,12 +491,10 @@ def test_nodes_that_differ_too_much_are_grouped_by_zone(monkeypatch: pytest.Monk
 
 @each_row(
     ("names", "shown", "said"),
-    [
-        (["gpu-a-1.example.com", "gpu-a-2.example.com"], ["1", "2"], "all nodes are named gpu-a-*.example.com"),
-        (["one", "two"], ["one", "two"], ""),
-        (["gpu-1", "gpu-1-spare"], ["1", "1-spare"], "all nodes are named gpu-*"),
-        (["lone.example.com"], ["lone.example.com"], ""),
-    ],
+    (["gpu-a-1.example.com", "gpu-a-2.example.com"], ["1", "2"], "all nodes are named gpu-a-*.example.com"),
+    (["one", "two"], ["one", "two"], ""),
+    (["gpu-1", "gpu-1-spare"], ["1", "1-spare"], "all nodes are named gpu-*"),
+    (["lone.example.com"], ["lone.example.com"], ""),
 )
 def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str], said: str) -> None:
     text, _ = of(*(slices(device(), on=each) for each in names), *map(node, names), device_class())
@@ -506,11 +504,9 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
 
 @each_row(
     ("arguments", "said"),
-    [
-        (["devices", "--by=node"], "a page has all sums, and is drawn once: leave out --by and --watch"),
-        (["devices", "--watch"], "a page has all sums"),
-        (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
-    ],
+    (["devices", "--by=node"], "a page has all sums, and is drawn once: leave out --by and --watch"),
+    (["devices", "--watch"], "a page has all sums"),
+    (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
 )
 def test_what_is_no_picture_is_refused(arguments: list[str], said: str) -> None:
     done = draguard(*arguments, *STORY[1:], "--output=html")

@@ -13,7 +13,8 @@ from tests.steps import counting
 from webhook.documents import Document, Unreadable, parse
 from webhook.findings import Finding, Identity, Origin, found, identity, unread
 from webhook.problem import WARNING, Fix, Path, Problem, invalid, required
-from webhook.report import Style, diff, make
+from webhook.report import Style, diff
+from webhook.report import lines as lines_of
 from webhook.report.diff import unified
 from webhook.report.model import Report
 from webhook.report.text import MAX_ALIKE, MAX_LINE, MAX_MESSAGE, as_text, first_ones, merged, summary
@@ -22,11 +23,11 @@ PROBLEM = invalid(Path() / "spec" / "name", "A", "must be lower case").named("dn
 
 
 def shown(finding: Finding, *, color: bool = False) -> list[str]:
-    return list(as_text([finding], color=color))
+    return list(as_text([finding], Style(color=color)))
 
 
 def shown_as(name: str, report: Report) -> Any:
-    return json.loads("\n".join(make(name, Style()).lines(report)))
+    return json.loads("\n".join(lines_of(name, report, Style())))
 
 
 def document(text: str) -> Document:
@@ -67,21 +68,19 @@ class TestText:
 
     @each_row(
         ("line", "column", "caret"),
-        [
-            ("\tname: A", 2, "  |  ^^^^"),
-            ("日本: A", 1, "  | ^^^^"),
-            ("a: {日本: B}", 5, "  |     ^^^^"),
-            ("e\u0301: A", 4, "  |   ^"),
-            ('"a b": A', 1, "  | ^^^^^"),
-            ("{'a b': A}", 2, "  |  ^^^^^"),
-            ("a: [ ]", 4, "  |    ^"),
-            ("a:", 9, "  |   ^"),
-        ],
+        ("\tname: A", 2, "  |  ^^^^"),
+        ("日本: A", 1, "  | ^^^^"),
+        ("a: {日本: B}", 5, "  |     ^^^^"),
+        ("e\u0301: A", 4, "  |   ^"),
+        ('"a b": A', 1, "  | ^^^^^"),
+        ("{'a b': A}", 2, "  |  ^^^^^"),
+        ("a: [ ]", 4, "  |    ^"),
+        ("a:", 9, "  |   ^"),
     )
     def test_the_caret_stands_below_what_it_means(self, line: str, column: int, caret: str) -> None:
         assert shown(Finding(PROBLEM, "a.yaml", 1, column, line, 1))[2] == caret
 
-    @each_row("column", [1, 200, 100_000])
+    @each_row("column", 1, 200, 100_000)
     def test_of_a_long_line_only_what_is_near_is_shown(self, column: int) -> None:
         line = "x" * 100_000
         _, text, caret, _ = shown(Finding(PROBLEM, "a.json", 1, column, line, 1))
@@ -91,7 +90,7 @@ class TestText:
 
     def test_a_line_is_cut_to_the_terminal(self) -> None:
         finding = Finding(PROBLEM, "a.yaml", 12, 50, "x" * 49 + "name: A" + "y" * 200, 1)
-        _, line, caret, *_ = [line for line in as_text([finding], width=60) if not line.startswith("    ")]
+        _, line, caret, *_ = [line for line in as_text([finding], Style(width=60)) if not line.startswith("    ")]
         assert len(line) <= 60
         assert caret.rstrip().endswith("^^^^")
         assert line[caret.index("^") :].startswith("name: A")
@@ -129,15 +128,13 @@ class TestFound:
 
     @each_row(
         ("obj", "expected"),
-        [
-            (None, Identity()),
-            ([1], Identity()),
-            ({"apiVersion": 1, "kind": None, "metadata": "x"}, Identity()),
-            (
-                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}},
-                Identity("v1", "Pod", "b", "a"),
-            ),
-        ],
+        (None, Identity()),
+        ([1], Identity()),
+        ({"apiVersion": 1, "kind": None, "metadata": "x"}, Identity()),
+        (
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "b"}},
+            Identity("v1", "Pod", "b", "a"),
+        ),
     )
     def test_any_value_says_which_object_it_is_as_far_as_it_can(self, obj: object, expected: Identity) -> None:
         assert identity(obj) == expected
@@ -153,23 +150,19 @@ class TestSummary:
 
     @each_row(
         ("report", "expected"),
-        [
-            ((), "2 documents in 1 file: no problems"),
-            (("error",), "2 documents in 1 file: 1 error"),
-            (("error", "warning", "error"), "2 documents in 1 file: 2 errors, 1 warning"),
-            (("warning", "warning"), "2 documents in 1 file: 2 warnings"),
-        ],
+        ((), "2 documents in 1 file: no problems"),
+        (("error",), "2 documents in 1 file: 1 error"),
+        (("error", "warning", "error"), "2 documents in 1 file: 2 errors, 1 warning"),
+        (("warning", "warning"), "2 documents in 1 file: 2 warnings"),
     )
     def test_it_counts_what_was_found(self, report: tuple[str, ...], expected: str) -> None:
         assert summary(self.report(*report)) == expected
 
     @each_row(
         ("fixes", "expected"),
-        [
-            ([True, True, None], "fixable: 2 with --fix"),
-            ([False], "fixable: 1 with --fix --unsafe-fixes"),
-            ([True, False, False], "fixable: 1 with --fix, 2 more with --fix --unsafe-fixes"),
-        ],
+        ([True, True, None], "fixable: 2 with --fix"),
+        ([False], "fixable: 1 with --fix --unsafe-fixes"),
+        ([True, False, False], "fixable: 1 with --fix, 2 more with --fix --unsafe-fixes"),
     )
     def test_it_counts_what_could_be_fixed(self, fixes: list[bool | None], expected: str) -> None:
         report = self.report(*("error" for _ in fixes))
@@ -296,7 +289,7 @@ def test_the_last_one_that_is_shown_tells_how_many_more_there_are() -> None:
     assert [(each.line, more) for each, more in shown] == [(number, 5 * (number == 9)) for number in range(MAX_ALIKE)]
 
 
-@each_row(("message", "count"), [("Pod p{}: m", MAX_ALIKE), ("{}", MANY), ("m of p{}", MANY)])
+@each_row(("message", "count"), ("Pod p{}: m", MAX_ALIKE), ("{}", MANY), ("m of p{}", MANY))
 def test_findings_that_differ_but_for_their_object_are_all_shown(message: str, count: int) -> None:
     assert len(list(first_ones([of(number, message.format(number)) for number in range(MANY)]))) == count
 
@@ -307,14 +300,14 @@ def test_findings_in_other_files_are_shown() -> None:
 
 def test_text_leaves_them_out_and_others_do_not() -> None:
     made = report(*(of(number) for number in range(MANY)))
-    lines = {name: list(make(name, Style()).lines(made)) for name in ("text", "concise", "json")}
+    lines = {name: list(lines_of(name, made, Style())) for name in ("text", "concise", "json")}
     assert sum("a.yaml:" in line for line in lines["text"]) == MAX_ALIKE
     assert lines["text"].index("note: 5 more findings like this; --output concise lists all") > 0
     assert len(lines["concise"]) == MANY
     assert len(json.loads("\n".join(lines["json"]))["findings"]) == MANY
     made.releases += ("1.33", "1.36")
     assert sum("a.yaml:" in line for line in as_text(made.findings)) == MANY  # as of commands without --output
-    table = [line for line in make("text", Style()).lines(made) if "  error" in line]
+    table = [line for line in lines_of("text", made, Style()) if "  error" in line]
     assert len(table) == MAX_ALIKE
 
 
@@ -392,16 +385,14 @@ def test_lines_that_repeat_take_no_longer() -> None:
 
 @each_row(
     ("hints", "said"),
-    [
-        (("a", "a", "a"), "a"),
-        (("", "", ""), ""),
-        (
-            ("Kubernetes 1.28 has a; b", "Kubernetes 1.31 has c; b", "Kubernetes 1.36 has c; b"),
-            "Kubernetes 1.28 has a; each of Kubernetes 1.31 and 1.36 has c; b",
-        ),
-        (("a", "b", "b"), "a (1.28); b (1.31, 1.36)"),
-        (("", "a", "a; b"), "a (1.31, 1.36); b (1.36)"),
-    ],
+    (("a", "a", "a"), "a"),
+    (("", "", ""), ""),
+    (
+        ("Kubernetes 1.28 has a; b", "Kubernetes 1.31 has c; b", "Kubernetes 1.36 has c; b"),
+        "Kubernetes 1.28 has a; each of Kubernetes 1.31 and 1.36 has c; b",
+    ),
+    (("a", "b", "b"), "a (1.28); b (1.31, 1.36)"),
+    (("", "a", "a; b"), "a (1.31, 1.36); b (1.36)"),
 )
 def test_hints_that_differ_name_their_releases(hints: tuple[str, ...], said: str) -> None:
     (found,) = merged([report(finding(hint=hint)) for hint in hints], ["1.28", "1.31", "1.36"]).findings

@@ -51,7 +51,7 @@ class TestSarif:
         assert prints == [each["partialFingerprints"]["primaryLocationLineHash"] for each in after]
         assert len(set(prints)) == 2
 
-    @each_row(("kind", "expected"), [("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external")])
+    @each_row(("kind", "expected"), ("inline", "inSource"), ("annotation", "inSource"), ("baseline", "external"))
     def test_suppressed_findings_are_results_that_say_so(self, kind: str, expected: str) -> None:
         (result,) = self.results(report(suppressed=(finding(suppression=Suppression(kind, "why")),)))
         assert result["suppressions"] == [{"kind": expected, "status": "accepted", "justification": "why"}]
@@ -63,13 +63,11 @@ class TestSarif:
 
     @each_row(
         ("file", "uri"),
-        [
-            ("a b/ü%.yaml", "a%20b/%C3%BC%25.yaml"),
-            ("./a.yaml", "a.yaml"),
-            ("a:b/c:d.yaml", "a%3Ab/c%3Ad.yaml"),
-            ("/elsewhere/a.yaml", "file:///elsewhere/a.yaml"),
-            ("<stdin>", "%3Cstdin%3E"),
-        ],
+        ("a b/ü%.yaml", "a%20b/%C3%BC%25.yaml"),
+        ("./a.yaml", "a.yaml"),
+        ("a:b/c:d.yaml", "a%3Ab/c%3Ad.yaml"),
+        ("/elsewhere/a.yaml", "file:///elsewhere/a.yaml"),
+        ("<stdin>", "%3Cstdin%3E"),
     )
     def test_files_are_named_by_uris(self, file: str, uri: str) -> None:
         (result,) = self.results(report(finding(file=file)))
@@ -139,7 +137,7 @@ class TestSarifFixes:
         (tmp_path / "a.yaml").unlink()
         assert "fixes" not in json.loads(shown("sarif", report(made)))["runs"][0]["results"][0]
 
-    @each_row("output", ["markdown", "html", "junit"])
+    @each_row("output", "markdown", "html", "junit")
     def test_others_say_which_option_fixes_it(self, output: str) -> None:
         made = finding("m", hint="did you mean x?")
         safe = made._replace(problem=made.problem._replace(fix=Fix("replace", "x")))

@@ -94,7 +94,7 @@ CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules")
 """Clusters with a fault, and the rules that find it; and those that look as if they had one, and have none."""
 
 
-@each_row("case", CLUSTERS)
+@each_row("case", *CLUSTERS)
 def test_the_neighbours_of_faults_are_found_and_what_only_looks_like_one_is_not(case: Object) -> None:
     assert rules(*case["cluster"]) == {*case.get("rules", "").split()}
 
@@ -132,7 +132,7 @@ def test_a_cluster_without_what_is_judged_is_an_error() -> None:
         assert "no ResourceSlices, ResourceClaims or pods found" in done.err
 
 
-@pytest.mark.parametrize("command", ["scan", "devices"])
+@each_row("command", "scan", "devices")
 def test_the_release_is_read_before_the_cluster(command: str, tmp_path: Path) -> None:
     (tmp_path / "cluster.json").write_bytes(listed(*HEALTHY).encode())
     (tmp_path / "empty.yaml").write_text("# later\n", encoding="utf-8")

@@ -165,30 +165,28 @@ def test_a_good_object_is_fine_and_nothing_is_made_of_it() -> None:
 
 @each_row(
     ("spec", "says"),
-    [
-        ([], ("spec", "array into Go struct field Bicycle.spec of type v2.BicycleSpec")),
-        ({"colour": 3}, ("spec.colour", "number into Go struct field BicycleSpec.spec.colour of type v2.Colour")),
-        ({"wheels": {}}, ("spec.wheels", "object into Go struct field BicycleSpec.spec.wheels of type []v2.Wheel")),
-        ({"wheels": [1]}, ("spec.wheels[0]", "number into Go struct field BicycleSpec.spec.wheels of type v2.Wheel")),
-        (
-            {"wheels": [{"inches": 1.5}]},
-            ("spec.wheels[0].inches", "number 1.5 into Go struct field Wheel.spec.wheels.inches of type int32"),
-        ),
-        (
-            {"wheels": [{"inches": 1 << 31}]},
-            ("spec.wheels[0].inches", "number 2147483648 into Go struct field Wheel.spec.wheels.inches of type int32"),
-        ),
-        ({"gears": [True]}, ("spec.gears[0]", "bool into Go struct field BicycleSpec.spec.gears of type int64")),
-        ({"plate": "x"}, ("spec.plate", "string into Go struct field BicycleSpec.spec.plate of type v1.LicencePlate")),
-        (
-            {"stickers": {"a": 1}},
-            ("spec.stickers[a]", "number into Go struct field BicycleSpec.spec.stickers of type string"),
-        ),
-        (
-            {"stickers": []},
-            ("spec.stickers", "array into Go struct field BicycleSpec.spec.stickers of type map[string]string"),
-        ),
-    ],
+    ([], ("spec", "array into Go struct field Bicycle.spec of type v2.BicycleSpec")),
+    ({"colour": 3}, ("spec.colour", "number into Go struct field BicycleSpec.spec.colour of type v2.Colour")),
+    ({"wheels": {}}, ("spec.wheels", "object into Go struct field BicycleSpec.spec.wheels of type []v2.Wheel")),
+    ({"wheels": [1]}, ("spec.wheels[0]", "number into Go struct field BicycleSpec.spec.wheels of type v2.Wheel")),
+    (
+        {"wheels": [{"inches": 1.5}]},
+        ("spec.wheels[0].inches", "number 1.5 into Go struct field Wheel.spec.wheels.inches of type int32"),
+    ),
+    (
+        {"wheels": [{"inches": 1 << 31}]},
+        ("spec.wheels[0].inches", "number 2147483648 into Go struct field Wheel.spec.wheels.inches of type int32"),
+    ),
+    ({"gears": [True]}, ("spec.gears[0]", "bool into Go struct field BicycleSpec.spec.gears of type int64")),
+    ({"plate": "x"}, ("spec.plate", "string into Go struct field BicycleSpec.spec.plate of type v1.LicencePlate")),
+    (
+        {"stickers": {"a": 1}},
+        ("spec.stickers[a]", "number into Go struct field BicycleSpec.spec.stickers of type string"),
+    ),
+    (
+        {"stickers": []},
+        ("spec.stickers", "array into Go struct field BicycleSpec.spec.stickers of type map[string]string"),
+    ),
 )
 def test_a_wrong_type_has_the_decoders_message(spec: Any, says: tuple[str, str]) -> None:
     assert decoded(spec) == [(says[0], f"json: cannot unmarshal {says[1]}")]
@@ -324,15 +322,13 @@ def test_a_change_of_what_is_immutable_is_refused_and_a_transition_sees_both_sta
 
 @each_row(
     ("one", "other"),
-    [
-        ({}, {"colour": "Red"}),
-        ({"colour": ""}, {"colour": None}),
-        ({"wheels": []}, {"wheels": None}),
-        ({"wheels": [{"name": "a"}]}, {"wheels": [{"name": "a", "inches": 0}]}),
-        ({"stickers": {}}, {}),
-        ({"weight": "1.0"}, {"weight": "1"}),
-        ({"electric": False}, {}),
-    ],
+    ({}, {"colour": "Red"}),
+    ({"colour": ""}, {"colour": None}),
+    ({"wheels": []}, {"wheels": None}),
+    ({"wheels": [{"name": "a"}]}, {"wheels": [{"name": "a", "inches": 0}]}),
+    ({"stickers": {}}, {}),
+    ({"weight": "1.0"}, {"weight": "1"}),
+    ({"electric": False}, {}),
 )
 def test_what_means_the_same_is_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
     struct = compile_struct(BicycleSpec, target())
@@ -341,14 +337,12 @@ def test_what_means_the_same_is_equal(one: dict[str, Any], other: dict[str, Any]
 
 @each_row(
     ("one", "other"),
-    [
-        ({"colour": "Blue"}, {}),
-        ({"plate": {}}, {}),
-        ({"weight": "0"}, {}),
-        ({"stickers": {"a": ""}}, {}),
-        ({"extra": []}, {}),
-        ({"frame": "steel"}, {"frame": "wood"}),
-    ],
+    ({"colour": "Blue"}, {}),
+    ({"plate": {}}, {}),
+    ({"weight": "0"}, {}),
+    ({"stickers": {"a": ""}}, {}),
+    ({"extra": []}, {}),
+    ({"frame": "steel"}, {"frame": "wood"}),
 )
 def test_what_means_something_else_is_not_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
     struct = compile_struct(BicycleSpec, target())

@@ -18,8 +18,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tests.attacks.chains import chain, last_flight
 from tests.cli.running import running
-from tests.command import draguard
+from tests.command import usage_error
 from tests.identities import Identity, authority, identity
+from tests.rows import each_row
 from tests.serving import GET, SOON, Served, answered, echo, eventually, look, post, serving, statuses
 from webhook.certificates import certs
 from webhook.logs import BoundedLog
@@ -139,13 +140,11 @@ class TestAuthorities:
                     assert plain.recv(1) == b""
 
     @VERSIONS
-    @pytest.mark.parametrize(
+    @each_row(
         ("foreign", "usage", "days", "reason"),
-        [
-            (True, ExtendedKeyUsageOID.CLIENT_AUTH, 1, "unable to get local issuer certificate"),
-            (False, ExtendedKeyUsageOID.SERVER_AUTH, 1, "certificate purpose"),
-            (False, ExtendedKeyUsageOID.CLIENT_AUTH, -1, "certificate has expired"),
-        ],
+        (True, ExtendedKeyUsageOID.CLIENT_AUTH, 1, "unable to get local issuer certificate"),
+        (False, ExtendedKeyUsageOID.SERVER_AUTH, 1, "certificate purpose"),
+        (False, ExtendedKeyUsageOID.CLIENT_AUTH, -1, "certificate has expired"),
     )
     def test_a_client_whose_certificate_they_do_not_vouch_for_is_refused(  # noqa: PLR0917 - a table
         self,
@@ -157,6 +156,7 @@ class TestAuthorities:
         reason: str,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
+        caplog.clear()
         signer = authority() if foreign else guarded.signer
         client = identity(guarded.directory / "client.pem", signer, usage=usage, days=days)
         with guarded.serving() as served:
@@ -215,14 +215,12 @@ class TestNames:
         return Guarded(tmp_path, self.LISTED)
 
     @VERSIONS
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "alternatives"),
-        [
-            ("kube-apiserver", []),
-            ("somebody", [x509.DNSName("other.example.com"), x509.DNSName("api.example.com")]),
-            (None, [x509.UniformResourceIdentifier("spiffe://example.com/api")]),
-            (None, [x509.RFC822Name("api@example.com")]),
-        ],
+        ("kube-apiserver", []),
+        ("somebody", [x509.DNSName("other.example.com"), x509.DNSName("api.example.com")]),
+        (None, [x509.UniformResourceIdentifier("spiffe://example.com/api")]),
+        (None, [x509.RFC822Name("api@example.com")]),
     )
     def test_one_that_is_listed_will_do(
         self, guarded: Guarded, version: ssl.TLSVersion, name: str | None, alternatives: list[x509.GeneralName]
@@ -232,15 +230,13 @@ class TestNames:
             assert statuses(answer(served, trust)) == [200]
 
     @VERSIONS
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "alternatives", "reported"),
-        [
-            ("Kube-APIserver", [], "'Kube-APIserver'"),
-            ("bob", [x509.DNSName("*.example.com"), x509.DNSName("bob")], "'bob', '*.example.com'"),
-            ("a\nb", [], r"'a\nb'"),
-            (None, [x509.IPAddress(IPv4Address("10.0.0.1"))], "no name"),
-            ("bob", [x509.DNSName(f"n{number}.example.com") for number in range(99)], "'n9.example.com'"),
-        ],
+        ("Kube-APIserver", [], "'Kube-APIserver'"),
+        ("bob", [x509.DNSName("*.example.com"), x509.DNSName("bob")], "'bob', '*.example.com'"),
+        ("a\nb", [], r"'a\nb'"),
+        (None, [x509.IPAddress(IPv4Address("10.0.0.1"))], "no name"),
+        ("bob", [x509.DNSName(f"n{number}.example.com") for number in range(99)], "'n9.example.com'"),
     )
     def test_any_other_is_a_403_that_tells_it(  # noqa: PLR0917 - a table
         self,
@@ -251,6 +247,7 @@ class TestNames:
         reported: str,
         caplog: pytest.LogCaptureFixture,
     ) -> None:
+        caplog.clear()
         with guarded.serving() as served:
             trust = guarded.identity(name, *alternatives).present(served.trust(), version)
             with connect(served, trust) as connection:
@@ -391,9 +388,7 @@ class TestCommand:
                     assert statuses(answered(connection)) == status
 
     def test_usage_errors_are_reported(self, tmp_path: Path) -> None:
-        result = draguard("serve", "--client-name", "kube-apiserver")
-        assert result.code == 2
-        assert "--client-name: give --client-ca, too: only a signed certificate proves a name" in result.err
-        result = draguard("serve", "--dev", "--client-ca", tmp_path / "none")
-        assert result.code == 2
-        assert f"cannot read {tmp_path / 'none'}: No such file or directory: give --client-ca the" in result.err
+        said = usage_error("serve", "--client-name", "kube-apiserver")
+        assert "--client-name: give --client-ca, too: only a signed certificate proves a name" in said
+        said = usage_error("serve", "--dev", "--client-ca", tmp_path / "none")
+        assert f"cannot read {tmp_path / 'none'}: No such file or directory: give --client-ca the" in said

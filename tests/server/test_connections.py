@@ -20,6 +20,7 @@ from tests.rows import each_row
 from tests.serving import (
     GET,
     JSON,
+    LIMIT,
     SOON,
     Served,
     answered,
@@ -37,7 +38,6 @@ from webhook.server.connection import Connection
 from webhook.server.messages import Client, Request
 from webhook.server.port import Crowd
 
-LIMIT = 1 << 20
 HURRY = Limits(
     handshake_seconds=0.4,
     header_seconds=0.8,
@@ -46,12 +46,6 @@ HURRY = Limits(
     stalled_seconds=0.4,
     closing_seconds=0.4,
 )
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serving(Reviews(echo, body_limit=LIMIT)) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -72,32 +66,30 @@ class TestRequests:
             assert connection.sock is kept
         connection.close()
 
-    @pytest.mark.parametrize(
+    @each_row(
         "sent",
-        [
-            [post("Content-Length: 4\r\n", b"more")],
-            [post("Content-Length: 4\r\n", b"mo"), b"re"],
-            [post("Content-Length: 4\r\n", b"more") * 3],
-            [post("Content-Length: 4\r\n", b"more") + GET],
-            [post("Content-Length: 4\r\n", b"less"), GET],
-            [post("Content-Length: 4\r\n"), b"more"],
-            [post("Content-Length: 0\r\n")],
-            [post("Content-Length: 04\r\n", b"more")],
-            [post("Content-Length: +4\r\n", b"more")],
-            [post("Content-Length: 1048577\r\n", b"more")],
-            [post("Content-Length: 4\r\nContent-Length: 4\r\n", b"more")],
-            [post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"more")],
-            [post("Content-Length: 4\r\nExpect: 100-continue\r\n", b"more")],
-            [post("Content-Length: 4\r\n", b"more", "/mutate")],
-            [post("Content-Length: 4\r\n", b"more").replace(b"1.1", b"1.0")],
-            [post("Content-Length: 4\r\n", b"more").replace(b"Host", b"Most")],
-            [b"\r\n", post("Content-Length: 4\r\n", b"more")],
-        ],
+        [post("Content-Length: 4\r\n", b"more")],
+        [post("Content-Length: 4\r\n", b"mo"), b"re"],
+        [post("Content-Length: 4\r\n", b"more") * 3],
+        [post("Content-Length: 4\r\n", b"more") + GET],
+        [post("Content-Length: 4\r\n", b"less"), GET],
+        [post("Content-Length: 4\r\n"), b"more"],
+        [post("Content-Length: 0\r\n")],
+        [post("Content-Length: 04\r\n", b"more")],
+        [post("Content-Length: +4\r\n", b"more")],
+        [post("Content-Length: 1048577\r\n", b"more")],
+        [post("Content-Length: 4\r\nContent-Length: 4\r\n", b"more")],
+        [post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"more")],
+        [post("Content-Length: 4\r\nExpect: 100-continue\r\n", b"more")],
+        [post("Content-Length: 4\r\n", b"more", "/mutate")],
+        [post("Content-Length: 4\r\n", b"more").replace(b"1.1", b"1.0")],
+        [post("Content-Length: 4\r\n", b"more").replace(b"Host", b"Most")],
+        [b"\r\n", post("Content-Length: 4\r\n", b"more")],
     )
-    def test_one_is_answered_as_on_its_own_whatever_came_before_it(self, served: Served, sent: list[bytes]) -> None:
+    def test_one_is_answered_as_on_its_own_whatever_came_before_it(self, hurried: Served, sent: list[bytes]) -> None:
         last = post("Content-Length: 1\r\nConnection: close\r\n", b"1")
-        alone = exchange(served, *sent, last)
-        with served.socket() as connection:
+        alone = exchange(hurried, *sent, last)
+        with hurried.socket() as connection:
             for number in range(3):  # so that the head is known
                 connection.sendall(post("Content-Length: 1\r\n", b"%d" % number))
                 assert b'1, "%d"' % number in answered(connection)
@@ -133,8 +125,8 @@ class TestRequests:
         assert statuses(received) == [200] * 4
         assert re.findall(rb'1, "(.)"', received) == [b"0", b"1", b"2"]
 
-    @pytest.mark.parametrize("together", [True, False])
-    @pytest.mark.parametrize("last", [b"BAD\r\n\r\n", GET * 200])
+    @each_row("together", *(True, False))
+    @each_row("last", b"BAD\r\n\r\n", GET * 200)
     def test_a_refusal_comes_after_the_answers_before_it(self, served: Served, last: bytes, *, together: bool) -> None:
         first = b"".join(post("Content-Length: 1\r\n", b"%d" % number) for number in range(3))
         received = exchange(served, *([first + last] if together else [first, last]))
@@ -163,7 +155,7 @@ class TestRequests:
             for connection, body in zip(connections, letters, strict=True):
                 assert body in answered(connection)
 
-    @pytest.mark.parametrize("last", ["", "Connection: close\r\n"])
+    @each_row("last", "", "Connection: close\r\n")
     def test_an_answer_comes_whole(self, served: Served, last: str) -> None:
         with served.socket() as connection:
             connection.sendall(post(f"Content-Length: 2\r\n{last}", b"{}"))
@@ -208,16 +200,14 @@ class TestRequests:
 
     @each_row(
         "body",
-        [
-            *[b"0x2\r\n{}\r\n", b"+2\r\n{}\r\n", b"\r\n", b"2\n{}\r\n", b"-1\r\n", b"2\r\n{}}\r\n", b"2" * 70_000],
-            b'2 ;name="\xe9"\r\n{}\r\n',
-        ],
+        *[b"0x2\r\n{}\r\n", b"+2\r\n{}\r\n", b"\r\n", b"2\n{}\r\n", b"-1\r\n", b"2\r\n{}}\r\n", b"2" * 70_000],
+        b'2 ;name="\xe9"\r\n{}\r\n',
     )
     def test_a_body_in_broken_chunks_is_refused(self, served: Served, body: bytes) -> None:
         received = exchange(served, post("Transfer-Encoding: chunked\r\n", body), post("Content-Length: 0\r\n"))
         assert statuses(received) == [400]
 
-    @pytest.mark.parametrize("size", [b"1" * 7, b"f" * 15])
+    @each_row("size", b"1" * 7, b"f" * 15)
     def test_a_chunk_may_not_promise_more_than_a_body_may_have(self, hurried: Served, size: bytes) -> None:
         request = post("Transfer-Encoding: chunked\r\n", size + b"\r\n" + b"x" * (LIMIT + 1))
         assert statuses(exchange(hurried, request)) == [413]
@@ -231,22 +221,20 @@ class TestRequests:
 
     @each_row(
         "headers",
-        [
-            *(f"Connection: Upgrade\r\nUpgrade: {each}\r\nContent-Length: 500\r\n" for each in ("h2c", "websocket")),
-            "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
-            "Content-Length: 2\r\nContent-Length: 3\r\n",
-            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
-            "Transfer-Encoding: chunked, identity\r\n",
-            "Content-Length: +2\r\n",
-            "Content-Length: 2, 2\r\n",
-            "Content-Length : 2\r\n",
-            "Content-Length: \r\n",
-            f"Content-Length: {'9' * 25}\r\n",
-            "no colon\r\nContent-Length: 2\r\n",
-            "A: b\r\n folded\r\nContent-Length: 2\r\n",
-            "A: \x00\r\nContent-Length: 2\r\n",
-        ],
+        *(f"Connection: Upgrade\r\nUpgrade: {each}\r\nContent-Length: 500\r\n" for each in ("h2c", "websocket")),
+        "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n",
+        "Content-Length: 2\r\nContent-Length: 3\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Content-Length: +2\r\n",
+        "Content-Length: 2, 2\r\n",
+        "Content-Length : 2\r\n",
+        "Content-Length: \r\n",
+        f"Content-Length: {'9' * 25}\r\n",
+        "no colon\r\nContent-Length: 2\r\n",
+        "A: b\r\n folded\r\nContent-Length: 2\r\n",
+        "A: \x00\r\nContent-Length: 2\r\n",
     )
     def test_a_header_that_could_smuggle_one_is_refused(self, served: Served, headers: str) -> None:
         received = exchange(served, post(headers, b"{}"), post("Content-Length: 0\r\n"))
@@ -254,33 +242,31 @@ class TestRequests:
 
     @each_row(
         ("sent", "status", "end"),
-        [
-            *(
-                ([post(f"Transfer-Encoding: {each}\r\n", b"2\r\n{}\r\n0\r\n\r\n"), GET], 501, b"\n")
-                for each in ("gzip, chunked", ",chunked", "gzip", "xchunked", "identity")
-            ),
-            ([b"GET / HTTP/x\r\n\r\n"], 400, b"\n"),
-            ([b"GET /healthz HTTP/1.1\r\n\r\n"], 400, b"\n"),
-            ([b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n"], 400, b"\n"),
-            ([b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"], 400, b"\n"),
-            ([b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"], 400, b"\n"),
-            ([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], 400, b"\n"),
-            ([b"CONNECT x:443 HTTP/1.1\r\n\r\n"], 400, b"\n"),
-            ([b"hi all\r\n\r\n"], 400, b"Bad Request: malformed HTTP/1.1 request\n"),
-            *(
-                ([f"GET /healthz HTTP/{each}\r\nHost: x\r\n\r\n".encode()], 505, b": only HTTP/1.x is supported\n")
-                for each in ("0.9", "2.0")
-            ),
-            *(
-                ([post(f"Expect: {each}\r\nContent-Length: 2\r\n"), b"{}" + GET], 417, b"\n")
-                for each in ("200-maybe", "100-continue, 200-maybe")
-            ),
-            # Fields of one name are one.
-            ([post("Content-Type: text/plain\r\nContent-Length: 2\r\n", b"{}")], 415, b"\n"),
-            # What the older version leaves out is not missed.
-            ([b"GET /healthz HTTP/1.0\r\n\r\n"], 200, b"\r\n\r\nok\n"),
-            ([b"GET / HTTP/1.1\r\n", b"A: " + b"b" * 100_000], 431, b": the header exceeds 65536 bytes\n"),
-        ],
+        *(
+            ([post(f"Transfer-Encoding: {each}\r\n", b"2\r\n{}\r\n0\r\n\r\n"), GET], 501, b"\n")
+            for each in ("gzip, chunked", ",chunked", "gzip", "xchunked", "identity")
+        ),
+        ([b"GET / HTTP/x\r\n\r\n"], 400, b"\n"),
+        ([b"GET /healthz HTTP/1.1\r\n\r\n"], 400, b"\n"),
+        ([b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n"], 400, b"\n"),
+        ([b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"], 400, b"\n"),
+        ([b"GET /healthz HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"], 400, b"\n"),
+        ([b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], 400, b"\n"),
+        ([b"CONNECT x:443 HTTP/1.1\r\n\r\n"], 400, b"\n"),
+        ([b"hi all\r\n\r\n"], 400, b"Bad Request: malformed HTTP/1.1 request\n"),
+        *(
+            ([f"GET /healthz HTTP/{each}\r\nHost: x\r\n\r\n".encode()], 505, b": only HTTP/1.x is supported\n")
+            for each in ("0.9", "2.0")
+        ),
+        *(
+            ([post(f"Expect: {each}\r\nContent-Length: 2\r\n"), b"{}" + GET], 417, b"\n")
+            for each in ("200-maybe", "100-continue, 200-maybe")
+        ),
+        # Fields of one name are one.
+        ([post("Content-Type: text/plain\r\nContent-Length: 2\r\n", b"{}")], 415, b"\n"),
+        # What the older version leaves out is not missed.
+        ([b"GET /healthz HTTP/1.0\r\n\r\n"], 200, b"\r\n\r\nok\n"),
+        ([b"GET / HTTP/1.1\r\n", b"A: " + b"b" * 100_000], 431, b": the header exceeds 65536 bytes\n"),
     )
     def test_invalid_and_unsupported_requests_are_refused_and_older_ones_answered(
         self, served: Served, sent: list[bytes], status: int, end: bytes
@@ -329,10 +315,8 @@ class TestTooMuch:
                 connection.sendall(fields)
                 assert statuses(connection.recv(4096)) == [200]
 
-    @pytest.mark.parametrize(
-        ("size", "count", "status"), [(1, 150, 200), (1, 201, 413), (511, 201, 413), (512, LIMIT // 512, 200)]
-    )
-    @pytest.mark.parametrize("pieces", [1, 40])
+    @each_row(("size", "count", "status"), (1, 150, 200), (1, 201, 413), (511, 201, 413), (512, LIMIT // 512, 200))
+    @each_row("pieces", 1, 40)
     def test_a_body_may_not_come_in_very_many_small_chunks(
         self, served: Served, size: int, count: int, status: int, pieces: int
     ) -> None:
@@ -410,13 +394,13 @@ class TestTooSlow:
         assert statuses(received) == [408]
         assert received.endswith(b"Request Timeout: the header did not come in time\n")
 
-    @pytest.mark.parametrize("headers", ["Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n"])
+    @each_row("headers", "Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n")
     def test_a_body_that_does_not_come_is_a_408(self, hurried: Served, headers: str) -> None:
         received = exchange(hurried, post(headers, b"2"))
         assert statuses(received) == [408]
         assert received.endswith(b"Request Timeout: the body did not come in time\n")
 
-    @pytest.mark.parametrize("begun", [b"GET /", post("Content-Length: 100\r\n")])
+    @each_row("begun", b"GET /", post("Content-Length: 100\r\n"))
     def test_one_that_trickles_is_a_408(self, hurried: Served, begun: bytes) -> None:
         with hurried.socket() as connection:
             connection.sendall(begun)
@@ -625,8 +609,9 @@ class TestCrowd:
         assert crowd.bodies == 50
 
 
+@pytest.mark.process
 class TestServer:
-    @pytest.mark.parametrize("limits", [Limits(connections=4), Limits(connections_per_address=4)])
+    @each_row("limits", Limits(connections=4), Limits(connections_per_address=4))
     def test_silent_clients_go_first(self, limits: Limits) -> None:
         with serving(Reviews(echo), limits) as served, ExitStack() as stack:
             silent = [stack.enter_context(socket.create_connection((served.host, served.port), SOON)) for _ in range(3)]

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from tests.processes import certificate
 from tests.processes import serving as running
+from tests.rows import each_row
 from tests.serving import JSON, SOON, Served, eventually, serving
 from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.admission.record import Record, RecordedFinding
@@ -242,7 +243,7 @@ def test_without_such_processes_all_are_answered_on_the_event_loop() -> None:
         assert served.post("/validate", heavy("sleep 0")) == (200, b"%d" % os.getpid())
 
 
-@pytest.mark.parametrize("admits", [False, True])
+@each_row("admits", *(False, True))
 def test_a_review_that_comes_too_late_is_not_begun(*, admits: bool) -> None:
     request = {"uid": "a", "operation": "CREATE", "object": {"apiVersion": "v1", "kind": "Pod"}}
     body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
@@ -269,8 +270,8 @@ def test_an_answer_is_read_as_it_was_written() -> None:
             assert getattr(read.record, name) == getattr(each, name), name
 
 
-@pytest.mark.parametrize("value", [2**70, "x" * 100_000, json.loads("[" * 900 + "]" * 900), None])
-@pytest.mark.parametrize("name", ["namespace", "name", "subResource", "dryRun", "resource", "kind", "userInfo"])
+@each_row("value", 2**70, "x" * 100_000, json.loads("[" * 900 + "]" * 900), None)
+@each_row("name", "namespace", "name", "subResource", "dryRun", "resource", "kind", "userInfo")
 def test_a_record_is_short_whatever_a_request_states(name: str, value: Any) -> None:
     own = {"resource": value, "kind": value, "username": value} if name in {"resource", "kind", "userInfo"} else value
     for stated in (value, own):

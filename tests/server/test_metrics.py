@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from tests.policies import POLICY
 from tests.reviews import recorded
+from tests.rows import each_row
 from tests.serving import look
 from webhook.admission import Call, Endpoint, Record, ReviewOptions, answer
 from webhook.admission.record import RecordedFinding
@@ -153,13 +154,13 @@ class TestSeries:
         assert time.process_time() * 0.5 < taken < time.process_time() * 2 + 1
         assert taken <= Exported(metrics)["process_cpu_seconds_total"] < 2 * (taken + 1)
 
-    @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+    @each_row("accept", "", "application/openmetrics-text")
     def test_keep_any_text_of_a_label(self, metrics: Metrics, accept: str) -> None:
         name = 'back\\slash, "quotes", {braces}\nand a line'
         metrics.reviewed(record_of(found=[RecordedFinding("", name, "warn")]), 0.001)
         assert Exported(metrics, accept).labels("draguard_policy_findings_total") == [{"policy": name, "mode": "warn"}]
 
-    @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
+    @each_row("accept", "", "application/openmetrics-text")
     def test_are_of_the_same_types_for_every_reader(self, metrics: Metrics, accept: str) -> None:
         types = {family.name: family.type for family in Exported(metrics, accept).families}
         assert types["draguard_reviews"] == types["process_cpu_seconds"] == "counter"

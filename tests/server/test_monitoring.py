@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests import processes, serving
 from tests.command import SCRIPT
 from tests.processes import REVIEW, Process
+from tests.rows import each_row
 from tests.serving import JSON, SOON, echo, eventually, exchange, post, statuses
 from webhook.admission import ReviewOptions
 from webhook.certificates import certs
@@ -80,16 +81,14 @@ def monitored(directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
 OPEN = "application/openmetrics-text"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("accept", "is_open"),
-    [
-        (f"{OPEN}; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", True),  # Prometheus 2.0
-        (f"application/vnd.google.protobuf;q=0.6,{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.5,*/*;q=0.1", True),
-        (f"{OPEN.upper()};Q=0.1", True),
-        ("*/*", False),
-        ("text/plain", False),
-        ("", False),
-    ],
+    (f"{OPEN}; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", True),  # Prometheus 2.0
+    (f"application/vnd.google.protobuf;q=0.6,{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.5,*/*;q=0.1", True),
+    (f"{OPEN.upper()};Q=0.1", True),
+    ("*/*", False),
+    ("text/plain", False),
+    ("", False),
 )
 def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accept: str, *, is_open: bool) -> None:
     page = metrics.page(Request(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
@@ -108,7 +107,7 @@ class TestPort:
         assert get(monitored, "/healthz") == (200, "ok\n")
         assert get(monitored, "/readyz") == (200, "ok\n")
 
-    @pytest.mark.parametrize("version", ["1.0.0", "x", "1.0.0 x", "9999999999.0.0"])
+    @each_row("version", "1.0.0", "x", "1.0.0 x", "9999999999.0.0")
     def test_tells_metrics_whatever_version_of_their_format_is_accepted(self, monitored: Process, version: str) -> None:
         accept = {"Accept": f"application/openmetrics-text; version={version}"}
         status, text = get(monitored, "/metrics", headers=accept)

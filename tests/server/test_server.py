@@ -18,7 +18,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving import GET, JSON, SOON, Served, answered, ask, echo, eventually, exchange, post, serving, statuses
+from tests.rows import each_row
+from tests.serving import (
+    GET,
+    JSON,
+    LIMIT,
+    SOON,
+    Served,
+    answered,
+    ask,
+    echo,
+    eventually,
+    exchange,
+    post,
+    serving,
+    statuses,
+)
 from webhook.admission import Answer, Call, ReviewOptions, answer
 from webhook.certificates import certs
 from webhook.reloading import Reloaded
@@ -26,23 +41,15 @@ from webhook.server import Certificate, Limits, Pages, Reviews, Server, ServerEr
 
 pytestmark = pytest.mark.process
 
-LIMIT = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serving(Reviews(echo, body_limit=LIMIT)) as running:
-        yield running
-
 
 class TestEndpoints:
-    @pytest.mark.parametrize("endpoint", ["validate", "mutate"])
-    @pytest.mark.parametrize("query", ["", "?timeout=10s", "?timeout=0s", "?timeout=1e9h", "?a=b&a=c&%ff"])
+    @each_row("endpoint", "validate", "mutate")
+    @each_row("query", "", "?timeout=10s", "?timeout=0s", "?timeout=1e9h", "?a=b&a=c&%ff")
     def test_a_review_is_answered_whatever_the_query(self, served: Served, endpoint: str, query: str) -> None:
         status, body = served.post(f"/{endpoint}{query}", b"{}")
         assert (status, json.loads(body)) == (200, [endpoint, 2, "{}"])
 
-    @pytest.mark.parametrize(("stated", "held"), [("20s", 20), ("30s", 30), ("9999s", 30)])
+    @each_row(("stated", "held"), ("20s", 20), ("30s", 30), ("9999s", 30))
     def test_no_timeout_exceeds_that_of_an_api_server(self, stated: str, held: int) -> None:
         deadlines: list[float] = []
 
@@ -58,11 +65,11 @@ class TestEndpoints:
     def test_the_status_of_the_answer_is_kept(self, served: Served) -> None:
         assert served.post("/validate", b"malformed") == (400, b"no AdmissionReview\n")
 
-    @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "Application/JSON"])
+    @each_row("content_type", "application/json; charset=utf-8", "Application/JSON")
     def test_a_content_type_may_be_written_in_several_ways(self, served: Served, content_type: str) -> None:
         assert served.post("/mutate", b"{}", {"Content-Type": content_type})[0] == 200
 
-    @pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/yaml"}, {"Content-Type": "\xff"}])
+    @each_row("headers", {}, {"Content-Type": "application/yaml"}, {"Content-Type": "\xff"})
     def test_any_other_content_type_is_refused(self, served: Served, headers: dict[str, str]) -> None:
         status, body = served.post("/validate", b"{}", headers)
         assert status == 415
@@ -114,21 +121,19 @@ class TestBodies:
     def test_a_body_of_the_limit_is_read(self, served: Served) -> None:
         assert json.loads(served.post("/validate", b"x" * LIMIT)[1])[1] == LIMIT
 
-    @pytest.mark.parametrize("path", ["/validate", "/healthz"])
+    @each_row("path", "/validate", "/healthz")
     def test_a_longer_body_is_refused(self, served: Served, path: str) -> None:
         status, body = served.post(path, b"x" * (LIMIT + 1))
         assert status == 413
         assert body.endswith(b": a body may have 1048576 bytes\n")
 
-    @pytest.mark.parametrize("length", [LIMIT + 1, 9999999999999999999])
+    @each_row("length", LIMIT + 1, 9999999999999999999)
     def test_a_longer_body_is_refused_before_it_is_sent(self, served: Served, length: int) -> None:
         with served.socket() as connection:
             connection.sendall(post(f"Content-Length: {length}\r\nExpect: 100-continue\r\n"))
             assert statuses(connection.recv(4096)) == [413]
 
-    @pytest.mark.parametrize(
-        ("length", "status"), [(0, 200), (1, 200), (LIMIT, 200), (LIMIT + 1, 413), (3 * LIMIT, 413)]
-    )
+    @each_row(("length", "status"), (0, 200), (1, 200), (LIMIT, 200), (LIMIT + 1, 413), (3 * LIMIT, 413))
     def test_a_chunked_body_is_measured_as_it_comes(self, served: Served, length: int, status: int) -> None:
         blocks = (b"x" * min(100_000, length - start) for start in range(0, length, 100_000))
         found, body = served.request("POST", "/validate", blocks, JSON)
@@ -147,7 +152,7 @@ class TestBodies:
             connection.sendall(b"{}")
             assert statuses(connection.recv(4096)) == [200]
 
-    @pytest.mark.parametrize("how", ["Content-Length: 9\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n9\r\n{}"])
+    @each_row("how", "Content-Length: 9\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n9\r\n{}")
     def test_a_body_that_ends_early_is_never_reviewed(self, how: str) -> None:
         reviewed = []
 
@@ -204,7 +209,7 @@ class TestListening:
         with pytest.raises(ServerError, match=r"cannot listen on localhost port \d+: .*Address already in use.*--port"):
             listen("localhost", served.port)
 
-    @pytest.mark.parametrize(("host", "port"), [("localhost", 65536), ("localhost", -1), ("no.such.host.invalid", 0)])
+    @each_row(("host", "port"), ("localhost", 65536), ("localhost", -1), ("no.such.host.invalid", 0))
     def test_an_address_that_makes_no_sense_is_reported(self, host: str, port: int) -> None:
         with pytest.raises(ServerError, match="cannot listen on"):
             listen(host, port)

@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.attacks.groups import hello
 from tests.attacks.rekeying import HANDSHAKE, Keys, keyed, send_sealed
+from tests.rows import each_row
 from tests.serving import GET, SOON, Served, answered, echo, eventually, everything, look, post, serving, statuses
 from webhook.certificates import certs
 from webhook.server import Certificate, Reviews, ServerError
@@ -28,12 +29,6 @@ pytestmark = pytest.mark.process
 
 ALERT = 21
 """The type of a record that ends a handshake."""
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    with serving(Reviews(echo)) as running:
-        yield running
 
 
 def refused(served: Served, trust: ssl.SSLContext, reason: str, caplog: pytest.LogCaptureFixture) -> bool:
@@ -101,10 +96,11 @@ class TestProtocol:
             trust.maximum_version = ssl.TLSVersion.TLSv1_1
         assert refused(served, trust, "UNSUPPORTED_PROTOCOL", caplog)
 
-    @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    @each_row("version", ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
     def test_a_client_that_refuses_the_certificate_is_logged(
         self, served: Served, version: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
     ) -> None:
+        caplog.clear()
         trust = ssl.create_default_context(cadata=certs.ephemeral(["localhost"]).ca.decode())
         trust.maximum_version = version
         with socket.create_connection((served.host, served.port)) as plain, pytest.raises(ssl.SSLCertVerificationError):
@@ -123,7 +119,7 @@ class TestProtocol:
         assert served.get("/healthz")[0] == 200
 
 
-@pytest.mark.parametrize("sent", [b"", GET])
+@each_row("sent", b"", GET)
 def test_a_client_that_closes_its_side_sees_the_server_close_its_own(served: Served, sent: bytes) -> None:
     connection = served.socket()
     if sent:
@@ -200,8 +196,8 @@ class TestEnd:
         trusted = pair.certificate.replace(b" CERTIFICATE-", b" TRUSTED CERTIFICATE-")
         assert Certificate(trusted, pair.key).value.not_after is None
 
-    @pytest.mark.parametrize("year", [1999, 2031, 2049, 2050, 2400])
-    @pytest.mark.parametrize("chained", [False, True])
+    @each_row("year", 1999, 2031, 2049, 2050, 2400)
+    @each_row("chained", *(False, True))
     def test_any_year_is_read_as_others_read_it(self, year: int, *, chained: bool) -> None:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x" * 64)] * 5)

@@ -1,7 +1,6 @@
 """Scheduling in small clusters; test_clusters compares it with a real scheduler."""
 
 import json
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from tests.command import ROOT, draguard
 from tests.examples import examples
 from tests.rows import each_row
+from tests.schemas import Validator, closed, schema
 from tests.simulation.clusters import (
     DRIVER,
     allocated,
@@ -77,15 +77,13 @@ def test_nodes_that_suit_or_fail_alike_are_named_some_of_many() -> None:
 
 @each_row(
     ("objects", "given", "options", "text"),
-    [
-        ([3], pod(), {}, "an object is a dict, not int"),
-        (NODES, "pod", {}, "an object is a dict, not str"),
-        ([{"kind": "Node"}], pod(), {}, "Node without metadata"),
-        ([{"kind": "Node", "metadata": {}}], pod(), {}, "Node without metadata.name"),
-        ([{**claim(), "spec": 1}], pod(), {}, "ResourceClaim c: spec: json: cannot unmarshal number"),
-        ([{"apiVersion": "resource.k8s.io/v1alpha2", **claim()}], pod(), {}, "ResourceClaim c: "),
-        ([], pod(), {"kubernetes": "1.9"}, r".*1\.9 is not known here"),
-    ],
+    ([3], pod(), {}, "an object is a dict, not int"),
+    (NODES, "pod", {}, "an object is a dict, not str"),
+    ([{"kind": "Node"}], pod(), {}, "Node without metadata"),
+    ([{"kind": "Node", "metadata": {}}], pod(), {}, "Node without metadata.name"),
+    ([{**claim(), "spec": 1}], pod(), {}, "ResourceClaim c: spec: json: cannot unmarshal number"),
+    ([{"apiVersion": "resource.k8s.io/v1alpha2", **claim()}], pod(), {}, "ResourceClaim c: "),
+    ([], pod(), {"kubernetes": "1.9"}, r".*1\.9 is not known here"),
 )
 def test_bad_input_is_reported(objects: Any, given: Any, options: Any, text: str) -> None:
     with pytest.raises(ValueError, match=f"^{text}"):
@@ -96,7 +94,7 @@ def tainted(name: str, key: str) -> JSONObject:
     return node(name, {"taints": [{"key": key, "effect": "NoSchedule"}]})
 
 
-@each_row(("most", "text"), [(3, "2 more"), (2, "at least 1 more")])
+@each_row(("most", "text"), (3, "2 more"), (2, "at least 1 more"))
 def test_claims_on_nodes_that_are_not_examined_may_hold_devices_too(
     most: int, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +140,7 @@ def test_a_claim_is_used_by_as_many_pods_as_it_can_be() -> None:
     assert answer["node"] == "a"
 
 
-@each_row("cpu", ["1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000"])
+@each_row("cpu", "1e999999999", "9" * 5_000, f"0.{'9' * 5_000}e9000")
 def test_no_node_has_more_than_can_be_counted(cpu: str) -> None:
     (answer,) = simulate([node("a")], [pod(requests={"cpu": cpu})])
     assert "1 Insufficient cpu" in answer["condition"]["message"]
@@ -235,12 +233,10 @@ def answer(used: JSONObject, now: str, count: int = 1, elsewhere: int = 0) -> JS
 
 @each_row(
     ("used", "now", "reason", "runs"),
-    [
-        (claim(), "00:00:00", WAITS.format("600 s"), True),
-        (held(), "00:01:30", f"{WAITS.format('510 s more')}; not True within 600 s: {AGAIN}", True),
-        (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
-        (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
-    ],
+    (claim(), "00:00:00", WAITS.format("600 s"), True),
+    (held(), "00:01:30", f"{WAITS.format('510 s more')}; not True within 600 s: {AGAIN}", True),
+    (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
+    (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
 )
 def test_the_states_of_a_device_differ(used: JSONObject, now: str, reason: str, runs: bool) -> None:
     found = answer(used, f"2026-01-01T{now}Z")
@@ -294,7 +290,7 @@ def test_a_pod_whose_device_is_replaced_waits_for_another() -> None:
     assert gets_devices(found)
 
 
-@each_row("now", ["soon", "2026-01-01T00:10:00", ""])
+@each_row("now", "soon", "2026-01-01T00:10:00", "")
 def test_what_is_no_time_is_left_out(now: str) -> None:
     assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]
 
@@ -364,25 +360,9 @@ def test_what_is_tried_for_help_leaves_the_cluster_as_it_was(sizes: list[int], c
     assert after[1]["claims"] == alone[0]["claims"]
 
 
-SCHEMA: dict[str, Any] = json.loads((ROOT / "webhook/simulation/answers.schema.json").read_text(encoding="utf-8"))
-Draft202012Validator: Any = import_module("jsonschema").Draft202012Validator
+SCHEMA = schema("simulate")
+CLOSED = Validator(closed(SCHEMA))
 EXAMPLES = ROOT / "examples" / "simulate"
-
-
-def strict(part: Any) -> Any:
-    """Return a schema that allows no other keys."""
-    if isinstance(part, dict):
-        closed = {"additionalProperties": False} if "properties" in part else {}
-        return {name: strict(value) for name, value in part.items()} | closed
-    return [strict(each) for each in part] if isinstance(part, list) else part
-
-
-CLOSED = Draft202012Validator(strict(SCHEMA))
-
-
-def test_the_schema_is_valid_and_is_printed() -> None:
-    Draft202012Validator.check_schema(SCHEMA)
-    assert json.loads(draguard("schema", "simulate").out) == SCHEMA
 
 
 def pending() -> list[JSONObject]:
@@ -426,7 +406,7 @@ def test_the_schema_describes_every_key_of_answers() -> None:
     assert {key for each in requests for key, value in each.items() if value} == known.keys() - {"together"}
 
 
-@each_row("change", [{"seen": -1}, {"for": None}, {"surplus": 1}])
+@each_row("change", {"seen": -1}, {"for": None}, {"surplus": 1})
 def test_what_differs_is_refused(change: JSONObject) -> None:
     (answer, *_) = pending()
     answer["why"]["nodes"][0]["requests"][0] |= change

@@ -25,18 +25,16 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
 
 @each_row(
     ("obj", "expected"),
-    [
-        (workload("apps/v1", "Deployment"), ["w-XXXXX"]),
-        (workload("apps/v1", "Deployment", replicas=2), ["w-XXXXX-0", "w-XXXXX-1"]),
-        (workload("apps/v1", "Deployment", replicas=0), []),
-        (workload("apps/v1", "StatefulSet", replicas=2), ["w-0", "w-1"]),
-        (workload("apps/v1", "DaemonSet"), ["w-a", "w-b"]),
-        (workload("batch/v1", "Job", parallelism=3, completions=2), ["w-XXXXX-0", "w-XXXXX-1"]),
-        (workload("batch/v1", "Job", parallelism=1), ["w-XXXXX"]),
-        (workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}), ["w-XXXXX"]),
-        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, ["p"]),
-        ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, []),
-    ],
+    (workload("apps/v1", "Deployment"), ["w-XXXXX"]),
+    (workload("apps/v1", "Deployment", replicas=2), ["w-XXXXX-0", "w-XXXXX-1"]),
+    (workload("apps/v1", "Deployment", replicas=0), []),
+    (workload("apps/v1", "StatefulSet", replicas=2), ["w-0", "w-1"]),
+    (workload("apps/v1", "DaemonSet"), ["w-a", "w-b"]),
+    (workload("batch/v1", "Job", parallelism=3, completions=2), ["w-XXXXX-0", "w-XXXXX-1"]),
+    (workload("batch/v1", "Job", parallelism=1), ["w-XXXXX"]),
+    (workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}), ["w-XXXXX"]),
+    ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, ["p"]),
+    ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, []),
 )
 def test_pods_are_named_and_counted_as_their_controllers_do(obj: JSONObject, expected: list[str]) -> None:
     assert names(obj) == expected
@@ -81,22 +79,20 @@ def test_pods_of_a_daemon_set_are_for_the_nodes_that_take_them() -> None:
 
 @each_row(
     ("key", "effect", "is_tolerated"),
-    [
-        ("not-ready", "NoExecute", True),
-        ("not-ready", "NoSchedule", False),
-        ("unreachable", "NoExecute", True),
-        ("disk-pressure", "NoSchedule", True),
-        ("memory-pressure", "NoSchedule", True),
-        ("pid-pressure", "NoSchedule", True),
-        ("unschedulable", "NoSchedule", True),
-        ("network-unavailable", "NoSchedule", False),
-    ],
+    ("not-ready", "NoExecute", True),
+    ("not-ready", "NoSchedule", False),
+    ("unreachable", "NoExecute", True),
+    ("disk-pressure", "NoSchedule", True),
+    ("memory-pressure", "NoSchedule", True),
+    ("pid-pressure", "NoSchedule", True),
+    ("unschedulable", "NoSchedule", True),
+    ("network-unavailable", "NoSchedule", False),
 )
 def test_pods_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, is_tolerated: bool) -> None:
     assert on_nodes(tainted(f"node.kubernetes.io/{key}", effect)) == (["a"] if is_tolerated else [])
 
 
-@each_row("template", [1, None, {"spec": 5}, {}])
+@each_row("template", 1, None, {"spec": 5}, {})
 def test_pods_are_not_made_from_malformed_templates(template: object) -> None:
     obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
@@ -112,29 +108,27 @@ def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: An
 
 @each_row(
     ("obj", "pod", "expected"),
-    [
-        (
-            workload("apps/v1", "Deployment", replicas=2),
-            owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5d"}),
-            ["w-5d-x", "w-XXXXX-0"],
-        ),
-        (
-            workload("apps/v1", "Deployment"),
-            owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5e"}),
-            ["w-XXXXX"],
-        ),
-        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w"), ["w-x"]),
-        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", deletionTimestamp="t"), ["w-XXXXX"]),
-        (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", namespace="other"), ["w-XXXXX"]),
-        (workload("apps/v1", "StatefulSet", replicas=2), owned("w-1", "StatefulSet", "w"), ["w-0", "w-1"]),
-        (workload("apps/v1", "DaemonSet"), owned("w-x", "DaemonSet", "w", "b"), ["w-a", "w-x"]),
-        (workload("batch/v1", "Job", parallelism=2), owned("w-x", "Job", "w"), ["w-x", "w-XXXXX-0"]),
-        (
-            workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}),
-            owned("w-29-x", "Job", "w-29"),
-            ["w-29-x"],
-        ),
-    ],
+    (
+        workload("apps/v1", "Deployment", replicas=2),
+        owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5d"}),
+        ["w-5d-x", "w-XXXXX-0"],
+    ),
+    (
+        workload("apps/v1", "Deployment"),
+        owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5e"}),
+        ["w-XXXXX"],
+    ),
+    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w"), ["w-x"]),
+    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", deletionTimestamp="t"), ["w-XXXXX"]),
+    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", namespace="other"), ["w-XXXXX"]),
+    (workload("apps/v1", "StatefulSet", replicas=2), owned("w-1", "StatefulSet", "w"), ["w-0", "w-1"]),
+    (workload("apps/v1", "DaemonSet"), owned("w-x", "DaemonSet", "w", "b"), ["w-a", "w-x"]),
+    (workload("batch/v1", "Job", parallelism=2), owned("w-x", "Job", "w"), ["w-x", "w-XXXXX-0"]),
+    (
+        workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}),
+        owned("w-29-x", "Job", "w-29"),
+        ["w-29-x"],
+    ),
 )
 def test_pods_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
     found = list(pods_of(obj, [node("a"), node("b")], Running([pod])))

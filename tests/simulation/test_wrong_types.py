@@ -12,6 +12,7 @@ import pytest
 
 from tests.command import draguard
 from tests.objects import paths, with_value
+from tests.rows import each_row
 from tests.simulation.clusters import DRIVER, allocated, claim, device_class, devices, node, pod, selector, template
 from webhook import simulate
 from webhook.inventory import Inventory
@@ -68,32 +69,28 @@ def test_any_value_may_be_of_another_type(command: str, tmp_path: Path) -> None:
         _check(command, spoiled, tmp_path / "objects.json", random.choice(["1.34", "1.35", "1.36", "1.37"]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "other"),
-    [
-        ((0, "metadata", "labels"), "x"),
-        ((5, "status", "allocation", "devices", "results", 0), {}),
-        ((6, "status", "phase"), []),
-        ((9, "metadata", "labels"), []),
-    ],
+    ((0, "metadata", "labels"), "x"),
+    ((5, "status", "allocation", "devices", "results", 0), {}),
+    ((6, "status", "phase"), []),
+    ((9, "metadata", "labels"), []),
 )
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("release", ["1.34", "1.36"])
+@each_row("command", *COMMANDS)
+@each_row("release", "1.34", "1.36")
 def test_what_has_no_meaning_is_ignored(
     command: str, path: tuple[str | int, ...], other: Any, release: str, tmp_path: Path
 ) -> None:
     _check(command, _spoiled(_cluster(), path, other), tmp_path / "objects.json", release)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "path"),
-    [
-        ({"spec": "x"}, "spec"),
-        ({"spec": {"taints": "NoSchedule"}}, "spec.taints"),
-        ({"spec": {"taints": [{"key": "k", "effect": "NoShedule"}]}}, "spec.taints[0].effect"),
-        ({"metadata": {"name": "a", "labels": "x"}}, "metadata.labels"),
-        ({"status": {"allocatable": {"cpu": "lots"}}}, "status.allocatable[cpu]"),
-    ],
+    ({"spec": "x"}, "spec"),
+    ({"spec": {"taints": "NoSchedule"}}, "spec.taints"),
+    ({"spec": {"taints": [{"key": "k", "effect": "NoShedule"}]}}, "spec.taints[0].effect"),
+    ({"metadata": {"name": "a", "labels": "x"}}, "metadata.labels"),
+    ({"status": {"allocatable": {"cpu": "lots"}}}, "status.allocatable[cpu]"),
 )
 def test_a_node_that_no_server_would_have_stored_is_refused(fields: JSONObject, path: str) -> None:
     with pytest.raises(ValueError, match=f"^Node a: {re.escape(path)}: "):

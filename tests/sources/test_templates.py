@@ -59,17 +59,15 @@ spec:
 
 @each_row(
     ("line", "column", "place"),
-    [
-        (3, 1, (4, 1)),
-        (5, 3, (6, 3)),  # a value that an action has written stands beside its key
-        (5, 9, (6, 9)),
-        (7, 5, (9, 5)),  # what an action has written as a whole
-        (10, 5, (13, 5)),
-        (11, 7, (14, 5)),
-        (13, 9, (14, 5)),
-        (18, 3, (6, 3)),  # the second time that a loop comes by
-        (21, 1, (11, 1)),
-    ],
+    (3, 1, (4, 1)),
+    (5, 3, (6, 3)),  # a value that an action has written stands beside its key
+    (5, 9, (6, 9)),
+    (7, 5, (9, 5)),  # what an action has written as a whole
+    (10, 5, (13, 5)),
+    (11, 7, (14, 5)),
+    (13, 9, (14, 5)),
+    (18, 3, (6, 3)),  # the second time that a loop comes by
+    (21, 1, (11, 1)),
 )
 def test_a_line_is_traced_to_the_template(line: int, column: int, place: tuple[int, int]) -> None:
     assert locate(TEMPLATE, RENDERED, line, column) == (*place, TEMPLATE.splitlines()[place[0] - 1])
@@ -81,17 +79,15 @@ def test_a_line_that_is_indented_anew_keeps_its_column() -> None:
 
 @each_row(
     ("template", "word", "place"),
-    [
-        ("a: {n: {{ .Values.n }}, foo: 1}", "foo", "foo: 1}"),
-        ("a: {n: {{ .Values.n }}, foo: 1}", "n", "n: {{ .Values.n }}, foo: 1}"),
-        ("a: {n: {{ .Values.n }}, foo: {m: 1}}", "more", "{{ .Values.n }}, foo: {m: 1}}"),
-        ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "more", "{{ .Values.n }}, o: {{ .Values.o }}}"),
-        ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "foo", "a: {n: {{ .Values.n }}, o: {{ .Values.o }}}"),
-        ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "foo: {foo: 1}}"),
-        ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "1", "{{ .Values.o }}}}"),
-        ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "more", "{{ .Values.n }}, foo"),
-        ("a: {n: {{- /* none */ -}} more, foo: {foo: {{ .Values.o -}} }}", "1", "{{ .Values.o -}}"),
-    ],
+    ("a: {n: {{ .Values.n }}, foo: 1}", "foo", "foo: 1}"),
+    ("a: {n: {{ .Values.n }}, foo: 1}", "n", "n: {{ .Values.n }}, foo: 1}"),
+    ("a: {n: {{ .Values.n }}, foo: {m: 1}}", "more", "{{ .Values.n }}, foo: {m: 1}}"),
+    ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "more", "{{ .Values.n }}, o: {{ .Values.o }}}"),
+    ("a: {n: {{ .Values.n }}, o: {{ .Values.o }}}", "foo", "a: {n: {{ .Values.n }}, o: {{ .Values.o }}}"),
+    ("a: {n: {{ .Values.n }}, foo: {foo: 1}}", "foo", "foo: {foo: 1}}"),
+    ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "1", "{{ .Values.o }}}}"),
+    ("a: {n: {{ .Values.n }}, foo: {foo: {{ .Values.o }}}}", "more", "{{ .Values.n }}, foo"),
+    ("a: {n: {{- /* none */ -}} more, foo: {foo: {{ .Values.o -}} }}", "1", "{{ .Values.o -}}"),
 )
 def test_places_among_and_behind_actions_are_found(template: str, word: str, place: str) -> None:
     rendered = "a: {n: more, foo: {foo: 1}}"
@@ -99,7 +95,7 @@ def test_places_among_and_behind_actions_are_found(template: str, word: str, pla
     assert found == (1, template.index(place) + 1, template)
 
 
-@each_row(("line", "template"), [(0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000)])
+@each_row(("line", "template"), (0, TEMPLATE), (99, TEMPLATE), (1, ""), (1, "x\n" * 400_000))
 def test_an_unknown_cause_is_not_reported(line: int, template: str) -> None:
     assert locate(template, RENDERED, line, 1) is None
 

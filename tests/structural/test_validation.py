@@ -64,7 +64,7 @@ FORMATS = {
 }
 
 
-@each_row("name", FORMATS)
+@each_row("name", *FORMATS)
 def test_a_format_tells_texts_apart(name: str) -> None:
     stated = schema(f"{{type: string, format: {name}}}")
     good, bad = FORMATS[name]
@@ -104,7 +104,7 @@ LISTS = [
 ]
 
 
-@each_row(("stated", "value", "expected"), LISTS)
+@each_row(("stated", "value", "expected"), *LISTS)
 def test_items_that_repeat_others_are_found(stated: str, value: str, expected: list[str]) -> None:
     assert errors(stated, value) == expected
 
@@ -164,7 +164,7 @@ BROKEN = [
 ]
 
 
-@each_row(("rule", "expected"), BROKEN)
+@each_row(("rule", "expected"), *BROKEN)
 def test_a_rule_that_does_not_compile_is_an_error(rule: str, expected: str) -> None:
     stated = {"type": "object", "properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [{"rule": rule}]}
     found = [str(each) for each in validate({"a": 1}, Structural(stated), RELEASE)]

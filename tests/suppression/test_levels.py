@@ -41,26 +41,24 @@ def judged(text: str) -> Done:
 class TestLevels:
     @each_row(
         ("options", "left", "code"),
-        [
-            ([], [("error", "object-name"), ("error", "unknown-field")], 1),
-            (["--select", "unknown-field"], [("error", "unknown-field")], 1),
-            (["--select", "unknown-*,object-name"], [("error", "object-name"), ("error", "unknown-field")], 1),
-            (["--ignore", "unknown-field"], [("error", "object-name")], 1),
-            (["--ignore", "unknown-field,object-name"], [], 0),
-            (["--ignore", "unknown-field", "--ignore", "object-*"], [], 0),
-            (["--level", "unknown-field=off"], [("error", "object-name")], 1),
-            (["--level", "unknown-field=warn"], [("error", "object-name"), ("warning", "unknown-field")], 1),
-            (["--level", "*=warning"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
-            (["--level", "warn"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
-            (
-                ["--level", "warn", "--level", "unknown-field=deny"],
-                [("warning", "object-name"), ("error", "unknown-field")],
-                1,
-            ),
-            (["--level", "*=off", "--level", "unknown-field=audit"], [("note", "unknown-field")], 0),
-            (["--level", "unknown-field=audit,*=off"], [("note", "unknown-field")], 0),
-            (["--level", "warn", "--strict"], [("warning", "object-name"), ("warning", "unknown-field")], 1),
-        ],
+        ([], [("error", "object-name"), ("error", "unknown-field")], 1),
+        (["--select", "unknown-field"], [("error", "unknown-field")], 1),
+        (["--select", "unknown-*,object-name"], [("error", "object-name"), ("error", "unknown-field")], 1),
+        (["--ignore", "unknown-field"], [("error", "object-name")], 1),
+        (["--ignore", "unknown-field,object-name"], [], 0),
+        (["--ignore", "unknown-field", "--ignore", "object-*"], [], 0),
+        (["--level", "unknown-field=off"], [("error", "object-name")], 1),
+        (["--level", "unknown-field=warn"], [("error", "object-name"), ("warning", "unknown-field")], 1),
+        (["--level", "*=warning"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
+        (["--level", "warn"], [("warning", "object-name"), ("warning", "unknown-field")], 0),
+        (
+            ["--level", "warn", "--level", "unknown-field=deny"],
+            [("warning", "object-name"), ("error", "unknown-field")],
+            1,
+        ),
+        (["--level", "*=off", "--level", "unknown-field=audit"], [("note", "unknown-field")], 0),
+        (["--level", "unknown-field=audit,*=off"], [("note", "unknown-field")], 0),
+        (["--level", "warn", "--strict"], [("warning", "object-name"), ("warning", "unknown-field")], 1),
     )
     def test_a_rule_counts_as_the_options_say(
         self, file: Path, options: list[str], left: list[tuple[str, str]], code: int
@@ -73,7 +71,7 @@ class TestLevels:
             ("unknown-field", "option", "--ignore unknown-*"),
         ]
 
-    @each_row("option", ["--select", "--ignore"])
+    @each_row("option", "--select", "--ignore")
     def test_a_rule_that_does_not_exist_is_refused(self, file: Path, option: str) -> None:
         done = draguard("validate", option, "unknown-feild", file)
         message = f"draguard validate: error: {option}: unknown rule unknown-feild; did you mean unknown-field?\n"
@@ -81,12 +79,10 @@ class TestLevels:
 
     @each_row(
         ("text", "message"),
-        [
-            ("unknown-feild=off", "unknown rule unknown-feild; did you mean unknown-field?"),
-            ("zz*=off", "unknown rule zz*; `draguard explain` lists the rules"),
-            ("unknown-field=of", "'unknown-field=of': give RULE=off, RULE=note, RULE=warn or RULE=error"),
-            ("=off", "'=off': give RULE=off, RULE=note, RULE=warn or RULE=error"),
-        ],
+        ("unknown-feild=off", "unknown rule unknown-feild; did you mean unknown-field?"),
+        ("zz*=off", "unknown rule zz*; `draguard explain` lists the rules"),
+        ("unknown-field=of", "'unknown-field=of': give RULE=off, RULE=note, RULE=warn or RULE=error"),
+        ("=off", "'=off': give RULE=off, RULE=note, RULE=warn or RULE=error"),
     )
     def test_a_level_that_makes_no_sense_is_refused(self, file: Path, text: str, message: str) -> None:
         done = draguard("validate", "--level", text, file)
@@ -136,18 +132,16 @@ WRITE = "write # draguard: ignore[RULE] the reason"
 class TestComments:
     @each_row(
         "text",
-        [
-            claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n"),
-            claim(more="  colour: red  #draguard:ignore [unknown-field]: the driver reads it\n"),
-            claim(more="  colour: red # why? # draguard: ignore[unknown-field] the driver reads it # or not\n"),
-            claim(more="  # draguard: ignore[unknown-field] the driver reads it\n  colour: red\n"),
-            claim(more="  # draguard: ignore[unknown-*] the driver reads it\n\n  # more\n  colour: red\n"),
-            "# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
-            "# License\n\n# draguard: ignore[unknown-field] the driver reads it\n---\n" + claim(more="  colour: red\n"),
-            "---\n# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
-            "--- # draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
-            claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n").replace("\n", "\r\n"),
-        ],
+        claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n"),
+        claim(more="  colour: red  #draguard:ignore [unknown-field]: the driver reads it\n"),
+        claim(more="  colour: red # why? # draguard: ignore[unknown-field] the driver reads it # or not\n"),
+        claim(more="  # draguard: ignore[unknown-field] the driver reads it\n  colour: red\n"),
+        claim(more="  # draguard: ignore[unknown-*] the driver reads it\n\n  # more\n  colour: red\n"),
+        "# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+        "# License\n\n# draguard: ignore[unknown-field] the driver reads it\n---\n" + claim(more="  colour: red\n"),
+        "---\n# draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+        "--- # draguard: ignore[unknown-field] the driver reads it\n" + claim(more="  colour: red\n"),
+        claim(more="  colour: red # draguard: ignore[unknown-field] the driver reads it\n").replace("\n", "\r\n"),
     )
     def test_a_comment_suppresses_findings_with_its_reason(self, text: str) -> None:
         done = judged(text)
@@ -173,13 +167,11 @@ class TestComments:
 
     @each_row(
         "value",
-        [
-            "'# draguard: ignore[unknown-field] why'",
-            '"a # draguard: x"',
-            "|\n    # draguard: x",
-            "x#draguard:y",
-            ">-\n    a\n    # draguard: x\n",
-        ],
+        "'# draguard: ignore[unknown-field] why'",
+        '"a # draguard: x"',
+        "|\n    # draguard: x",
+        "x#draguard:y",
+        ">-\n    a\n    # draguard: x\n",
     )
     def test_what_looks_like_a_comment_in_a_text_is_not_one(self, value: str) -> None:
         assert rules(judged(claim(more=f"  colour: {value}\n"))) == [("error", "unknown-field")]
@@ -193,16 +185,14 @@ class TestComments:
 
     @each_row(
         ("ignored", "hints"),
-        [
-            ("unknown-field", [MOVE]),
-            ("unknown-field, object-name", ["remove unknown-field", WRITE.replace("RULE", "object-name")]),
-        ],
+        ("unknown-field", [MOVE]),
+        ("unknown-field, object-name", ["remove unknown-field", WRITE.replace("RULE", "object-name")]),
     )
     def test_a_reason_is_missing_only_for_what_is_suppressed(self, ignored: str, hints: list[str]) -> None:
         done = judged(claim("GPU").replace("GPU", f"GPU # draguard: ignore[{ignored}]"))
         assert [each["hint"] for each in json.loads(done.out)["findings"] if each["line"] == 4][-len(hints) :] == hints
 
-    @each_row("rule", ["immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*"])
+    @each_row("rule", "immutable", "policy/p", "policy", "class-not-found", "answer-changed", "never-*")
     def test_a_comment_that_other_options_make_use_of_is_not_reported(self, rule: str) -> None:
         assert rules(judged(f"# draguard: ignore[{rule}] why\n{claim()}")) == []
 
@@ -231,12 +221,10 @@ class TestAnnotations:
 
     @each_row(
         ("text", "rule"),
-        [
-            ("unknown-field: why", "unused-suppression"),
-            ("unknown-feild: why", "malformed-suppression"),
-            (": why", "malformed-suppression"),
-            ("object-name", "unexplained-suppression"),
-        ],
+        ("unknown-field: why", "unused-suppression"),
+        ("unknown-feild: why", "malformed-suppression"),
+        (": why", "malformed-suppression"),
+        ("object-name", "unexplained-suppression"),
     )
     def test_an_annotation_that_is_of_no_use_is_reported(self, text: str, rule: str) -> None:
         annotation = f"  annotations: {{draguard.github.io/ignore: {json.dumps(text)}}}\nspec:"
@@ -313,22 +301,15 @@ class TestBaselines:
 
     @each_row(
         ("text", "message"),
-        [
-            ("{", "not JSON: "),
-            ("[" * 100_000, "not JSON: "),
-            ("[]", "not a baseline of version 1: it has none; "),
-            ('{"version": 2}', "not a baseline of version 1: it has 2; "),
-            ('{"version": 1}', "findings must be a list"),
-            *(
-                (f'{{"version": 1, "findings": [{each}]}}', "findings[0] is not an entry of a baseline, such as {")
-                for each in (
-                    '{"rule": 1}',
-                    f'{{"rule": "x", "count": {"9" * 4300}}}',
-                    "[]",
-                    '{"rule": "a", "count": true}',
-                )
-            ),
-        ],
+        ("{", "not JSON: "),
+        ("[" * 100_000, "not JSON: "),
+        ("[]", "not a baseline of version 1: it has none; "),
+        ('{"version": 2}', "not a baseline of version 1: it has 2; "),
+        ('{"version": 1}', "findings must be a list"),
+        *(
+            (f'{{"version": 1, "findings": [{each}]}}', "findings[0] is not an entry of a baseline, such as {")
+            for each in ('{"rule": 1}', f'{{"rule": "x", "count": {"9" * 4300}}}', "[]", '{"rule": "a", "count": true}')
+        ),
     )
     def test_a_file_that_is_not_a_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
         baseline = file.with_name("baseline.txt")

@@ -150,14 +150,12 @@ class TestAgainst:
 
     @each_row(
         ("rev", "hint"),
-        [
-            ("gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
-            ("origin/gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
-            ("HEAD~99", "; if the clone is shallow, fetch it: git fetch --unshallow"),
-            ("--output=x", ""),
-            ("-h", ""),
-            ("a\nb", ""),
-        ],
+        ("gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
+        ("origin/gone", "; if the clone is shallow, fetch it: git fetch origin gone"),
+        ("HEAD~99", "; if the clone is shallow, fetch it: git fetch --unshallow"),
+        ("--output=x", ""),
+        ("-h", ""),
+        ("a\nb", ""),
     )
     def test_a_revision_that_git_does_not_know_is_refused(self, repository: Path, rev: str, hint: str) -> None:
         done = draguard("validate", f"--against={rev}", repository)

@@ -11,11 +11,11 @@ from argparse import Namespace
 from functools import cache
 from pathlib import Path
 from time import process_time
-from typing import Any
 
 import pytest
 
 from tests.command import ROOT, draguard
+from tests.examples import sampled
 from tests.rows import each_row, each_row_beside
 from tests.simulation.clusters import device_class, requests, selector
 from tests.stored import clusters, completed
@@ -34,21 +34,13 @@ def records() -> list[JSONObject]:
         return [json.loads(line) for line in lines]
 
 
-def cases() -> list[Any]:
-    """Return the records; the quick lane takes every fifth."""
-    return [
-        pytest.param(record, id=record["id"], marks=[] if index % 5 == 0 else pytest.mark.slow)
-        for index, record in enumerate(records())
-    ]
-
-
 def names(answer: JSONObject, thing: JSONObject) -> bool:
     """Tell whether an answer names a thing, in its first line or among its first objects."""
     listed = any((each["kind"], each["name"]) == (thing["kind"], thing["name"]) for each in answer["objects"][:8])
     return listed or re.search(rf"(?<![\w.-]){re.escape(thing['name'])}(?![\w-])", answer["cause"]) is not None
 
 
-@pytest.mark.parametrize("record", cases())
+@pytest.mark.parametrize("record", sampled(records(), one_of=5))
 def test_the_first_line_names_the_cause_and_pending_pods_are_counted_by_its_sort(
     record: JSONObject, tmp_path: Path
 ) -> None:
@@ -126,7 +118,7 @@ _FIELDS = "ask", "gates", "says", "not_says", "others", "not_others", "helps", "
 CASES = clusters(ROOT / "tests/why/stages.yaml", *_FIELDS)
 
 
-@each_row("case", CASES)
+@each_row("case", *CASES)
 def test_the_cause_is_named(case: JSONObject) -> None:
     answer = answer_of(case["ask"], case["cluster"], case.get("gates"))
     cause, named = answer["cause"], [f"{each['kind']} {each['name']}" for each in answer["objects"]]

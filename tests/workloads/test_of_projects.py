@@ -1,6 +1,7 @@
 """Workloads of other projects: the pods with claims in them are judged as pods are."""
 
 import tracemalloc
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from webhook.engine.manifests import review
 from webhook.problem import Problem, value_at
 from webhook.simulation.workloads import stand_ins
 from webhook.workloads import Templates, pods_in
-from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, every_object
+from webhook.workloads.locations import LOCATIONS, PARTIAL, TEMPLATES, Place, every_object
 
 CONTAINER = {"name": "main", "image": "train:1", "resources": {"claims": [{"name": "gpuu"}]}}
 SPEC: dict[str, Any] = {
@@ -23,11 +24,12 @@ SPEC: dict[str, Any] = {
 }
 
 
-CASES = [
-    (group, kind, path)
-    for (group, kind), places in LOCATIONS.items()
-    for path in dict.fromkeys(place.path for place in places)
-]
+def paths(places: Iterable[Place]) -> Iterator[str]:
+    for place in places:
+        yield from (f"{place.path}.{each}" for each in paths(place.parts)) if place.parts else (place.path,)
+
+
+CASES = [(group, kind, path) for (group, kind), places in LOCATIONS.items() for path in dict.fromkeys(paths(places))]
 
 
 def around(path: str, value: Any) -> Any:
@@ -46,7 +48,7 @@ def problems_of(api_version: str, kind: str, body: Any) -> list[Problem]:
     return review(workload(api_version, kind, body), kubernetes="1.36").problems
 
 
-@each_row(("group", "kind", "path"), CASES)
+@each_row(("group", "kind", "path"), *CASES)
 def test_pods_are_judged_where_their_kind_keeps_them(group: str, kind: str, path: str) -> None:
     is_spec = path.endswith("podSpec") or group in PARTIAL
     (problem,) = problems_of(f"{group}/v1", kind, around(path, SPEC if is_spec else {"spec": SPEC}))
@@ -82,11 +84,9 @@ class TestUnknownKinds:
 
     @each_row(
         ("item", "field"),
-        [
-            ({"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"}, "spec.model.resourceClaims[1]"),
-            ({"name": "a"}, "spec.model.resourceClaims[1]"),
-            ({"name": "gpu", "resourceClaimName": "b"}, "spec.model.resourceClaims[1].name"),
-        ],
+        ({"name": "a", "resourceClaimName": "b", "resourceClaimTemplateName": "c"}, "spec.model.resourceClaims[1]"),
+        ({"name": "a"}, "spec.model.resourceClaims[1]"),
+        ({"name": "gpu", "resourceClaimName": "b"}, "spec.model.resourceClaims[1].name"),
     )
     def test_claims_without_a_pod_spec_are_warned_of(self, item: dict[str, Any], field: str) -> None:
         body = around("spec.model", {"resourceClaims": [*SPEC["resourceClaims"], item]})
@@ -95,12 +95,10 @@ class TestUnknownKinds:
 
     @each_row(
         "claims",
-        [
-            [{"name": "a"}],
-            [{"name": "a", "resourceClaimName": "b", "size": "1Gi"}],
-            [{"name": "a", "resourceClaimName": "A"}, "b"],
-            {"a": {"resourceClaimName": "A"}},
-        ],
+        [{"name": "a"}],
+        [{"name": "a", "resourceClaimName": "b", "size": "1Gi"}],
+        [{"name": "a", "resourceClaimName": "A"}, "b"],
+        {"a": {"resourceClaimName": "A"}},
     )
     def test_lists_of_other_items_are_left_alone(self, claims: Any) -> None:
         assert problems_of("example.com/v1", "Model", around("spec", {"resourceClaims": claims})) == []
@@ -120,11 +118,9 @@ class TestVirtualMachines:
 
     @each_row(
         ("kind", "at"),
-        [
-            ("VirtualMachine", "spec.template.spec"),
-            ("VirtualMachineInstance", "spec"),
-            ("VirtualMachineInstanceReplicaSet", "spec.template.spec"),
-        ],
+        ("VirtualMachine", "spec.template.spec"),
+        ("VirtualMachineInstance", "spec"),
+        ("VirtualMachineInstanceReplicaSet", "spec.template.spec"),
     )
     def test_devices_and_networks_name_claims(self, kind: str, at: str) -> None:
         machine = {
@@ -199,11 +195,9 @@ class TestArgoWorkflows:
 
     @each_row(
         "more",
-        [
-            {"podSpecPatch": "resourceClaims: [{name: gpu, resourceClaimName: gpus}]"},
-            {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "{{inputs.parameters.claim}}"}]},
-            {"sidecars": [{"name": "b", "resources": {"limits": {"memory": "{{inputs.parameters.memory}}"}}}]},
-        ],
+        {"podSpecPatch": "resourceClaims: [{name: gpu, resourceClaimName: gpus}]"},
+        {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "{{inputs.parameters.claim}}"}]},
+        {"sidecars": [{"name": "b", "resources": {"limits": {"memory": "{{inputs.parameters.memory}}"}}}]},
     )
     def test_claims_that_only_a_running_workflow_knows_are_not_judged(self, more: dict[str, Any]) -> None:
         for template in (self.TEMPLATE, self.TEMPLATE | more):
@@ -246,12 +240,12 @@ class TestClaimsThatAreLost:
         assert problems_of("apps.nvidia.com/v1alpha1", "NIMService", body) == []
 
 
-@each_row("obj", [{}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"}])
+@each_row("obj", {}, {"apiVersion": 1, "kind": "JobSet"}, {"apiVersion": "ray.io/v1", "kind": "RayCluster"})
 def test_malformed_objects_have_no_pods(obj: dict[str, Any]) -> None:
     assert list(pods_in(obj)) == []
 
 
-@each_row("value", [1, "a", [], [1], {}, {"spec": 1}, None])
+@each_row("value", 1, "a", [], [1], {}, {"spec": 1}, None)
 def test_malformed_pods_raise_nothing(value: Any) -> None:
     for group, kind, path in CASES:
         problems_of(f"{group}/v1", kind, around(path, value))
@@ -270,11 +264,9 @@ class TestPathsThatUsersAdd:
 
     @each_row(
         ("path", "at"),
-        [
-            ("spec.parts.*.extra", "spec.parts.a.extra"),
-            ("spec.*.*.extra", "spec.parts[].extra"),
-            ("spec.pod-template", "spec.pod-template.spec"),
-        ],
+        ("spec.parts.*.extra", "spec.parts.a.extra"),
+        ("spec.*.*.extra", "spec.parts[].extra"),
+        ("spec.pod-template", "spec.pod-template.spec"),
     )
     def test_a_star_is_for_maps_and_lists_and_no_container_is_needed(self, path: str, at: str) -> None:
         body = around(at, {"resourceClaims": [{"name": "gpu"}]})
@@ -300,7 +292,7 @@ class TestPathsThatUsersAdd:
         configuration.write_text('podTemplates: {example.com/Trainer: ["spec.pods[].template"]}', encoding="utf-8")
         assert draguard("validate", "--config", configuration, "-", stdin=self.MANIFEST).code == 1
 
-    @each_row("text", ["Trainer=spec", "example.com/Trainer", "example.com/Trainer=spec..a", "a.b/T=a[0]"])
+    @each_row("text", "Trainer=spec", "example.com/Trainer", "example.com/Trainer=spec..a", "a.b/T=a[0]")
     def test_a_malformed_path_is_refused(self, text: str) -> None:
         done = draguard("validate", "--pod-template", text, "-", stdin=self.MANIFEST)
         assert (done.code, "give GROUP/KIND=PATH" in done.err) == (2, True)
@@ -444,19 +436,17 @@ def test_an_llm_service_has_the_pods_of_its_configurations() -> None:
 
 @each_row(
     ("of", "spec", "missing"),
-    [
-        (TRAIN_JOB, {"runtimeRef": {"name": "a"}}, "ClusterTrainingRuntime a"),
-        (TRAIN_JOB, {"runtimeRef": {"name": "a", "kind": "TrainingRuntime"}}, "TrainingRuntime ml/a"),
-        (SERVING, {"predictor": {"model": {"runtime": "a"}}}, "ClusterServingRuntime a"),
-        ("argoproj.io Workflow", {"workflowTemplateRef": {"name": "a"}}, "WorkflowTemplate ml/a"),
-    ],
+    (TRAIN_JOB, {"runtimeRef": {"name": "a"}}, "ClusterTrainingRuntime a"),
+    (TRAIN_JOB, {"runtimeRef": {"name": "a", "kind": "TrainingRuntime"}}, "TrainingRuntime ml/a"),
+    (SERVING, {"predictor": {"model": {"runtime": "a"}}}, "ClusterServingRuntime a"),
+    ("argoproj.io Workflow", {"workflowTemplateRef": {"name": "a"}}, "WorkflowTemplate ml/a"),
 )
 def test_a_note_names_what_is_missing(of: str, spec: dict[str, Any], missing: str) -> None:
     found = stand_ins(user(of, spec), RUNTIMES)
     assert found == ([], [f"no pods are simulated: {missing} is not among the manifests"])
 
 
-@each_row("value", [1, "a", [], {}, None])
+@each_row("value", 1, "a", [], {}, None)
 def test_wrong_types_make_no_pods(value: Any) -> None:
     fields = ("runtimeRef", "trainer", "predictor", "workflowTemplateRef", "baseRefs", "template", "mlPolicy")
     for of in (*map(" ".join, TEMPLATES), TRAIN_JOB, SERVING):
@@ -563,7 +553,7 @@ NUMBERS: dict[str, list[tuple[dict[str, Any], list[int]]]] = {
 }
 
 
-@each_row(("of", "spec", "expected"), [(of, *row) for of, rows in NUMBERS.items() for row in rows])
+@each_row(("of", "spec", "expected"), *((of, *row) for of, rows in NUMBERS.items() for row in rows))
 def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any], expected: list[int]) -> None:
     made = list(pods_in(user(of, spec)))
     assert [each.number for each in made] == expected
@@ -572,34 +562,16 @@ def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any],
 
 @each_row(
     ("of", "spec", "expected"),
-    [
-        (
-            "ray.io RayCluster",
-            {**WORKERS, "enableInTreeAutoscaling": True},
-            "enableInTreeAutoscaling lets an autoscaler",
-        ),
-        (
-            "serving.kserve.io InferenceService",
-            {"predictor": {**POD, "maxReplicas": 3}},
-            "maxReplicas lets an autoscaler",
-        ),
-        (
-            "serving.kserve.io LLMInferenceService",
-            {"template": POD, "scaling": {"minReplicas": 2}},
-            "2 pods are simulated",
-        ),
-        (
-            "argoproj.io Workflow",
-            {"templates": [{"name": "a", "container": {"image": "a"}}]},
-            "its steps tell how often",
-        ),
-        ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
-        (
-            "batch.volcano.sh Job",
-            {"tasks": [{"template": TEMPLATE}]},
-            "no pods of spec.tasks[0].template.spec are simulated",
-        ),
-    ],
+    ("ray.io RayCluster", {**WORKERS, "enableInTreeAutoscaling": True}, "enableInTreeAutoscaling lets an autoscaler"),
+    ("serving.kserve.io InferenceService", {"predictor": {**POD, "maxReplicas": 3}}, "maxReplicas lets an autoscaler"),
+    ("serving.kserve.io LLMInferenceService", {"template": POD, "scaling": {"minReplicas": 2}}, "2 pods are simulated"),
+    ("argoproj.io Workflow", {"templates": [{"name": "a", "container": {"image": "a"}}]}, "its steps tell how often"),
+    ("example.com Trainer", {"pod": {**POD, "resourceClaims": CLAIMS}}, "how many such pods it makes is not known"),
+    (
+        "batch.volcano.sh Job",
+        {"tasks": [{"template": TEMPLATE}]},
+        "no pods of spec.tasks[0].template.spec are simulated",
+    ),
 )
 def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
     (note,) = stand_ins(user(of, spec), Templates())[1]

@@ -16,7 +16,7 @@ def of_apps(made: Any, kind: str) -> Any:
     return result
 
 
-@each_row("new", [job(made_from="two-gpus"), job(used=None), job(used=[{"name": "gpu", "request": "large"}])])
+@each_row("new", job(made_from="two-gpus"), job(used=None), job(used=[{"name": "gpu", "request": "large"}]))
 def test_the_claims_of_a_job_cannot_change(new: Any) -> None:
     problems = validate(new, JOB)
 
@@ -39,7 +39,7 @@ def test_nothing_else_of_a_job_is_compared() -> None:
     assert validate(job(image="trainer:2", suspend=True), JOB) == []
 
 
-@each_row("kind", ["Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"])
+@each_row("kind", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet")
 def test_the_claims_of_other_workloads_can_change(kind: str) -> None:
     old, new = (of_apps(each, kind) for each in (job(), job(made_from="two-gpus")))
 
@@ -80,11 +80,9 @@ def refused(new: Any, old: Any, kubernetes: str = "1.36", subresource: str = "")
 
 @each_row(
     ("old", "value", "fields"),
-    [
-        ([COMPARING], "7", []),
-        ([COMPARING], "7.5", ["tolerations[0].value"] * 2),
-        ([], "7", ["tolerations[0].operator"]),
-    ],
+    ([COMPARING], "7", []),
+    ([COMPARING], "7.5", ["tolerations[0].value"] * 2),
+    ([], "7", ["tolerations[0].operator"]),
 )
 def test_tolerations_may_compare_without_the_gate_if_old_ones_do(old: Any, value: str, fields: list[str]) -> None:
     new = [COMPARING | {"value": value}, {"operator": "Exists"}]
@@ -92,7 +90,7 @@ def test_tolerations_may_compare_without_the_gate_if_old_ones_do(old: Any, value
     assert refused(placed(tolerations=new), placed(tolerations=old)) == fields
 
 
-@each_row(("before", "count"), [(requiring(ODD), 0), (requiring(), 1), ({}, 1), (None, 1)])
+@each_row(("before", "count"), (requiring(ODD), 0), (requiring(), 1), ({}, 1), (None, 1))
 def test_affinity_may_have_values_that_no_label_has_if_the_old_one_does(before: Any, count: int) -> None:
     new = placed(affinity=requiring(ODD, {"key": "zone", "operator": "Exists"}))
 

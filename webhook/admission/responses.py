@@ -26,7 +26,7 @@ MAX_CAUSES = 100
 _MAX_TEXT = 4000
 """The maximum characters of a cause; only a cause that quotes the object can be longer."""
 _MAX_TEXTS = 1 << 15
-"""The maximum characters of all causes of a refusal: as JSON, with the message, they stay below 1 MiB."""
+"""The maximum bytes of all causes of a refusal: as JSON, with the message, they stay below 1 MiB."""
 _MAX_NAME = 1000
 """The maximum characters of a name that a response repeats; the API server accepts 253."""
 MAX_ANNOTATION_KEY = 63
@@ -36,9 +36,13 @@ MAX_ANNOTATION_BYTES = 10 * 1024
 
 _MAX_PATCH_BYTES = 3 << 18
 """The maximum size of a patch in base64: with warnings and annotations the response stays below 1 MiB."""
+_MAX_ANNOTATIONS = 1 << 19
+"""The maximum size of the audit annotations of policies in JSON; those beside a patch are shorter."""
 
 _MORE = "…"
 _REVIEW = f'{{"apiVersion": "{API_VERSION}", "kind": "AdmissionReview", "response": {{"uid": %s, %s}}'
+_ASSUMED = "assumed"
+"""The audit annotation with the assumptions of policies."""
 _ADMITTED = {"allowed": True}
 _ADMISSION = _REVIEW % ("%s", '"allowed": true}')
 
@@ -55,17 +59,16 @@ def as_review(uid: str, response: Mapping[str, Any]) -> bytes:
     """
     if response == _ADMITTED:  # as nearly all are
         return (_ADMISSION % encode_basestring_ascii(uid)).encode()
-    if response.keys() == {"allowed", "auditAnnotations"} and response["allowed"]:
-        text = _annotated(tuple(response["auditAnnotations"].items()))
-    else:
-        text = json.dumps(response)[1:]
+    noted = response.get("auditAnnotations", {})
+    is_assuming = response["allowed"] and len(response) == len(_ADMITTED) + 1 and noted.keys() == {_ASSUMED}
+    text = _assuming(noted[_ASSUMED]) if is_assuming else json.dumps(response)[1:]
     return (_REVIEW % (encode_basestring_ascii(uid), text)).encode()
 
 
 @lru_cache(maxsize=64)
-def _annotated(annotations: tuple[tuple[str, str], ...]) -> str:
-    """Write an admission with audit annotations; cached, as assumptions repeat, and take 3 us to write."""
-    return json.dumps({"allowed": True, "auditAnnotations": dict(annotations)})[1:]
+def _assuming(assumption: str) -> str:
+    """Write an admission by assumptions; cached, as they repeat, and take 3 us to write."""
+    return json.dumps({"allowed": True, "auditAnnotations": {_ASSUMED: assumption}})[1:]
 
 
 def refused(problems: Sequence[Problem], request: Mapping[str, Any], obj: Any) -> dict[str, Any]:
@@ -110,14 +113,7 @@ def denied(verdict: Verdict, request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _bounded(texts: Sequence[str]) -> list[str]:
     """Limit the number and length of texts, so that the response remains small."""
-    kept: list[str] = []
-    left = _MAX_TEXTS
-    for each in texts[:MAX_CAUSES]:
-        kept.append(cut(each, _MAX_TEXT))
-        left -= len(kept[-1])
-        if left < 0:
-            break
-    return kept
+    return list(_fitting((cut(each, _MAX_TEXT) for each in texts[:MAX_CAUSES]), _MAX_TEXTS))
 
 
 def refusal(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -184,7 +180,8 @@ def noted(problems: Iterable[Problem]) -> dict[str, str]:
 def annotations_of(verdict: Verdict) -> dict[str, str]:
     """Rename audit annotations for a webhook: the API server prefixes each key with the webhook's name and ``/``."""
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
-    return named | assumed(verdict.notes)
+    kept = len([*_fitting(map(json.dumps, named.values()), _MAX_ANNOTATIONS)])
+    return dict([*named.items()][:kept]) | assumed(verdict.notes)
 
 
 def assuming(notes: Collection[str]) -> dict[str, Any]:
@@ -194,7 +191,7 @@ def assuming(notes: Collection[str]) -> dict[str, Any]:
 
 def assumed(notes: Collection[str]) -> dict[str, str]:
     """Write an audit annotation with the assumptions of policies."""
-    return {"assumed": "; ".join(notes)} if notes else {}
+    return {_ASSUMED: _clipped("; ".join(notes), MAX_ANNOTATION_BYTES)} if notes else {}
 
 
 def _annotation_key(key: str) -> str:

@@ -12,16 +12,12 @@ from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel, Why
 from webhook.allocation.features import RECORDED, Features, implementation
 from webhook.allocation.pools import (
-    Aside,
     Available,
     NodeView,
-    Unused,
     Usage,
     available,
     full_name,
-    set_aside,
     unusable_elsewhere,
-    unused_on,
 )
 from webhook.allocation.search import GIVEN_UP, Outcome, Pick, Search, leaves_traces, snapshot
 from webhook.allocation.selecting import Fault, SelectorFault, Selectors
@@ -88,7 +84,6 @@ class Allocator:
             self._usage.add(claim)
         self._views: dict[str, NodeView] = {}
         self._elsewhere = unusable_elsewhere(self.catalog, self.variant)
-        self._aside: Sequence[Aside] | None = None
 
     def attempt(self, claims: Sequence[JSONObject]) -> Attempt:
         """Prepare an attempt to allocate claims together, on one node after the other.
@@ -139,12 +134,6 @@ class Allocator:
                 name, labels, catalog=self.catalog, usage=self._usage, variant=self.variant, elsewhere=self._elsewhere
             )
         return view
-
-    def unused(self, view: NodeView) -> Sequence[Unused]:
-        """Return the pools that have devices for a node but cannot be used there."""
-        if self._aside is None:
-            self._aside = set_aside(self.catalog, self.variant)
-        return unused_on(view.node, view.labels, view.pools, self.catalog, self._aside)
 
 
 class Attempt:
@@ -220,11 +209,10 @@ class Attempt:
             A funnel for each request, and for each alternative of ``firstAvailable``; none if the claims are in error.
         """
         view = self.allocator.view(node)
-        left, unused = self._left(view), self.allocator.unused(view)
+        left = self._left(view)
         key = view.key(), "" if view.is_like_others else view.node
         return [
-            Funnel(self.names, self.demand, ask, view, left=left, unused=unused, known=self._whys, key=key)
-            for ask in self.demand.asks
+            Funnel(self.names, self.demand, ask, view, left=left, known=self._whys, key=key) for ask in self.demand.asks
         ]
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take, as_published, take
-from webhook.allocation.devices import Content, Device, Tolerations, by_content, taint_of, terms
+from webhook.allocation.devices import Content, Device, Tolerations, by_content, named, taint_of, terms
 from webhook.allocation.features import Implementation
 from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
 from webhook.cel.errors import CelError
@@ -43,7 +43,9 @@ class Attribute:
 
     def __init__(self, name: str, *, with_lists: bool) -> None:
         self.name, self.with_lists = name, with_lists
-        self.of = by_content(lambda content: value_of(content.attribute(name), with_lists=with_lists))
+        self.of = by_content(
+            lambda content: value_of(named(content.attributes, content.driver, name), with_lists=with_lists)
+        )
         """Returns the value that a device has, None if it has none."""
 
 
@@ -61,86 +63,67 @@ def value_of(attribute: Mapping[str, Any] | None, *, with_lists: bool) -> Value 
 class Match:
     """All devices have a value in common.
 
-    Removing a device does not widen the common values of lists, unless it is the last one.
+    The state is the number of devices, and the values that they have in common. Removing a device does not widen those
+    of lists, unless it is the last one.
     """
 
-    def __init__(self, attribute: Attribute) -> None:
-        self.attribute = attribute
-        self.number = 0
-        self.value: Value | None = None
+    start: Final = 0, None
 
-    def add(self, _request: str, value: Value | None, _device: int) -> bool:
-        """Add a device, if its value satisfies the constraint."""
-        if value is None or (self.attribute.with_lists and value == UNKNOWN):
-            return False
-        if self.number and self.value is not None:
-            value &= self.value
+    @staticmethod
+    def add(state: Any, _request: str, value: Value | None, _device: int, *, with_lists: bool) -> Any:
+        """Return the state with one more device; None if its value does not satisfy the constraint."""
+        number, common = state
+        if value is None or (with_lists and value == UNKNOWN):
+            return None
+        if number and common is not None:
+            value &= common
             if not value:
-                return False
-        self.value = value
-        self.number += 1
-        return True
+                return None
+        return number + 1, value
 
-    def remove(self, _request: str) -> None:
-        """Remove a device."""
-        self.number -= 1
+    @staticmethod
+    def remove(state: Any, _request: str) -> Any:
+        """Return the state without a device."""
+        return state[0] - 1, state[1]
 
-    @property
-    def state(self) -> Hashable:
-        """The values that later devices are compared with."""
-        return self.value if self.number else None
-
-    def save(self) -> object:
-        """Return the state, for `restore`."""
-        return self.number, self.value
-
-    def restore(self, saved: Any) -> None:
-        """Go back to a saved state."""
-        self.number, self.value = saved
+    @staticmethod
+    def compared(state: Any) -> Hashable:
+        """Return the values that later devices are compared with."""
+        return state[1] if state[0] else None
 
 
 class Distinct:
-    """No two devices have a value in common; of each request only the last device is remembered."""
+    """No two devices have a value in common.
+
+    The state is the number of devices, and the value of the last device of each request, with the request.
+    """
 
     compares_devices = False
     """Whether devices are compared, whatever their values."""
+    start: Final = 0, frozenset[tuple[str, Value]]()
 
-    def __init__(self, attribute: Attribute) -> None:
-        self.attribute = attribute
-        self.number = 0
-        self.values: dict[str, Value] = {}
-
-    def add(self, request: str, value: Value | None, device: int) -> bool:
-        """Add a device, if its value satisfies the constraint."""
+    @classmethod
+    def add(cls, state: Any, request: str, value: Value | None, device: int, *, with_lists: bool) -> Any:
+        """Return the state with one more device; None if its value does not satisfy the constraint."""
+        number, values = state
         if value is None:
-            return False
-        if self.compares_devices and value:
+            return None
+        if cls.compares_devices and value:
             value = frozenset({("device", device)})
-        if self.number:
-            is_comparable = value or not (self.attribute.with_lists or self.values)
-            if not is_comparable or not all(map(value.isdisjoint, self.values.values())):
-                return False
-        self.values[request] = value
-        self.number += 1
-        return True
+        is_comparable = value or not (with_lists or values)
+        if number and not (is_comparable and all(value.isdisjoint(each) for _, each in values)):
+            return None
+        return number + 1, frozenset((*(each for each in values if each[0] != request), (request, value)))
 
-    def remove(self, request: str) -> None:
-        """Remove a device; the request is forgotten even if it has other devices."""
-        self.values.pop(request, None)
-        self.number -= 1
+    @staticmethod
+    def remove(state: Any, request: str) -> Any:
+        """Return the state without a device; the request is forgotten even if it has other devices."""
+        return state[0] - 1, frozenset(each for each in state[1] if each[0] != request)
 
-    @property
-    def state(self) -> Hashable:
-        """The values that later devices are compared with."""
-        return self.number > 0, frozenset(self.values.values())
-
-    def save(self) -> object:
-        """Return the state, for `restore`."""
-        return self.number, frozenset(self.values.items())
-
-    def restore(self, saved: Any) -> None:
-        """Go back to a saved state."""
-        self.number, self.values = saved[0], dict(saved[1])
+    @staticmethod
+    def compared(state: Any) -> Hashable:
+        """Return the values that later devices are compared with."""
+        return state[0] > 0, frozenset(value for _, value in state[1])
 
 
 class DistinctDevices(Distinct):

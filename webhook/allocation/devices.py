@@ -107,12 +107,16 @@ class Content(Record):
             self._is_plain = all(_is_plain(each) for each in self.attributes.values())
         return self._is_plain
 
-    def attribute(self, name: str) -> JSONObject | None:
-        """Return the attribute of a name, which may be one of the driver's domain (``lookupAttribute``)."""
-        if name in self.attributes:
-            return self.attributes[name]
-        domain, _, rest = name.partition("/")
-        return self.attributes.get(rest) if domain == self.driver else None
+
+def named(values: Mapping[str, JSONObject], driver: str, name: str) -> JSONObject | None:
+    """Return the attribute or capacity of a name with a domain, which may be the driver's (``lookupAttribute``).
+
+    If a name is spelled in two ways, the one with the domain counts; before Kubernetes 1.38 any of the two may.
+    """
+    if name in values:
+        return values[name]
+    domain, _, rest = name.partition("/")
+    return values.get(rest) if domain == driver else None
 
 
 def consumption(device: JSONObject) -> Counters:

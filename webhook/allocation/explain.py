@@ -113,6 +113,7 @@ class Reason(NamedTuple):
             the reason.
         lacks: The insufficient capacity, or all insufficient counters, if they are the reason.
         taints: The taints that are not tolerated, if they are the reason.
+        selector: The selector that is false or fails, if it is the reason.
     """
 
     device: Device
@@ -122,6 +123,7 @@ class Reason(NamedTuple):
     holders: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
     taints: tuple[JSONObject, ...] = ()
+    selector: str = ""
 
 
 class Funnel:
@@ -130,7 +132,6 @@ class Funnel:
     Args:
         names: The claims, as namespace/name.
         left: Returns the remaining counters of a pool, by its place.
-        unused: The pools that have devices for the node but cannot be used there.
         known: What rules out the devices of nodes for requests so far; nodes with equal keys share it.
     """
 
@@ -142,7 +143,6 @@ class Funnel:
         view: NodeView,
         *,
         left: Callable[[int], Available],
-        unused: Sequence[Unused],
         known: dict[Hashable, list[Why]],
         key: Hashable,
     ) -> None:
@@ -153,8 +153,6 @@ class Funnel:
         """The number of devices that it wants; None for all."""
         self.constraints = demand.claims[ask.claim].constraints
         """The constraints of the claim."""
-        self.every_unused = unused
-        """The pools that have devices for the node but cannot be used there."""
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             looks = map(self._looks, range(len(view.devices)))
@@ -234,7 +232,7 @@ class Funnel:
     def unused(self) -> list[Unused]:
         """The pools that have devices of the class but cannot be used."""
         chooser = self.ask.chooser
-        return [each for each in self.every_unused if any(chooser.is_of_class(one) is True for one in each.contents)]
+        return [each for each in self.view.unused if any(chooser.is_of_class(one) is True for one in each.contents)]
 
     @property
     def key(self) -> Hashable:
@@ -247,10 +245,12 @@ class Funnel:
         return list(map(self._reason, range(len(self._whys))))
 
     def _reason(self, index: int) -> Reason:
-        device, why, text, lacks = self.view.devices[index], self._whys[index], "", tuple[Lack, ...]()
+        device, why, text, selector = self.view.devices[index], self._whys[index], "", ""
+        lacks: tuple[Lack, ...] = ()
         if why in {"class", "selector"} and (first := self.ask.chooser.first_false(device.content)):
             whose = f"class {self.ask.class_['metadata']['name']}" if first.of_class else "the request"
             text = f"selector #{first.place} of {whose}{f': {first.detail}' if first.detail else ' is false'}"
+            selector = first.expression
         elif why == "node":
             text = _UNBOUND
         elif why in {"capacity", "counters"}:
@@ -261,7 +261,7 @@ class Funnel:
             if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
                 why, text = "constraint", f"attribute {lacking}, which a constraint compares, is not published"
         taints = tuple(self.ask.untolerated(device.content)) if why == "taint" else ()
-        return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints)
+        return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints, selector)
 
     def rivals(self) -> Iterator[Reason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""

@@ -16,6 +16,7 @@ from webhook.allocation.demand import Demand
 from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount, newest
 from webhook.allocation.features import Implementation
 from webhook.inventory.affinity import SelectorError, node_matches
+from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple, Told
 
@@ -191,13 +192,14 @@ def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) ->
     return _pool(newest(slices), catalog, variant) if variant.sees_whole_pools else None
 
 
-def ignored(each: Slice, variant: Implementation) -> str:
-    """Return why no node uses the devices of a slice, whatever its pool is like; empty if nodes do."""
+def ignored(each: Slice, variant: Implementation) -> Flaw | None:
+    """Return why no node uses the devices of a slice, even if it uses the rest of its pool; None if nodes do."""
+    reason = ""
     if each.counter_sets and variant.sees_whole_pools:
-        return "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
-    if each.says_per_device and not variant.features.PartitionableDevices:
-        return "perDeviceNodeSelection needs feature gate DRAPartitionableDevices, which is off"
-    return ""
+        reason = "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
+    elif each.says_per_device and not variant.features.PartitionableDevices:
+        reason = "perDeviceNodeSelection needs feature gate DRAPartitionableDevices, which is off"
+    return Flaw.of(f"used without slice {each.name}", reason) if reason else None
 
 
 def is_relevant(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
@@ -321,56 +323,6 @@ class Unused(NamedTuple):
     devices: int
 
 
-class Aside(NamedTuple):
-    """A slice whose devices are not used, even if the rest of its pool is.
-
-    Args:
-        is_outdated: Whether the reason is that its pool has a newer generation. Nodes that do not see it may use the
-            slice all the same.
-    """
-
-    slice: Slice
-    why: Flaw
-    is_outdated: bool
-
-
-def set_aside(catalog: Catalog, variant: Implementation) -> list[Aside]:
-    """Return the slices whose devices are not used, even if the rest of their pool is."""
-    found = []
-    for slices in catalog.by_pool.values():
-        last = max(each.generation for each in slices)
-        outdated = Flaw.of("outdated", f"its slices for the node are older than generation {last}")
-        for each in filter(lambda each: each.devices, slices):
-            if each.generation < last:
-                found.append(Aside(each, outdated, is_outdated=True))
-            elif reason := ignored(each, variant):
-                found.append(Aside(each, Flaw.of(f"used without slice {each.name}", reason), is_outdated=False))
-    return found
-
-
-def unused_on(
-    node: str, labels: Mapping[str, str], pools: Sequence[Pool], catalog: Catalog, aside: Sequence[Aside]
-) -> list[Unused]:
-    """Return the pools that have devices for a node but cannot be used there, or not with all of these."""
-    seen = {(pool.driver, pool.name): pool for pool in pools}
-    unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
-    by_reason: dict[tuple[PoolId, Flaw], list[Slice]] = {}
-    for id_ in unusable:
-        # All nodes look at pools with counters, even if the devices are for other nodes.
-        current = catalog.current[id_]
-        by_reason[id_, _fault(seen[id_], current)] = [each for each in current if _serves(each, node, labels)]
-    for each, why, is_outdated in aside:
-        known = seen if is_outdated else unusable
-        if each.id not in known and _serves(each, node, labels):
-            by_reason.setdefault((each.id, why), []).append(each)
-    found = []
-    for (id_, why), slices in by_reason.items():
-        if devices := [device for each in slices for device in each.devices]:
-            contents = {id(device.content): device.content for device in devices}
-            found.append(Unused("/".join(id_), why, tuple(contents.values()), len(devices)))
-    return found
-
-
 def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
     try:
         return is_relevant(each, node, labels)
@@ -380,11 +332,13 @@ def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
 
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
     """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order."""
-    found = {each.slice.order: each.why for each in set_aside(catalog, variant) if not each.is_outdated}
-    for slices in catalog.by_pool.values():
-        pool, current = whole(slices, catalog, variant), newest(slices)
-        if pool is not None and (not pool.is_usable or _contradictory(current)):
-            found |= dict.fromkeys((each.order for each in current), _fault(pool, current))
+    found = {}
+    for current in catalog.current.values():
+        pool = whole(current, catalog, variant)
+        is_faulty = pool is not None and (not pool.is_usable or _contradictory(current))
+        for each in current:
+            if why := _fault(pool, current) if pool and is_faulty else ignored(each, variant):
+                found[each.order] = why
     return found
 
 
@@ -553,7 +507,7 @@ class NodeView:
         variant: Implementation,
         elsewhere: Sequence[Pool],
     ) -> None:
-        self.node, self.variant, self.labels = node, variant, labels
+        self.node, self.variant, self.labels, self._catalog = node, variant, labels, catalog
         self.error = ""
         self.is_ambiguous = False
         self.pools: list[Pool] = []
@@ -655,3 +609,27 @@ class NodeView:
     def capacity_used(self, index: int) -> Mapping[str, int] | None:
         """Return the consumed capacity of a shared device, None if none is consumed."""
         return self.usages[self.pool_of[index]].capacity.get(self.devices[index].name)
+
+    @cached_property
+    def unused(self) -> Sequence[Unused]:
+        """The pools that have devices for the node but cannot be used there, or not with all of these."""
+        catalog, node, labels = self._catalog, self.node, self.labels
+        seen = {(pool.driver, pool.name): pool for pool in self.pools}
+        unusable = {id_ for id_, pool in seen.items() if not pool.is_usable}
+        slices = [each for name in dict.fromkeys((node, "")) for each in catalog.by_node.get(name, ()) if each.devices]
+        found: dict[tuple[PoolId, Flaw], list[Device]] = {}
+        for each in sorted(slices, key=lambda each: each.id not in unusable):
+            current, why = catalog.current[each.id], None
+            if each.generation < (last := current[0].generation):
+                if each.id not in seen:  # a node that sees no newer slices may use it all the same
+                    why = Flaw.of("outdated", f"its slices for the node are older than generation {last}")
+            elif each.id in unusable:
+                why = _fault(seen[each.id], current)
+            else:
+                why = ignored(each, self.variant)
+            if why and _serves(each, node, labels):
+                found.setdefault((each.id, why), []).extend(each.devices)
+        return [
+            Unused("/".join(id_), why, list(dict.fromkeys(one.content for one in devices)), len(devices))
+            for (id_, why), devices in found.items()
+        ]

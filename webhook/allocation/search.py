@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Constraint, Demand, Match, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -272,7 +272,10 @@ class Memories:
                 taken = () if shares is None else tuple(sorted(shares.items()))
                 alike.append((class_, is_ahead, is_by_claim, taken))
         alike.sort()
-        constraints = tuple([each.state for each in state.constraints[claim]])
+        kinds = self._demand.claims[claim].constraints
+        constraints = tuple(
+            [kind.compared(each) for (kind, _), each in zip(kinds, state.constraints[claim], strict=True)]
+        )
         if counters is None:
             return place, len(picks[claim]), tuple(alike), constraints, state.consumed
         groups = self._by_group(place.start, counters, now, later, place.position)
@@ -340,7 +343,7 @@ class Memories:
                         ask.tolerates(content),
                         ask.takes(content) is not None
                         and tuple(
-                            [self._state.constraints[ask.claim][n].attribute.of(content) for n in ask.constraints]
+                            [self._demand.claims[ask.claim].constraints[n][1].of(content) for n in ask.constraints]
                         ),
                     )
                     for ask, choice in zip(asks, choices, strict=True)
@@ -501,13 +504,12 @@ class State:
     """
 
     def __init__(self, demand: Demand, view: NodeView, available: Callable[[int], Available]) -> None:
-        self._view, self._available = view, available
+        self._demand, self._view, self._available = demand, view, available
         self._features = view.variant.features
         self._undoes_all = view.variant.undoes_all
         self.picks: list[list[Pick]] = [[] for _ in demand.claims]
-        self.constraints: list[list[Constraint]] = [
-            [kind(attribute) for kind, attribute in claim.constraints] for claim in demand.claims
-        ]
+        self.constraints = [[kind.start for kind, _ in claim.constraints] for claim in demand.claims]
+        """The states of the constraints, by claim."""
         self._used = 0
         """The devices allocated by this search, as a bit set of places."""
         self._used_by = [0] * len(demand.claims)
@@ -554,7 +556,7 @@ class State:
         else:
             if ask.is_all and not self.has_capacity(ask, index):
                 if self._undoes_all:
-                    self._release_constraints(ask)
+                    self._release_constraints(ask, ask.constraints)
                 self._reject(index, draw)
                 return None
             take = ask.takes(content)
@@ -593,7 +595,7 @@ class State:
         ask, index = pick.ask, pick.device
         self.picks[ask.claim].pop()
         self._restore_groups(pick.draw)
-        self._release_constraints(ask)
+        self._release_constraints(ask, ask.constraints)
         self._used_by[ask.claim] &= ~(1 << index)
         self._used = pick.used
         if pick.take is None:
@@ -621,23 +623,26 @@ class State:
         if draw.groups is not None and self._common is not None:
             self._common.common |= draw.groups
 
-    def _release_constraints(self, ask: Ask) -> None:
-        constraints = self.constraints[ask.claim]
-        for number in ask.constraints:
-            constraints[number].remove(ask.base)
+    def _release_constraints(self, ask: Ask, numbers: Iterable[int]) -> None:
+        states, constraints = self.constraints[ask.claim], self._demand.claims[ask.claim].constraints
+        for number in numbers:
+            states[number] = constraints[number][0].remove(states[number], ask.base)
 
     def _constrain(self, ask: Ask, index: int) -> bool:
         content = self._view.devices[index].content
-        constraints = self.constraints[ask.claim]
+        states, constraints = self.constraints[ask.claim], self._demand.claims[ask.claim].constraints
         for count, number in enumerate(ask.constraints):
-            if constraints[number].add(ask.base, ask.value(constraints[number].attribute, content), index):
+            kind, attribute = constraints[number]
+            value = ask.value(attribute, content)
+            after = kind.add(states[number], ask.base, value, index, with_lists=attribute.with_lists)
+            if after is not None:
+                states[number] = after
                 continue
             if ask.is_all:
                 text = f", request {ask.name}: cannot add device "
-                after = " because a claim constraint would not be satisfied"
-                raise Stop(Complaint(ask.claim, text, "device", index, after))
-            for earlier in ask.constraints[:count]:
-                constraints[earlier].remove(ask.base)
+                why = " because a claim constraint would not be satisfied"
+                raise Stop(Complaint(ask.claim, text, "device", index, why))
+            self._release_constraints(ask, ask.constraints[:count])
             return False
         return True
 
@@ -670,7 +675,7 @@ class State:
     def save(self) -> Any:
         """Return everything that an undone device can leave behind, for `restore`."""
         return (
-            tuple(tuple(each.save() for each in constraints) for constraints in self.constraints),
+            tuple(map(tuple, self.constraints)),
             self.consumed,
             tuple((index, tuple(sorted(shares.items()))) for index, shares in sorted(self.shares.items())),
             None if self._common is None else self._common.state,
@@ -679,9 +684,7 @@ class State:
     def restore(self, saved: Any) -> None:
         """Restore a saved state, except for the devices."""
         constraints, consumed, shares, common = saved
-        for mine, theirs in zip(self.constraints, constraints, strict=True):
-            for each, state in zip(mine, theirs, strict=True):
-                each.restore(state)
+        self.constraints = [list(states) for states in constraints]
         self._consumed = dict(consumed)
         self.shares = {index: dict(amounts) for index, amounts in shares}
         if self._common is not None:

@@ -5,10 +5,10 @@ Follows upstream's ``isSelectable`` and k8s.io/dynamic-resource-allocation ``cel
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from webhook.allocation.devices import Content, by_content
+from webhook.allocation.devices import Content, by_content, named
 from webhook.allocation.features import Implementation
 from webhook.budget import current
 from webhook.cel.cache import Cache
@@ -82,11 +82,13 @@ class SelectorFault(NamedTuple):
         of_class: Whether it is a selector of the class, not of the request.
         place: Its place among the selectors.
         detail: The error, in upstream's words.
+        expression: Its text.
     """
 
     of_class: bool
     place: int
     detail: Fault
+    expression: str
 
 
 Choice = bool | SelectorFault
@@ -97,48 +99,35 @@ class Reads(NamedTuple):
     """The attributes and capacity of a device that an expression reads.
 
     Args:
-        attributes: The attributes, each by its name with the domain, the domain, and the name without.
-        capacity: The same for capacity.
+        attributes: The names of attributes, with their domains.
     """
 
-    attributes: tuple[tuple[str, str, str], ...]
-    capacity: tuple[tuple[str, str, str], ...]
+    attributes: tuple[str, ...]
+    capacity: tuple[str, ...]
 
     @classmethod
     def of(cls, selector: Selector) -> Reads | None:
         """Return the reads of a selector, None if their names are not known."""
-        found: dict[str, list[tuple[str, str, str]]] = {"attributes": [], "capacity": []}
-        for path in set(reads(selector.root, "device")):
+        found: dict[str, list[str]] = {"attributes": [], "capacity": []}
+        for path in sorted(set(reads(selector.root, "device"))):
             if path in {("driver",), ("allowMultipleAllocations",)}:
                 continue
             if len(path) < _NAMED or path[0] not in found:
                 return None
-            found[path[0]].append((f"{path[1]}/{path[2]}", path[1], path[2]))
+            found[path[0]].append(f"{path[1]}/{path[2]}")
         return cls(tuple(found["attributes"]), tuple(found["capacity"]))
 
     def key(self, content: Content) -> Hashable:
         """Return a key that is the same for devices that look the same; their attributes are plain."""
         driver, attributes, capacity = content.driver, content.attributes, content.capacity
         parts: list[Hashable] = [driver, content.is_shared]
-        for read in self.attributes:
-            found = named(attributes, driver, read)
+        for name in self.attributes:
+            found = named(attributes, driver, name)
             parts.append(None if found is None else next(iter(found.items())))
-        for read in self.capacity:
-            found = named(capacity, driver, read)
+        for name in self.capacity:
+            found = named(capacity, driver, name)
             parts.append(None if found is None else str(found.get("value")))
         return tuple(parts)
-
-
-def named(values: Mapping[str, JSONObject], driver: str, read: tuple[str, str, str]) -> JSONObject | None:
-    """Return the value that a device has under a name, with or without the driver's domain; None if it has none.
-
-    Args:
-        values: Its attributes or capacity.
-        read: The name with the domain, the domain, and the name without.
-    """
-    full, domain, name = read
-    # If a name is spelled in two ways, the one with the domain counts; before Kubernetes 1.38 any of the two may.
-    return values.get(full, values.get(name) if domain == driver else None)
 
 
 _BYTES_A_CHARACTER: Final = 400
@@ -149,7 +138,7 @@ _programs: Final[Cache[tuple[Selector | Refusal, Reads | None]]] = Cache(16 << 2
 
 
 class _Selector:
-    """A selector, with its results for the contents seen so far and for contents that look the same to it."""
+    """A selector, with its results for contents that look the same to it."""
 
     def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
         key = expression, release, gates, current().is_offline
@@ -159,25 +148,22 @@ class _Selector:
             known = compiled, None if isinstance(compiled, Refusal) else Reads.of(compiled)
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
+        self.expression = expression
         self._values = values
         self._alike: dict[Hashable, bool | Fault] = {}
-        self.holds = by_content(self._holds)
-        """Tells whether the selector holds, or returns its error."""
 
-    def _holds(self, content: Content) -> bool | Fault:
-        if self.reads is None or not content.is_plain:
-            return self._evaluate(content, None)
-        key = self.reads.key(content)
+    def holds(self, content: Content) -> bool | Fault:
+        """Tell whether the selector holds, or return its error."""
+        key = content.index if self.reads is None or not content.is_plain else self.reads.key(content)
         if key not in self._alike:
-            self._alike[key] = self._evaluate(content, self.reads)
+            self._alike[key] = self._evaluate(content)
         return self._alike[key]
 
-    def _evaluate(self, content: Content, reads: Reads | None) -> bool | Fault:
+    def _evaluate(self, content: Content) -> bool | Fault:
         if isinstance(self._compiled, Refusal):
             return Fault(f"CEL compile error: {self._compiled.detail}")
         try:
-            bindings = self._values.of(content) if reads is None else self._values.read(content, reads)
-            result = self._compiled.program.evaluate(bindings, meter=Meter(MAX_COST))
+            result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
         except CelError as error:
             if not isinstance(error, EvaluationError):
                 return Fault(f"{RUNTIME}{error}", is_runtime=True)
@@ -206,10 +192,6 @@ _LISTS_SEEN_SINCE: Final = 37
 """From this release on, expressions see lists, whatever the gate says."""
 
 
-Named = tuple[tuple[str, str, str], JSONObject | None]
-"""A name as it is spelled, with its domain and without, and the value; None if a device has none of the name."""
-
-
 class Values:
     """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
@@ -231,32 +213,17 @@ class Values:
             EvaluationError: An attribute has no value of a supported type.
         """
         if content.index != self._index:
-            every = (_qualified(each, content.driver) for each in (content.attributes, content.capacity))
-            self._last = {"device": self._device(content, *every)}
+            self._last = {"device": self._device(content)}
             self._index = content.index
         return self._last
 
-    def read(self, content: Content, reads: Reads) -> Mapping[str, Any]:
-        """Return the bindings for a device, with only the parts that a selector reads.
-
-        Args:
-            content: The device; its attributes are plain.
-        """
-        driver = content.driver
-        attributes = ((read, named(content.attributes, driver, read)) for read in reads.attributes)
-        capacity = ((read, named(content.capacity, driver, read)) for read in reads.capacity)
-        return {"device": self._device(content, attributes, capacity)}
-
-    def _device(self, content: Content, attributes: Iterable[Named], capacity: Iterable[Named]) -> Mapping[str, Any]:
-        """Return a device with some attributes and capacity."""
+    def _device(self, content: Content) -> Mapping[str, Any]:
         values: dict[str, dict[str, Any]] = DefaultingMap()
-        for (name, domain, id_), attribute in attributes:
-            if attribute is not None:
-                values.setdefault(domain, {})[id_] = self._value(name, attribute)
+        for name, domain, id_, attribute in _qualified(content.attributes, content.driver):
+            values.setdefault(domain, {})[id_] = self._value(name, attribute)
         amounts: dict[str, dict[str, Any]] = DefaultingMap()
-        for (_, domain, id_), each in capacity:
-            if each is not None:
-                amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
+        for _, domain, id_, each in _qualified(content.capacity, content.driver):
+            amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
         return {
             "driver": content.driver,
             "allowMultipleAllocations": content.is_shared and self._shows_sharing,
@@ -280,11 +247,14 @@ class Values:
         raise EvaluationError(f"attribute {name}: unsupported attribute value")
 
 
-def _qualified(values: Mapping[str, JSONObject], driver: str) -> Iterator[Named]:
-    """Yield values by their names; those that state their domain come last, and so count."""
+def _qualified(values: Mapping[str, JSONObject], driver: str) -> Iterator[tuple[str, str, str, JSONObject]]:
+    """Yield values with their names, the domain, and the name without; those that state a domain come last, and count.
+
+    Before Kubernetes 1.38 any of two spellings of a name may count.
+    """
     for name, value in sorted(values.items(), key=lambda item: "/" in item[0]):
         domain, found, rest = name.partition("/")
-        yield ((name, domain, rest) if found else (name, driver, name)), value
+        yield (name, domain, rest, value) if found else (name, driver, name, value)
 
 
 class Chooser:
@@ -318,12 +288,16 @@ class Chooser:
             for place, selector in enumerate(selectors):
                 found = selector.holds(content)
                 if found is not True:
-                    return SelectorFault(is_class, place, found or NO_FAULT)
+                    return SelectorFault(is_class, place, found or NO_FAULT, selector.expression)
         return None
 
     @staticmethod
     def _choice(first: SelectorFault | None) -> Choice:
         return True if first is None else first.detail is not NO_FAULT and first
+
+
+_CHOOSERS: Final = 64
+"""The number of choosers that are remembered: whoever may create claims can make up others without end."""
 
 
 class Selectors:
@@ -352,6 +326,9 @@ class Selectors:
             for selectors in (of_class, of_request)
         )
         if (found := self._choosers.get((first, second))) is None:
+            if len(self._choosers) >= _CHOOSERS:
+                self._choosers.clear()
+                self._compiled.clear()
             for each in (*first, *second):
                 if each not in self._compiled:
                     self._compiled[each] = _Selector(each, self._release, self._gates, self.values)

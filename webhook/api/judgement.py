@@ -132,7 +132,7 @@ def undecodable(obj: dict[str, Any], release: Release) -> list[Problem]:
     """List what the API server's decoder refuses in an object with a version and a kind; see :func:`decoder`."""
     struct = decoder(obj["apiVersion"], obj["kind"], release)
     misfits = [misfit for misfit in apart(struct.walk(obj))[0] if misfit.rule != GATE_OFF]
-    return _undecodable(misfits, struct, obj) if misfits else []
+    return advised(misfits, struct, obj) if misfits else []
 
 
 def judge_admitted(
@@ -234,11 +234,11 @@ def _judged(
 ) -> list[Problem]:
     dropped = [misfit for misfit in misfits if misfit.rule == GATE_OFF] if misfits else ()
     if len(dropped) < len(misfits):
-        return _undecodable([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
+        return advised([misfit for misfit in misfits if misfit.rule != GATE_OFF], struct, obj)
     return _new(struct, obj, dropped, problems) if old is None else _updated(struct, obj, old, dropped)
 
 
-def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
+def advised(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
     """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.schema.suggest import instead, suggestion  # most objects can be decoded
 

@@ -40,10 +40,15 @@ def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem
         return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
     name, version = obj["kind"], obj["apiVersion"]
     others = served(name, release)
-    message = f'no matches for kind "{name}" in version "{version}"'
     hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
     more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
-    return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, "; ".join([hint, *more]))]
+    return [not_served(version, name, "; ".join([hint, *more]))]
+
+
+def not_served(version: object, kind: object, hint: str, fix: Fix | None = None, *, at: str = "apiVersion") -> Problem:
+    """Report an object whose kind is not served in its version, at one of these fields."""
+    message = f'no matches for kind "{kind}" in version "{version}"'
+    return Problem(ERROR, "not-served", "NotFound", Path((at,)), message, hint, fix=fix)
 
 
 def no_object(obj: object, release: Release = DEFAULT) -> list[Problem]:
@@ -88,14 +93,11 @@ def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if missing := no_object(obj, release) or _not_named(obj):
         return missing
-    message = f'no matches for kind "{kind}" in version "{version}"'
     others = served(str(kind), release)
     if others or kind in KINDS:
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
         hint += f"; {_SUCCESSORS[str(kind)]}" if kind in _SUCCESSORS and not others else ""
-        fix = Fix("replace", others[0], safe=False) if others else None
-        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint, fix=fix)]
+        return [not_served(version, kind, hint, Fix("replace", others[0], safe=False) if others else None)]
     near = nearest(str(kind), KINDS)
     hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    fix = Fix("replace", near, safe=False) if near else None
-    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
+    return [not_served(version, kind, hint, Fix("replace", near, safe=False) if near else None, at="kind")]

@@ -17,14 +17,15 @@ from webhook.objects import DEFINITION
 from webhook.optional import install
 from webhook.problem import ERROR, Path, Problem
 from webhook.report.model import Report
-from webhook.usage import UsageError
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Server
     from webhook.documents.stored import Wanted
 
+_STORED: Final = "give what the cluster stores, as kubectl prints it"
+"""The hint for an object of the cluster that cannot be decoded."""
 DETAILS: Final = "`draguard validate` has the details"
-"""The hint for a manifest that cannot be decoded."""
+"""That for a manifest."""
 
 
 def read_cluster(
@@ -34,21 +35,18 @@ def read_cluster(
     *,
     namespace: str = "",
     quiet: bool = True,
-    definitions: bool = False,
     is_whole: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Inventory:
     """Read the objects of a cluster into an inventory; the arguments are those of :func:`cluster_documents`.
 
-    Args:
-        definitions: Whether CustomResourceDefinitions are needed, too, which are large.
+    A claim that cannot be decoded is known by the devices that it holds alone.
     """
     install("objects")
     inventory = Inventory()
     inventory.context = context_of(sources)
-    wanted = (*kinds, DEFINITION) if definitions else kinds
     for document in cluster_documents(
-        sources, report, wanted, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
+        sources, report, kinds, namespace=namespace, quiet=quiet, is_whole=is_whole, tell=tell
     ):
         if document.data["kind"] == DEFINITION:
             inventory.definitions.append(document.data)
@@ -57,7 +55,8 @@ def read_cluster(
             inventory.take(document.data, has_nulls=is_whole)
         except MalformedError as error:
             inventory.unread.append((document.data["kind"], str(error)))
-            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
+            inventory.add_allocation(document.data)
+            report.findings.append(malformed(error, document))
     return inventory
 
 
@@ -97,7 +96,7 @@ def cluster_documents(
         Documents whose data are objects of these kinds.
 
     Raises:
-        UsageError: Nothing can be read of a running cluster.
+        ClusterError: Nothing can be read of a running cluster.
     """
     if not sources:
         return
@@ -115,7 +114,7 @@ def cluster_documents(
     if selection.left_out and tell:
         from webhook.report.text import not_read  # seldom needed
 
-        tell(not_read(selection.left_out, selection.unread, renders=False))
+        tell(not_read(selection, renders=False))
     for each in sources:
         if not isinstance(each, str):
             yield from _running(each, wanted, namespace, quiet=quiet, tell=tell)
@@ -124,21 +123,17 @@ def cluster_documents(
 def _running(
     server: Server, wanted: Wanted, namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
 ) -> Iterator[Document]:
-    from webhook.cluster.errors import ClusterError  # most clusters are in files
-    from webhook.cluster.live import Where
+    from webhook.cluster.live import Where  # most clusters are in files
     from webhook.inventory.snapshots import OF_SNAPSHOT
 
     kinds = [kind for kind in OF_SNAPSHOT if kind in wanted.kinds]
-    try:
-        with counting(f"objects of {server.name}", sys.stderr, quiet=quiet) as watch:
-            for part in server.parts(kinds, Where(namespace), watch, wanted.reader):
-                if part.note and tell:
-                    tell(f"warning: {part.note}")
-                origin = Origin(Source(f"{part.kind} of {server.name}", ""), 0, 0, is_json=True)
-                for each in part.objects:
-                    yield Document(each, 0, origin, ())
-    except ClusterError as error:
-        raise UsageError(str(error)) from error
+    with counting(f"objects of {server.name}", sys.stderr, quiet=quiet) as watch:
+        for part in server.parts(kinds, Where(namespace), watch, wanted.reader):
+            if part.note and tell:
+                tell(f"warning: {part.note}")
+            origin = Origin(Source(f"{part.kind} of {server.name}", ""), 0, 0, is_json=True)
+            for each in part.objects:
+                yield Document(each, 0, origin, ())
 
 
 def served_by(inventory: Inventory) -> list[str]:
@@ -168,6 +163,6 @@ def not_found(what: str, sources: Sequence[str | Server]) -> str:
     return f"no {what} found: {how}; `draguard snapshot` prints the command"
 
 
-def malformed(error: MalformedError, document: Document, hint: str) -> Finding:
+def malformed(error: MalformedError, document: Document, hint: str = _STORED) -> Finding:
     """Return the finding that an object cannot be decoded, located at its document."""
     return found(Problem(ERROR, UNREADABLE, "BadRequest", Path(), str(error), hint), document)

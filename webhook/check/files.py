@@ -25,7 +25,7 @@ from webhook.documents.search import KUSTOMIZATIONS, SUFFIXES
 from webhook.documents.source import MARKDOWN, Source
 from webhook.documents.stream import identity_of
 from webhook.findings import Finding, failed, found, identity, too_many, unfilled, unread
-from webhook.inventory import Inventory, is_held
+from webhook.inventory import KINDS, Inventory, is_held
 from webhook.later import cached_property
 from webhook.limits import MOST_FINDINGS, MOST_IN_ALL
 from webhook.objects import DEFINITION, is_object
@@ -370,7 +370,7 @@ class _Validation:
     def finish(self) -> None:
         """Judge the documents that were read, and report all findings."""
         self._judge.know_noted()
-        for waiting in sorted(self._waiting, key=self._is_later):
+        for waiting in self._waiting:
             self._carefully(self._in_turn, waiting)
         for waiting in self._passing:
             self._carefully(self._with_devices, waiting)
@@ -400,10 +400,6 @@ class _Validation:
             self._references.note_cut()
             self._note(waiting.document)
             self._put(waiting.at, waiting.document.source, [failed(error, waiting.document)])
-
-    def _is_later(self, waiting: _Waiting) -> bool:
-        """Tell whether the release of an object follows from that of others."""
-        return not self._stated and waiting.served is not None and _is_always(waiting.served) and not waiting.passes
 
     def _in_turn(self, waiting: _Waiting) -> None:
         """Judge an object, unless its file has too many findings, or it may be a pod without devices."""
@@ -529,25 +525,19 @@ def judged(
     with_policies = bool(arguments.policies)  # they may read any field
     cluster = Inventory()
     if arguments.cluster:
+        kinds = (*KINDS, DEFINITION) if with_policies else (*KINDS,)  # definitions are large
         cluster = read_cluster(
-            arguments.cluster,
-            first,
-            quiet=arguments.quiet,
-            definitions=with_policies,
-            is_whole=with_policies,
-            tell=tell,
+            arguments.cluster, first, kinds, quiet=arguments.quiet, is_whole=with_policies, tell=tell
         )
         served = served_by(cluster)  # what is stated has precedence
         arguments.runtime_config = [*served, *(each for each in arguments.runtime_config if each not in served)]
     old = _old_state(arguments, manifests, versions[0], first, tell)
     states: list[list[Piece]] = []
-    looked = list[Unlooked]()
+    unlooked = Unlooked()
     reports: list[Report] = []
-    from copy import deepcopy  # slow to import
-
     for stated in versions:
         # Manifests are added to the objects of the cluster.
-        known = deepcopy(cluster) if versions[1:] or arguments.new_only else cluster
+        known = cluster.copy() if versions[1:] or arguments.new_only else cluster
         reports.append(Report() if reports else first)
         if isinstance(old, AtRevision):
             old.render(manifests.options(stated), reports[-1])
@@ -556,7 +546,7 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        looked.append(
+        unlooked.join(
             judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
         )
     report = merged(reports, versions) if versions[1:] else first
@@ -568,11 +558,7 @@ def judged(
             f"found at {arguments.against}, too",
             has_settings=bool(configuration) and old.has(configuration.file),
         )
-    report.paths, report.lists_files = manifests.paths, arguments.show_files
-    report.left_out, report.unread = manifests.selection.left_out, manifests.selection.unread
-    unlooked, *others = looked
-    for other in others:
-        unlooked.join(other)
+    report.paths, report.selection, report.lists_files = manifests.paths, manifests.selection, arguments.show_files
     report.remarks += [*unlooked.lines(), *manifests.notes]
     report.asides += unlooked.asides()
     suppress(report, suppressed, arguments)
@@ -589,11 +575,9 @@ def _found_before(
     arguments: Namespace, versions: Sequence[str | None], states: Iterable[Sequence[Piece]], cluster: Inventory
 ) -> list[Finding]:
     """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
-    from copy import deepcopy  # slow to import
-
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, None, deepcopy(cluster), arguments, stated=stated, report=report)
+        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report)
     report = merged(reports, versions) if versions[1:] else reports[0]
     return [each for each in report.findings if each.file in report.files]
 

@@ -57,8 +57,8 @@ _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "ignore": ("ignore", _texts("a rule")),
 }
 """By argument: the name of its option among the command's arguments, and how its value is read."""
-_ARGUMENTS: Final = {"kubernetes-version": "kubernetes", "as": "user", "as-group": "groups"}
-"""The arguments whose names are not those of their options."""
+_ARGUMENTS: Final = {option: argument for argument, (option, _) in _OPTIONS.items()} | {"as": "user"}
+"""The arguments, by the names of their options."""
 
 
 def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]:
@@ -92,4 +92,5 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
 
 
 def _argument(option: re.Match[str]) -> str:
-    return _ARGUMENTS.get(option[1], option[1].replace("-", "_"))
+    name = option[1].replace("-", "_")
+    return _ARGUMENTS.get(name, name)

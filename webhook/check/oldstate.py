@@ -59,7 +59,7 @@ class Deployed:
             if (about := identity(document.data)).name and about.api_version:
                 self._objects.setdefault(_key(about), {})[about.namespace] = document.data
         if selection.left_out and tell:
-            tell(f"--old: {not_read(selection.left_out, selection.unread, renders=True)}")
+            tell(f"--old: {not_read(selection, renders=True)}")
 
     def of(self, document: Document) -> tuple[Any, list[Problem]]:
         """Return the old state of an object, None if there is none, and its problems."""

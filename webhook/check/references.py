@@ -263,10 +263,7 @@ class References:
         """The extended resources that the known device classes provide, by the release."""
         self._refused: set[str] = set()
         """The kinds of manifests with errors, to which others may refer."""
-        self._partly = list[Document]()
-        """The manifests with errors, in which not every warning is looked for."""
-        self._hides_errors = False
-        """Whether one of them has errors that are not found either."""
+        self._unlooked = Unlooked()
         self._is_cut = False
         """Whether a document is unreadable or of an unknown kind: it may be any object."""
         self._work = Budget(_WORK, is_offline=True)
@@ -296,10 +293,10 @@ class References:
             obj = in_namespace(obj, self._namespace)
         if not judgement.accepted:
             self._note_name(obj, document.source)
-            self._partly.append(document)
+            self._unlooked.partly.add((document.source, document.index, document.within))
             errors = None if findings is None else _spoiled(findings)
             if errors is None:
-                self._hides_errors = True
+                self._unlooked.hides_errors = True
             else:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
         elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
@@ -365,31 +362,24 @@ class References:
 
     def report(self, report: Report) -> Unlooked:
         """Add the findings to a report, each beside the others of its file; return what was not looked up."""
-        findings, skipped = self._findings()
-        if findings:
-            report.sort((*report.findings, *findings))
-        skipped.partly = {(each.source, each.index, each.within) for each in self._partly}
-        skipped.hides_errors = self._hides_errors
-        skipped.has_errors = self._is_cut or not self._refused.isdisjoint(skipped.uses)
-        if self._neighbours is None and not self._inventory.knows(_SLICE):
-            skipped.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
-        return skipped
-
-    def _findings(self) -> tuple[list[Finding], Unlooked]:
-        """Look up the references of the manifests; collect those that were skipped."""
-        skipped, findings = Unlooked(), list[Finding]()
+        unlooked, findings = self._unlooked, list[Finding]()
         for given in self._documents.values():
             try:
                 if known := self._known(given):
                     for (kind, path), count in known.skipped.items():
-                        skipped.add(kind, path, given.document, count)
+                        unlooked.add(kind, path, given.document, count)
                     if known.problems:
-                        findings += self._located(known.problems, given, skipped)
+                        findings += self._located(known.problems, given)
             except (OSError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
                 findings.append(failed(error, given.document))
-        return findings, skipped
+        if findings:
+            report.sort((*report.findings, *findings))
+        unlooked.has_errors = self._is_cut or not self._refused.isdisjoint(unlooked.uses)
+        if self._neighbours is None and not self._inventory.knows(_SLICE):
+            unlooked.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
+        return unlooked
 
     def _known(self, given: _Noted) -> ReferenceFindings | None:
         """Look up the references of a manifest; None if there are none to look up."""
@@ -400,7 +390,7 @@ class References:
             return self._found(given, context)
         return context.alike.find(given.obj, lambda: self._found(given, context))
 
-    def _located(self, problems: Sequence[Problem], given: _Noted, skipped: Unlooked) -> Iterator[Finding]:
+    def _located(self, problems: Sequence[Problem], given: _Noted) -> Iterator[Finding]:
         """Locate problems; collect those that depend on objects of a kind that is not beside the manifest."""
         file, neighbours = given.document.source, self._neighbours
         blanks = blanks_of(given.document)
@@ -413,7 +403,7 @@ class References:
             is_found = problem.fix is not None or isinstance(problem.hint, Meant)
             if needs and not is_found and (self._is_cut or (neighbours and not neighbours.beside(file, needs[0]))):
                 if not given.errors:
-                    skipped.add(needs[0], problem.path, given.document, 1)
+                    self._unlooked.add(needs[0], problem.path, given.document, 1)
             else:
                 yield placed(problem, given.document, given.release, tries_fixes=self._tries_fixes)
 

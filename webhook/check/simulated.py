@@ -207,18 +207,6 @@ _PODS_MAX: Final = 150_000
 """The maximum number of pods in a cluster (kubernetes.io/docs/setup/best-practices/cluster-large)."""
 
 
-class Pods(NamedTuple):
-    """The pods to schedule.
-
-    Args:
-        every: All of them; pending pods of other namespaces than a stated one only use up devices.
-        reported: The places of those to report.
-    """
-
-    every: Sequence[JSONObject]
-    reported: Sequence[int]
-
-
 class Limit(NamedTuple):
     """The end of the simulation.
 
@@ -254,12 +242,21 @@ class Prepared(NamedTuple):
     """What is to be simulated.
 
     Args:
+        pods: All pods to schedule; pending ones of other namespaces than a stated one only use up devices.
+        reported: The places of those to report.
         notes: What to tell of the manifests.
     """
 
     scheduler: Scheduler
-    pods: Pods
+    pods: Sequence[JSONObject]
+    reported: Sequence[int]
     notes: Sequence[str]
+    words: Words
+
+    @property
+    def asked(self) -> list[JSONObject]:
+        """The pods to report."""
+        return [self.pods[place] for place in self.reported]
 
 
 def prepare(
@@ -298,15 +295,15 @@ def prepare(
                 f"leave {words.fit} out to see them"
             )
     what_if(arguments, inventory, namespace)
-    pods = _pods(given, inventory, arguments, named, words.give)
-    if not pods.reported and arguments.fit:
+    pods, reported = _pods(given, inventory, arguments, named, words.give)
+    if not reported and arguments.fit:
         raise UsageError(f"{words.fit} takes one pod or workload, and no pod is pending: give one")
     try:
         scheduler = Scheduler(Cluster(inventory, settings))
     except ValueError as error:
         raise UsageError(f"Kubernetes {stated}: {error}") from error
     scheduler.cluster.create(given.created)
-    return Prepared(scheduler, pods, given.notes)
+    return Prepared(scheduler, pods, reported, given.notes, words)
 
 
 def what_if(arguments: Namespace, inventory: Inventory, default: str) -> None:
@@ -338,8 +335,13 @@ def _suggestion(name: str, known: Sequence[str]) -> str:
     return f": {did_you_mean(name, known, there)}"
 
 
-def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str) -> Pods:
-    """Return the pods to schedule: those given; the pending ones of the cluster if requested, or if none are given."""
+def _pods(
+    given: _Given, inventory: Inventory, arguments: Namespace, named: Sequence[JSONObject], give: str
+) -> tuple[list[JSONObject], list[int]]:
+    """Return the pods to schedule, and the places of those to report.
+
+    These are the given ones, and the pending ones of the cluster if requested, or if none are given.
+    """
     nodes = inventory.all("Node")
     # --fit counts further pods, beside those that already run.
     running = Running(() if arguments.fit else inventory.running())
@@ -368,18 +370,15 @@ def _pods(given: _Given, inventory: Inventory, arguments: Namespace, named: Sequ
     reported = [
         index for index, pod in enumerate(found) if index < asked or arguments.namespace in {None, namespace_of(pod)}
     ]
-    return Pods([holder.take(pod) or pod for pod in found], reported)
+    return [holder.take(pod) or pod for pod in found], reported
 
 
-def answer_all(
-    scheduler: Scheduler, pods: Pods, limit: Limit, page: Page | None, *, quiet: bool
-) -> tuple[dict[int, JSONObject], bool]:
+def answer_all(ready: Prepared, limit: Limit, page: Page | None, *, quiet: bool) -> tuple[dict[int, JSONObject], bool]:
     """Schedule pods while there is time; return results by the pods' places, and whether draguard itself failed."""
-    cluster = scheduler.cluster
+    scheduler, pods, reported = ready.scheduler, ready.pods, frozenset(ready.reported)
     tell = Annotated(scheduler)
     found: dict[int, JSONObject] = {}
     has_failed = False
-    reported = frozenset(pods.reported)
     with limit.enforced(), counting(f"of {len(reported)} pods", sys.stderr, quiet=quiet) as progress:
         checks = 0
 
@@ -388,11 +387,11 @@ def answer_all(
             checks += nodes
             progress(len(found), f", {checks} checks of nodes")
 
-        cluster.progress = show
+        scheduler.cluster.progress = show
         with suppress(DeadlineExceededError):
-            for index in in_order(pods.every, cluster.inventory):
+            for index in in_order(pods, scheduler.cluster.inventory):
                 try:
-                    placement = scheduler.schedule(pods.every[index])
+                    placement = scheduler.schedule(pods[index])
                     if index not in reported:
                         continue
                     answer = tell.of(placement)
@@ -401,37 +400,31 @@ def answer_all(
                 except GRAVE:
                     raise
                 except Exception as error:  # noqa: BLE001 - the other pods still get their answers
-                    answer = Answers.unfinished(pods.every[index], own_failure(error))
+                    answer = Answers.unfinished(pods[index], own_failure(error))
                     has_failed = True
                 found[index] = answer
     return found, has_failed
 
 
 def fitted(
-    scheduler: Scheduler,
-    pods: Sequence[JSONObject],
+    ready: Prepared,
     limit: Limit,
     *,
     quiet: bool,
-    counts: str = _WORDS.fit,
     page: Page | None = None,
-    answers: list[JSONObject] | None = None,
+    take: Callable[[Placement], None] = lambda _: None,
 ) -> tuple[str, Fit, JSONObject | None]:
     """Count how many pods fit; return their name, the count, and the result of the first that does not fit.
 
     Args:
-        answers: Receives the results of those that fit.
+        take: Takes the placement of each that fits.
 
     Raises:
         UsageError: The pods differ.
     """
+    pods, scheduler = ready.asked, ready.scheduler
     if len({json.dumps(pod.get("spec"), sort_keys=True) for pod in pods}) > 1:
-        raise UsageError(f"{counts} takes one pod or workload, and there are {len(pods)} different pods")
-
-    def take(placement: Placement) -> None:
-        if answers is not None:
-            answers.append(Answers.brief(placement))
-
+        raise UsageError(f"{ready.words.fit} takes one pod or workload, and there are {len(pods)} different pods")
     with limit.enforced(), counting("pods fit so far", sys.stderr, quiet=quiet) as progress:
         found, last = fit(scheduler, pods[0], progress, take), None
         if found.last is not None:

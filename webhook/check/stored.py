@@ -43,7 +43,7 @@ def stored_cluster(arguments: Namespace, report: Report, tell: Callable[[str], N
         try:
             cluster.add(document)
         except MalformedError as error:
-            report.findings.append(malformed(error, document, "give what the cluster stores, as kubectl prints it"))
+            report.findings.append(malformed(error, document))
     return cluster, settings_of(stated, arguments, cluster.inventory)
 
 

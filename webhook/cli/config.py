@@ -13,13 +13,10 @@ from webhook.check.suppressing import exclusions, rule_levels, suppressions
 from webhook.check.target import feature_gates, kubernetes_versions, pod_locations, runtime_config
 from webhook.cli.console import show_structured
 from webhook.cli.parser import COMMAND_LINE
-from webhook.configuration.reading import KEYS, OPTIONS, Configuration, schema
+from webhook.configuration.reading import KEYS, Configuration, schema
 from webhook.documents import STDIN
 from webhook.documents.search import top_of
 from webhook.usage import UsageError
-
-_JOINED = {"exclude": "exclude", "levels": "level"}
-"""Keys that the command line adds to, with the options that do so."""
 
 
 def run(arguments: Namespace) -> int:
@@ -54,12 +51,10 @@ def run(arguments: Namespace) -> int:
 def _settings(arguments: Namespace, configuration: Configuration | None) -> Iterator[tuple[str, Any, str]]:
     """Return the settings in effect, and their sources."""
     sources, values = arguments.settings.sources, _values(arguments, configuration)
-    for name in KEYS:
-        value, source = values[name], sources.get(OPTIONS.get(name), "")
-        if name not in OPTIONS:
-            is_here = configuration and name in configuration.values
-            here = f"{configuration.file}:{configuration.line(name)}" if configuration and is_here else ""
-            source = ", ".join(filter(None, (here, sources.get(_JOINED.get(name, "")))))
+    for name, key in KEYS.items():
+        value, source = values[name], sources.get(key.option.dest, "") if key.option else ""
+        if (key.adds or key.option is None) and configuration and name in configuration.values:
+            source = ", ".join(filter(None, (f"{configuration.file}:{configuration.line(name)}", source)))
         if name == "baseline" and _is_missing(arguments):
             source += f"; no such file: `draguard validate --write-baseline {value}` makes it"
         yield name, value, source or "default"
@@ -73,7 +68,7 @@ def _values(arguments: Namespace, configuration: Configuration | None) -> dict[s
         suppressions(arguments, arguments.paths)
     written = configuration.values if configuration else {}
     namespaces = Namespaces(arguments.namespace_labels).stated
-    return {name: getattr(arguments, option) for name, option in OPTIONS.items()} | {
+    return {name: getattr(arguments, key.option.dest) for name, key in KEYS.items() if key.option} | {
         "kubernetesVersions": list(filter(None, kubernetes_versions(arguments))),
         "featureGates": feature_gates(arguments, None) or {},
         "runtimeConfig": runtime_config(arguments) or {},

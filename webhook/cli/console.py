@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TextIO
 
 from webhook.check.files import check_charts, render_options
@@ -15,9 +14,10 @@ from webhook.documents import STDIN, Piece, Selection
 from webhook.documents.files import only_manifests
 from webhook.findings import INTERNAL, UNREADABLE, Finding
 from webhook.problem import ERROR, WARNING
-from webhook.report import Style, make
+from webhook.report import Style
+from webhook.report import lines as lines_of
 from webhook.report.model import Report
-from webhook.report.text import COLORS, MARK, as_json, as_text, columns_of, not_read, printable, uncommanded
+from webhook.report.text import COLORS, as_json, as_text, folded, not_read, printable, uncommanded
 from webhook.sources import read
 from webhook.usage import UsageError
 
@@ -88,7 +88,7 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
         renders: Whether the command renders charts that are named.
     """
     if selection.left_out and not quiet:
-        tell(not_read(selection.left_out, selection.unread, renders=renders))
+        tell(not_read(selection, renders=renders))
 
 
 def check_changeable(arguments: Namespace, paths: Iterable[str]) -> None:
@@ -126,8 +126,6 @@ def tell(*lines: str) -> None:
 
 _NARROWEST: Final = 40
 """The least columns of a terminal: text is not folded any narrower."""
-_INDENT: Final = 4
-"""How far the further lines of a folded one are indented below it."""
 
 
 def columns(stream: TextIO) -> int:
@@ -152,9 +150,8 @@ def show_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     for line in lines:
         texts = COLORS.split(line)
         texts[::2] = map(printable, texts[::2])
-        texts[1::2] = (f"\x1b{MARK}{each}" for each in texts[1::2])
-        for each in _folded("".join(texts), width):
-            print(uncommanded(COLORS.sub("\x1b\\1", each)), file=stream)
+        texts[1::2] = (f"\x1b{each}" for each in texts[1::2])
+        print(uncommanded(folded("".join(texts), width)), file=stream)
 
 
 def print_findings(findings: Iterable[Finding], stream: TextIO | None = None) -> None:
@@ -166,26 +163,6 @@ def print_findings(findings: Iterable[Finding], stream: TextIO | None = None) ->
 def print_error(line: str) -> None:
     """Print a line of a report, which is safe, on standard error."""
     print(line, file=sys.stderr)
-
-
-def _folded(line: str, width: int) -> Iterator[str]:
-    """Fold a line to some columns, none for no limit; the sequences of colours take none."""
-    if not width or _columns_of(line) <= width:
-        yield line
-        return
-    indent = " " * (len(line) - len(line.lstrip(" ")) + _INDENT)
-    start, taken, margin = 0, 0, ""
-    for word in re.finditer(r"( *)[^ ]+", line):
-        needed = _columns_of(word[0])
-        if taken + needed > width and start < word.start():
-            yield margin + line[start : word.start()]
-            start, margin, taken = word.end(1), indent, len(indent) - len(word[1])
-        taken += needed
-    yield margin + line[start:]
-
-
-def _columns_of(text: str) -> int:
-    return columns_of(COLORS.sub("", text))
 
 
 def check_outputs(arguments: Namespace) -> None:
@@ -215,10 +192,10 @@ def show(report: Report, arguments: Namespace) -> int:
         if file:
             from webhook.documents.writing import write  # needed only to write files
 
-            write(file, make(form, Style(quiet=arguments.quiet)).lines(report))
+            write(file, lines_of(form, report, Style(quiet=arguments.quiet)))
         else:
             style = Style(wants_colors(arguments), columns(sys.stdout), arguments.quiet)
-            show_escaped(make(form, style).lines(report))
+            show_escaped(lines_of(form, report, style))
     return exit_code(report, arguments)
 
 

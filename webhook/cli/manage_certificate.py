@@ -49,14 +49,12 @@ def managing(arguments: Namespace) -> Iterator[Manager | None]:
     if not arguments.manage_certificate:
         yield None
         return
-    from webhook.cluster.errors import ClusterError  # needed only to manage certificates
-
     with ExitStack() as stack:
         try:
             manager = manager_of(arguments, Path(arguments.manage_directory))
             stack.callback(manager.stop)
             manager.obtain()
-        except (UsageError, ClusterError) as error:
+        except UsageError as error:
             raise UsageError(str(error), "--manage-certificate") from error
         yield manager
 
@@ -71,26 +69,21 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
     Raises:
         UsageError: An option is missing or malformed.
     """
-    from webhook.cluster.errors import ClusterError
-    from webhook.cluster.manager import Manager
+    from webhook.cluster.manager import Manager  # needed only to manage certificates
     from webhook.cluster.options import ManagerOptions
 
-    try:
-        return Manager(
-            ManagerOptions(
-                namespace=arguments.manage_namespace or _own_namespace(arguments),
-                secret=arguments.manage_secret,
-                lease=arguments.manage_lease,
-                names=tuple(arguments.manage_name),
-                directory=directory,
-                validating=tuple(arguments.manage_webhooks),
-                mutating=tuple(arguments.manage_webhooks),
-                tells_version=directory is None,
-                account=Path(arguments.manage_account),
-            )
+    return Manager(
+        ManagerOptions(
+            namespace=arguments.manage_namespace or _own_namespace(arguments),
+            secret=arguments.manage_secret,
+            lease=arguments.manage_lease,
+            names=tuple(arguments.manage_name),
+            directory=directory,
+            webhooks=tuple(arguments.manage_webhooks),
+            tells_version=directory is None,
+            account=Path(arguments.manage_account),
         )
-    except ClusterError as error:
-        raise UsageError(str(error)) from error
+    )
 
 
 def _own_namespace(arguments: Namespace) -> str:

@@ -59,9 +59,9 @@ def run(arguments: Namespace) -> int:
         raise UsageError("nothing to match: give manifests of claims, templates or classes, or -e with a selector")
     if complaint := piped_twice({"the manifests": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
-    report = Report()
+    release, report = kubernetes(arguments), Report()
     inventory = read_cluster(arguments.cluster, report, quiet=arguments.quiet, tell=tell)
-    settings = settings_of(kubernetes(arguments), arguments, inventory)
+    settings = settings_of(release, arguments, inventory)
     stated, gates = str(settings), dict(settings.stated) or None
     texts: dict[str, list[str]] = {}
     documents = read_sources(arguments, arguments.paths, stated, texts=texts)

@@ -58,20 +58,17 @@ def run(arguments: Namespace) -> int:
         for document in documents:
             namespaces.note(document.data)
         sender.know(namespaces.found)
-    changes: list[_Changed] = []
+    pairs = list[tuple[Document, _Changed]]()
     for document in documents:
-        change = _Changed(document.data)
-        with guarded(document, faults):
-            change = _undecodable(document, stated, sender) or (
-                _mutated(document, sender, options) if sender else _rewritten(document, options)
-            )
-        changes.append(change)
-    faults += (fault for change in changes for fault in change.faults)
+        change, wrong = _Changed(document.data), list[Finding]()
+        with guarded(document, wrong):
+            if sender:
+                change = _mutated(document, sender, options, wrong)
+            else:
+                change = _rewritten(document, stated, options, wrong)
+        pairs.append((document, _Changed(document.data) if wrong else change))
+        faults += wrong
     print_findings(faults)
-    pairs = [
-        (document, _Changed(document.data) if change.faults else change)
-        for document, change in zip(documents, changes, strict=True)
-    ]
     would = "would be " if arguments.diff else ""
     for line in as_text(each for pair in pairs for each in (*pair[1].warnings, *_replaced(*pair, would))):
         if line:
@@ -111,59 +108,59 @@ def _check_writable(arguments: Namespace, paths: Iterable[str]) -> None:
 
 
 class _Changed(NamedTuple):
-    """A changed document: its object, the JSON Patch that leads to it, its findings, and its warnings about nodes."""
+    """A changed document: its object, the JSON Patch that leads to it, its warnings, and those about nodes."""
 
     object: Any
     patch: Sequence[Mapping[str, object]] = ()
-    faults: Sequence[Finding] = ()
     warnings: Sequence[Finding] = ()
     replaced: Sequence[str] = ()
 
 
-def _undecodable(document: Document, stated: str | None, sender: Sender | None) -> _Changed | None:
-    """Return the errors of an object that the API server cannot decode; None if it can.
-
-    Without policies, only objects with pods are decoded. Unknown fields may be those of a later release.
-    """
-    if sender is not None:
-        problems = sender.undecodable(document.data)
-    elif pod_template(document.data) is None:
-        return None
-    else:
-        problems = [each for each in judge(document.data, kubernetes=stated) if each.reason == BAD_REQUEST]
-    faults = [found(each, document) for each in problems if each.rule != UNKNOWN_FIELD]
-    return _Changed(document.data, faults=faults) if faults else None
+def _undecodable(problems: Iterable[Problem], document: Document) -> list[Finding]:
+    """Locate why the API server cannot decode an object; unknown fields may be those of a later release."""
+    return [found(each, document) for each in problems if each.rule != UNKNOWN_FIELD]
 
 
-def _rewritten(document: Document, options: prescheduled.RewriteOptions) -> _Changed:
-    change = prescheduled.rewrite_manifest(document.data, options)
-    if change is None:
-        return _Changed(document.data)
+def _rewritten(
+    document: Document, stated: str | None, options: prescheduled.RewriteOptions, faults: list[Finding]
+) -> _Changed:
+    """Rewrite a pre-scheduled pod; objects without pods need not be decodable."""
+    problems = () if pod_template(document.data) is None else judge(document.data, kubernetes=stated)
+    faults += _undecodable((each for each in problems if each.reason == BAD_REQUEST), document)
+    change = None if faults else prescheduled.rewrite_manifest(document.data, options)
     if isinstance(change, Problem):
-        return _Changed(document.data, faults=[found(change, document)])
+        faults.append(found(change, document))
+    if not isinstance(change, prescheduled.Rewrite):
+        return _Changed(document.data)
     from webhook.policy.change.patch import apply_patch  # few manifests hold such a pod
 
     return _Changed(apply_patch(document.data, change.patch), change.patch, replaced=change.warnings)
 
 
-def _mutated(document: Document, sender: Sender, options: prescheduled.RewriteOptions) -> _Changed:
+def _mutated(
+    document: Document, sender: Sender, options: prescheduled.RewriteOptions, faults: list[Finding]
+) -> _Changed:
     """Evaluate mutating policies before and after the rewrite of pre-scheduled pods."""
     from webhook.check.policies import found_by_mutating
     from webhook.policy.change.patch import difference
 
+    faults += _undecodable(sender.undecodable(document.data), document)
+    if faults:
+        return _Changed(document.data)
     change = sender.change(document.data, rewrite=lambda obj: prescheduled.rewrite_manifest(obj, options))
     if change is None:
         return _Changed(document.data)
     findings = found_by_mutating(change, document)
     findings += (found(each, document) for each in sender.refusals(change) if change.mutation.verdict.allowed)
-    faults = [finding for finding in findings if finding.problem.level == ERROR]
-    warnings = [finding for finding in findings if finding.problem.level != ERROR]
-    rewrite = change.mutation.rewrite
-    if isinstance(rewrite, Problem):
-        faults.append(found(rewrite, document))
-    replaced = rewrite.warnings if isinstance(rewrite, prescheduled.Rewrite) else ()
-    obj = change.manifest
-    return _Changed(obj, difference(document.data, obj), faults, warnings, replaced)
+    faults += (finding for finding in findings if finding.problem.level == ERROR)
+    if isinstance(made := change.mutation.rewrite, Problem):
+        faults.append(found(made, document))
+    return _Changed(
+        change.manifest,
+        difference(document.data, change.manifest),
+        [finding for finding in findings if finding.problem.level != ERROR],
+        made.warnings if isinstance(made, prescheduled.Rewrite) else (),
+    )
 
 
 def _described(document: Document, patch: Sequence[Mapping[str, object]], judged_by: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 from webhook.configuration.options import (
     COMMANDS,
     NO_CONFIG,
+    OF_POLICIES,
     PREFIX,
     PROGRAM,
     Command,
@@ -336,15 +337,6 @@ _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 
 
-_OF_POLICIES = {
-    "as_user": "--as",
-    "as_group": "--as-group",
-    "as_user_extra": "--as-user-extra",
-    "authorizer": "--authorizer",
-}
-"""Options that only policies read."""
-
-
 def settle(arguments: argparse.Namespace) -> None:
     """Set the options that the command line leaves open, for a command that reads variables.
 
@@ -370,10 +362,11 @@ def settle(arguments: argparse.Namespace) -> None:
         from webhook.configuration.reading import configured  # most repositories have no such file
 
         arguments.settings = configured(arguments, file, sources)
-    for name, option in _OF_POLICIES.items():  # a variable may be set for several runs
-        is_given = getattr(arguments, name, None) and sources.get(name, COMMAND_LINE) == COMMAND_LINE
+    for option in OF_POLICIES:  # a variable may be set for several runs
+        is_given = getattr(arguments, option.dest, None) and sources.get(option.dest, COMMAND_LINE) == COMMAND_LINE
         if is_given and not arguments.policies:
-            raise UsageError(f"{option} is for policies: give them with --policies, or leave out {option}")
+            name = option.names[0]
+            raise UsageError(f"{name} is for policies: give them with --policies, or leave out {name}")
 
 
 def _from_variables(arguments: argparse.Namespace, command: Command) -> dict[str, str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from time import monotonic
 
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import not_found, read_cluster
 from webhook.check.files import piped_twice
-from webhook.check.simulated import Limit, Pods, answer_all, fitted, prepare, take_names
+from webhook.check.simulated import Limit, Prepared, answer_all, fitted, prepare, take_names
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import (
     OWN_FAILURE,
@@ -22,10 +21,9 @@ from webhook.cli.console import (
     wants_colors,
 )
 from webhook.hints.names import listed
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, items
+from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, gets_devices
-from webhook.simulation import Scheduler
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.usage import UsageError
 
@@ -46,12 +44,12 @@ def run(arguments: Namespace) -> int:
 def _simulate(arguments: Namespace, deadline: float) -> int:
     if complaint := piped_twice({"the pods": arguments.paths, "the cluster": arguments.cluster}):
         raise UsageError(complaint)
-    report = Report()
+    stated, report = kubernetes(arguments), Report()
     only = arguments.namespace or ""
     inventory = read_cluster(arguments.cluster, report, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
-    settings = settings_of(kubernetes(arguments), arguments, inventory)
+    settings = settings_of(stated, arguments, inventory)
     named = take_names(arguments, inventory)
     texts: dict[str, list[str]] = {}
     namespace = arguments.namespace or DEFAULT_NAMESPACE
@@ -59,37 +57,35 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
     ready = prepare(arguments, settings, inventory, named=named, documents=documents, report=report)
     if (code := show_refusals(report, texts)) or ready is None:
         return code
-    scheduler, pods, notes = ready
     if not arguments.quiet:  # nor of which kinds the cluster has no objects, without which no pod gets devices
-        wants = any(items(each, "spec", "resourceClaims") for each in pods.every)
+        wants = any(items(each, "spec", "resourceClaims") for each in ready.pods)
         kinds = (("DeviceClass", "DeviceClasses"), ("ResourceSlice", "ResourceSlices")) if wants else ()
         lacks = [not_found(several, arguments.cluster) for kind, several in kinds if not inventory.knows(kind)]
-        tell(*(f"note: {each}" for each in (*notes, *lacks)))
+        tell(*(f"note: {each}" for each in (*ready.notes, *lacks)))
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
-    once = (scheduler.cluster.settings.taint_rules_ignored, scheduler.cluster.of_unknown_size)
+    once = (settings.taint_rules_ignored, ready.scheduler.cluster.of_unknown_size)
     result = Text(color=wants_colors(arguments), once=once)
-    if arguments.fit:
-        return _fit(scheduler, [pods.every[index] for index in pods.reported], result, limit, arguments)
-    return _schedule(scheduler, pods, result, limit, arguments)
+    return (_fit if arguments.fit else _schedule)(ready, result, limit, arguments)
 
 
 def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
     return f"{arguments.timeout:g} seconds have passed{' while files were read' if is_reading else ''}"
 
 
-def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, arguments: Namespace) -> int:
-    page = Page(scheduler.cluster.inventory, scheduler.cluster.settings) if arguments.output == "html" else None
-    found, has_failed = answer_all(scheduler, pods, limit, page, quiet=arguments.quiet)
-    left = [pods.every[index] for index in pods.reported if index not in found]
+def _schedule(ready: Prepared, result: Text, limit: Limit, arguments: Namespace) -> int:
+    cluster, pods = ready.scheduler.cluster, ready.pods
+    page = Page(cluster.inventory, cluster.settings) if arguments.output == "html" else None
+    found, has_failed = answer_all(ready, limit, page, quiet=arguments.quiet)
+    left = [pods[index] for index in ready.reported if index not in found]
     answers = [found[index] for index in sorted(found)]
-    told = f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"
+    told = f"simulated as Kubernetes {cluster.settings}; {NOT_SIMULATED}"
     if page is not None:
         show_escaped(page.lines(answers, result.summary(answers, arguments.namespace), told))
     elif arguments.output != "text":
         missing = f"not simulated: {limit.passed}"
-        places = sorted(found.keys() | pods.reported)
-        every = [found.get(index) or Answers.unfinished(pods.every[index], missing) for index in places]
-        show_structured([{"kubernetes": str(scheduler.cluster.settings), **each} for each in every], arguments.output)
+        places = sorted(found.keys() | ready.reported)
+        every = [found.get(index) or Answers.unfinished(pods[index], missing) for index in places]
+        show_structured([{"kubernetes": str(cluster.settings), **each} for each in every], arguments.output)
     else:
         show_lines(result.answers(answers))
         if not arguments.quiet:
@@ -98,7 +94,7 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
             show_lines([told])
     if left:
         names = listed([full_name_of(pod) for pod in left])
-        asked = len(pods.reported)
+        asked = len(ready.reported)
         pods_left = f"{len(left)} of {asked} pods" if asked > 1 else "1 pod"
         advice = "give fewer pods, or a longer --timeout" if found else "give a longer --timeout"
         tell(f"not simulated: {pods_left} ({names}): {limit.passed}; {advice}")
@@ -107,15 +103,16 @@ def _schedule(scheduler: Scheduler, pods: Pods, result: Text, limit: Limit, argu
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _fit(scheduler: Scheduler, pods: Sequence[JSONObject], result: Text, limit: Limit, arguments: Namespace) -> int:
-    pod, found, last = fitted(scheduler, pods, limit, quiet=arguments.quiet)
+def _fit(ready: Prepared, result: Text, limit: Limit, arguments: Namespace) -> int:
+    pod, found, last = fitted(ready, limit, quiet=arguments.quiet)
+    release = str(ready.scheduler.cluster.settings)
     if arguments.output != "text":
         counts = {"pod": pod, "pods": found.pods, "nodes": found.nodes, "last": last}
-        show_structured({"kubernetes": str(scheduler.cluster.settings), **counts}, arguments.output)
+        show_structured({"kubernetes": release, **counts}, arguments.output)
     else:
         show_lines(result.fit(pod, found, last))
         if not arguments.quiet:
-            show_lines([f"simulated as Kubernetes {scheduler.cluster.settings}; {NOT_SIMULATED}"])
+            show_lines([f"simulated as Kubernetes {release}; {NOT_SIMULATED}"])
     if found.is_cut:
         tell(f"more pods may fit: {limit.passed}; give a longer --timeout")
     return 1 if found.is_cut or not found.pods else 0

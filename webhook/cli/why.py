@@ -91,13 +91,12 @@ def _asked(arguments: Namespace) -> Asked | None:
 
 
 def _why(asked: Asked, arguments: Namespace) -> int:
-    report = Report()
+    stated, report = kubernetes(arguments), Report()
     kinds, only = (*BASE, *AROUND), asked.place
     inventory = read_cluster(arguments.cluster, report, kinds, namespace=only, quiet=arguments.quiet, tell=tell)
     if report.errors and not (inventory.all("Node") or inventory.all("Pod")):
         return show_refusals(report)
     tell(*(f"note: not read: {stated_as(each)}" for each in report.findings))
-    stated = kubernetes(arguments)
     gates = feature_gates(arguments, stated or release_in(inventory.all("Node")))
     try:
         scene = Scene(inventory, stated, gates)

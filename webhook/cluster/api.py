@@ -85,8 +85,8 @@ def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
             f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations/{name}",
             "the API server calls no webhook by it; it gets its caBundle once it exists (helm upgrade creates it)",
         )
-        for kind, names in (("Validating", options.validating), ("Mutating", options.mutating))
-        for name in names
+        for kind in ("Validating", "Mutating")
+        for name in options.webhooks
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from webhook.usage import UsageError
 
-class ClusterError(Exception):
+
+class ClusterError(UsageError):
     """The Kubernetes API, or an object in it, cannot be used; the message explains the cause and the remedy."""
 
 

@@ -25,7 +25,7 @@ from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.source import MAX_DEPTH
 from webhook.inventory import DRA
 from webhook.inventory.snapshots import GROUPS, OPTIONAL
-from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items
+from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items, text
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
 from webhook.sources.running import ProgramError, TooLongError, held_interrupts, output_of
@@ -168,18 +168,6 @@ class _Chunk(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class _Group(msgspec.Struct):
-    class Version(msgspec.Struct):
-        version: str
-
-    name: str
-    versions: list[Version]
-
-
-class _Groups(msgspec.Struct):
-    groups: list[_Group]
-
-
 class _Info(msgspec.Struct):
     gitVersion: str  # noqa: N815 - as on the wire
 
@@ -262,12 +250,11 @@ class Server:
     def groups(self) -> dict[str, list[str]]:
         """Which versions of which groups it serves; empty if that may not be read."""
         try:
-            listed = decoded(self._read("/apis"), _Groups).groups
+            listed = items(decoded(self._read("/apis")), "groups")
         except ClusterError:
             return {}
-        if sum(len(each.versions) for each in listed) > MAX_VERSIONS:
-            return {}
-        return {"": ["v1"], **{each.name: [one.version for one in each.versions] for each in listed}}
+        served = {text(each, "name"): [text(one, "version") for one in items(each, "versions")] for each in listed}
+        return {"": ["v1"], **served} if 0 < sum(map(len, served.values())) <= MAX_VERSIONS else {}
 
     def parts(
         self,

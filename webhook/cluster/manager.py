@@ -35,7 +35,6 @@ from webhook.cluster.options import (
     CLUSTER_VERSION,
     SERVING,
     SERVING_KEY,
-    Lifetimes,
     ManagerOptions,
     Step,
     decode,
@@ -63,7 +62,6 @@ def decide_elsewhere(
     data: Mapping[str, bytes],
     now: datetime,
     names: Sequence[str],
-    lifetimes: Lifetimes,
     trusted: Sequence[bytes | None] | None,
     *,
     served: tuple[bytes, bytes] | None = None,
@@ -76,7 +74,7 @@ def decide_elsewhere(
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "webhook.cluster.rotation"],
-            input=msgspec.json.encode((data, now, names, lifetimes, trusted, served)),
+            input=msgspec.json.encode((data, now, names, trusted, served)),
             capture_output=True,
             timeout=_PATIENCE,
             check=False,  # a process that reaps all children may have taken the exit code
@@ -100,8 +98,6 @@ class Manager:
 
     Attributes:
         rotations: How many changes of the Secret this replica has made, by their kind.
-        refusals: How many pairs in the Secret could not be used.
-        errors: How many rounds have failed.
     """
 
     def __init__(
@@ -112,7 +108,6 @@ class Manager:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.rotations: Counter[str] = Counter()
-        self.refusals = self.errors = 0
         self._options, self._decide, self._clock = options, decide, clock
         self._api = api.Api(options.account, options.server)
         self._secret = api.secret(options)
@@ -121,7 +116,6 @@ class Manager:
         self._pair = Pair(options.directory) if options.directory else None
         self._version: dict[str, bytes] = {}
         self._serving: tuple[bytes, bytes] | None = None
-        self._refused: tuple[bytes, bytes] | None = None
         self._missing: list[str] = []
         self._judged: tuple[object, datetime] | None = None
         self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
@@ -194,8 +188,8 @@ class Manager:
     def tick(self) -> float:
         """Run the tasks that are due, and return the seconds until the next; never raises."""
         for task in self._tasks:
-            if task.due <= self._clock() and not task.run(self._clock):
-                self.errors += 1
+            if task.due <= self._clock():
+                task.run(self._clock)
         return max(0.0, min(task.due for task in self._tasks) - self._clock())
 
     def run(self) -> None:
@@ -249,7 +243,7 @@ class Manager:
         if self._judged and self._judged[0] == known and timedelta() <= now - self._judged[1] < _JUDGE_AGAIN:
             return data
         wanted = {**data, **self._version}
-        step = self._decide(wanted, now, self._options.names, self._options.lifetimes, trusted, served=served)
+        step = self._decide(wanted, now, self._options.names, trusted, served=served)
         if step is None and wanted != data:
             step = Step("version", f"the cluster's version is {wanted[CLUSTER_VERSION].decode()}", wanted)
         if step is None:
@@ -283,14 +277,9 @@ class Manager:
         if not all(pair) or pair == self._serving:
             return
         if self._pair:
-            try:
-                self._pair.put(*pair)
-            except ClusterError:
-                self.refusals += pair != self._refused
-                self._refused = pair
-                raise
+            self._pair.put(*pair)
             _log.info("a new serving certificate of %s is in %s", self._secret.what, self._pair.directory)
-        self._serving, self._refused = pair, None
+        self._serving = pair
 
 
 def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | None]:

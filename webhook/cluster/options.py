@@ -10,7 +10,6 @@ import secrets
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,38 +19,6 @@ from webhook.records import NamedTuple
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 _OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z")
-
-
-@dataclass(frozen=True)
-class Lifetimes:
-    """The lifetimes of certificates; each is replaced after two thirds of its lifetime.
-
-    An authority of a year is replaced every eight months, so that rotation is exercised regularly, and leaves four
-    months to fix any failure. The last serving certificate of 90 days that it signs still ends before it does.
-
-    Args:
-        authority: How long an authority is valid.
-        serving: How long a serving certificate is valid, at most as long as its authority.
-        overlap: How long all webhook configurations must have trusted a new authority before it signs what is served.
-
-    Raises:
-        ClusterError: They contradict each other.
-    """
-
-    authority: timedelta = timedelta(days=365)
-    serving: timedelta = timedelta(days=90)
-    overlap: timedelta = timedelta(hours=1)
-
-    def __post_init__(self) -> None:
-        """Refuse lifetimes that leave no time to act."""
-        if self.serving < timedelta(hours=1):
-            raise ClusterError(f"serving certificates cannot last {self.serving}: give at least an hour")
-        if self.authority < self.serving:
-            raise ClusterError(
-                f"an authority that lasts {self.authority} cannot vouch for {self.serving}: let it last longer"
-            )
-        if not timedelta() <= self.overlap <= self.serving / 6:
-            raise ClusterError(f"an overlap of {self.overlap} does not fit: give 0 to a sixth of {self.serving}")
 
 
 def identity() -> str:
@@ -69,9 +36,7 @@ class ManagerOptions:
         lease: The Lease's name; it must exist.
         names: The DNS names that the API server connects to, such as ``draguard.draguard-system.svc``.
         directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret there.
-        validating: Names of ValidatingWebhookConfigurations whose ``caBundle`` to write.
-        mutating: Names of MutatingWebhookConfigurations whose ``caBundle`` to write.
-        lifetimes: How long certificates last.
+        webhooks: Names of Validating- and MutatingWebhookConfigurations whose ``caBundle`` to write.
         tells_version: Whether to store the cluster's version in the Secret, for pods without access to the API server.
         identity: The holder of the Lease; unique among all processes, past and present.
         account: The directory with the service account's ``token`` and ``ca.crt``.
@@ -86,9 +51,7 @@ class ManagerOptions:
     lease: str
     names: tuple[str, ...]
     directory: Path | None = None
-    validating: tuple[str, ...] = ()
-    mutating: tuple[str, ...] = ()
-    lifetimes: Lifetimes = Lifetimes()
+    webhooks: tuple[str, ...] = ()
     tells_version: bool = False
     identity: str = field(default_factory=identity)
     account: Path = SERVICE_ACCOUNT
@@ -100,7 +63,7 @@ class ManagerOptions:
             raise ClusterError(
                 "no DNS names are given: a certificate needs those of the Service, e.g. draguard.draguard-system.svc"
             )
-        for name in (self.namespace, self.secret, self.lease, *self.validating, *self.mutating):
+        for name in (self.namespace, self.secret, self.lease, *self.webhooks):
             if not _OBJECT_NAME.match(name):
                 raise ClusterError(
                     f"{name!r} cannot be the name of an object: give lower case letters, digits, '-' and '.'"

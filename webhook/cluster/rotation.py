@@ -45,9 +45,21 @@ from webhook.cluster.options import (
     REVOKE,
     SERVING,
     SERVING_KEY,
-    Lifetimes,
     Step,
 )
+
+AUTHORITY_LIFETIME = timedelta(days=365)
+"""How long an authority is valid; it is replaced after two thirds of that.
+
+So rotation is exercised every eight months, and four are left to fix any failure. The last serving certificate that it
+signs still ends before it does.
+"""
+
+SERVING_LIFETIME = timedelta(days=90)
+"""How long a serving certificate is valid, at most as long as its authority; replaced after two thirds of that."""
+
+OVERLAP = timedelta(hours=1)
+"""How long all webhook configurations must have trusted a new authority before it signs what is served."""
 
 _BACKDATED = timedelta(hours=1)
 """A tolerance for API servers whose clocks differ."""
@@ -62,7 +74,6 @@ def step(
     data: Mapping[str, bytes],
     now: datetime,
     names: Sequence[str],
-    lifetimes: Lifetimes,
     trusted: Sequence[bytes | None] | None,
     *,
     served: tuple[bytes, bytes] | None = None,
@@ -73,7 +84,6 @@ def step(
         data: The content of the Secret, which is not trusted.
         now: The time.
         names: The DNS names to serve under.
-        lifetimes: How long certificates last.
         trusted: The bundle, in PEM, that each webhook in each configuration was seen to trust; None for those that
             cannot be read, or for all if unknown.
         served: The certificate and the key, in PEM, last served with; None if unknown.
@@ -84,8 +94,8 @@ def step(
     now = now.astimezone(UTC).replace(microsecond=0)
     if REVOKE in data:
         others = {name: content for name, content in data.items() if name not in OWN}
-        return _State.read(others, now, alternative_names(names), lifetimes).recover("all before is revoked", ())
-    state = _State.read(data, now, alternative_names(names), lifetimes).keeping(trusted or (), served)
+        return _State.read(others, now, alternative_names(names)).recover("all before is revoked", ())
+    state = _State.read(data, now, alternative_names(names)).keeping(trusted or (), served)
     if not state.in_service():
         return (
             state.renew("no usable serving certificate")
@@ -100,16 +110,13 @@ class _State:
     data: Mapping[str, bytes]
     now: datetime
     names: list[x509.DNSName | x509.IPAddress]
-    lifetimes: Lifetimes
     bundle: tuple[x509.Certificate, ...]
     signer: Certified | None
     next: Certified | None
     serving: Certified | None
 
     @classmethod
-    def read(
-        cls, data: Mapping[str, bytes], now: datetime, names: list[x509.DNSName | x509.IPAddress], lifetimes: Lifetimes
-    ) -> _State:
+    def read(cls, data: Mapping[str, bytes], now: datetime, names: list[x509.DNSName | x509.IPAddress]) -> _State:
         """Read the usable parts of the Secret, and ignore the rest."""
         bundle = tuple(
             found
@@ -120,7 +127,6 @@ class _State:
             data,
             now,
             names,
-            lifetimes,
             bundle,
             _pair(bundle, data.get(KEY, b"")),
             _pair(bundle, data.get(NEXT_KEY, b"")),
@@ -206,9 +212,9 @@ class _State:
             why = "a webhook configuration does not trust the new authority any more: the overlap begins again"
             return self._step("await", why, self.bundle, {NEXT_TRUSTED: None}) if noted else None
         if since is None:
-            why = f"all webhook configurations trust the new authority, which is used in {self.lifetimes.overlap}"
+            why = f"all webhook configurations trust the new authority, which is used in {OVERLAP}"
             return self._step("await", why, self.bundle, {NEXT_TRUSTED: self.now.isoformat().encode()})
-        if self.now - since < self.lifetimes.overlap:
+        if self.now - since < OVERLAP:
             return None
         return self._sign("switch", "the new authority is trusted everywhere", self.next)
 
@@ -238,7 +244,7 @@ class _State:
         """Drop authorities that are expired, invalid, or kept only for certificates that have expired."""
         kept_since, bundle = _time(self.data.get(KEPT_SINCE), self.now), list(self.bundle)
         changes: dict[str, bytes | None] = {}
-        if KEPT_SINCE in self.data and (kept_since is None or self.now - kept_since >= self.lifetimes.serving):
+        if KEPT_SINCE in self.data and (kept_since is None or self.now - kept_since >= SERVING_LIFETIME):
             bundle = [each for each in bundle if self._is_needed(each)]
             changes = {KEPT_SINCE: None}
         if not changes and _bundled(bundle) == self.data[BUNDLE]:
@@ -256,11 +262,11 @@ class _State:
         return self.now.isoformat().encode()
 
     def _new_authority(self) -> Certified:
-        return new_authority(self.now - _BACKDATED, self.now + self.lifetimes.authority)
+        return new_authority(self.now - _BACKDATED, self.now + AUTHORITY_LIFETIME)
 
     def _sign(self, kind: str, why: str, authority: Certified) -> Step:
         """Sign a serving certificate by an authority, which becomes the current one."""
-        until = min(self.now + self.lifetimes.serving, authority.certificate.not_valid_after_utc)
+        until = min(self.now + SERVING_LIFETIME, authority.certificate.not_valid_after_utc)
         serving = sign(authority, self.names, self.now - _BACKDATED, until)
         changes: dict[str, bytes | None] = {
             KEY: key_pem(authority.key),
@@ -366,9 +372,7 @@ def answer(question: bytes) -> bytes:
     return msgspec.json.encode(found)
 
 
-_Question = tuple[
-    dict[str, bytes], datetime, list[str], Lifetimes, list[bytes | None] | None, tuple[bytes, bytes] | None
-]
+_Question = tuple[dict[str, bytes], datetime, list[str], list[bytes | None] | None, tuple[bytes, bytes] | None]
 
 if __name__ == "__main__":
     sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))

@@ -6,7 +6,7 @@ import logging
 import random
 from collections.abc import Callable
 
-from webhook.cluster.errors import ClusterError, Conflict
+from webhook.cluster.errors import Conflict
 from webhook.usage import UsageError
 
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Task:
             self._act()
         except Conflict as error:  # another replica was faster, which is not an error
             _log.info("%s", error)
-        except (ClusterError, UsageError) as error:
+        except UsageError as error:
             return str(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the process goes on, and so does this
             _log.exception("an internal error; please report it")

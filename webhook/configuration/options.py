@@ -329,17 +329,13 @@ SUPPRESSION: Final = Group(
     Option("--write-baseline FILE", "write all findings to this file, for --baseline, and exit with 0"),
     about="RULE is a rule, a pattern such as 'cel-*', or policy/NAME; `draguard explain` lists the rules.",
 )
-POLICIES: Final = (
-    POLICY_FILES,
-    Option(
-        "--authorizer FILE",
-        "what the authorizer of policies allows: {rules: [{groups, apiGroups, resources, verbs, …}]} "
-        "(default: nothing)",
-    ),
+_AUTHORIZER: Final = Option(
+    "--authorizer FILE",
+    "what the authorizer of policies allows: {rules: [{groups, apiGroups, resources, verbs, …}]} (default: nothing)",
 )
-REQUESTER: Final = Group(
-    "policies",
-    *POLICIES,
+POLICIES: Final = (POLICY_FILES, _AUTHORIZER)
+OF_POLICIES: Final = (
+    _AUTHORIZER,
     Option("--as USER", "the user who sends the objects (default: kubernetes-admin)", dest="as_user"),
     Option("--as-group GROUP", "a group of that user, in addition to system:authenticated", many=True),
     Option(
@@ -347,6 +343,12 @@ REQUESTER: Final = Group(
         "an extra attribute of that user, such as authentication.kubernetes.io/node-name=node-1",
         many=True,
     ),
+)
+"""The options that only policies read."""
+REQUESTER: Final = Group(
+    "policies",
+    POLICY_FILES,
+    *OF_POLICIES,
     _namespace("the namespace of objects without one (default: %(default)s)", "default"),
 )
 PRESCHEDULED: Final = Group(

@@ -29,12 +29,16 @@ class Setting(NamedTuple):
         doc: Its description, which ends with the option.
         option: The option that it sets, or adds to; None if there is none.
         texts: Returns its value in the form of that option.
+        adds: Whether it adds to the option.
+        merges: Whether it sets the option for names that this does not state.
     """
 
     shape: Shape
     doc: str
     option: Option | None
     texts: Callable[[Any], Any] = lambda value: value
+    adds: bool = False
+    merges: bool = False
 
 
 def _places_of_pods(stated: Mapping[str, Sequence[str]]) -> list[str]:
@@ -55,19 +59,25 @@ KEYS: Final = {
         options.RELEASES,
     ),
     "featureGates": Setting(
-        map_of(FLAG, "feature gates"), "Feature gates that differ from the releases' defaults", options.GATES, switches
+        map_of(FLAG, "feature gates"),
+        "Feature gates that differ from the releases' defaults",
+        options.GATES,
+        switches,
+        merges=True,
     ),
     "runtimeConfig": Setting(
         map_of(FLAG, "API versions"),
         "API versions that the clusters serve or not, beside the releases' defaults",
         options.RUNTIME_CONFIG,
         switches,
+        merges=True,
     ),
     "namespaceLabels": Setting(
         map_of(map_of(LABEL, "labels"), "namespaces"),
         "All labels of namespaces, by the namespace's name",
         options.NAMESPACE_LABELS,
         labels,
+        merges=True,
     ),
     "policies": Setting(
         list_of(text(example="policies/")),
@@ -86,12 +96,16 @@ KEYS: Final = {
         options.DRIVER_PROFILES,
     ),
     "exclude": Setting(
-        list_of(_PATTERN), "Paths to skip: patterns as in .gitignore, relative to this file", options.EXCLUDED
+        list_of(_PATTERN),
+        "Paths to skip: patterns as in .gitignore, relative to this file",
+        options.EXCLUDED,
+        adds=True,
     ),
     "levels": Setting(
         map_of(word(*LEVELS), "levels"),
         "The levels of rules: off, note, warn or error, by the rule's name",
         options.LEVEL,
+        adds=True,
     ),
     "ignores": Setting(list_of(record(_IGNORED)), "Rules to suppress in some files", None),
     "baseline": Setting(
@@ -109,10 +123,6 @@ _SHAPE: Final = record(
         for name, each in KEYS.items()
     }
 )
-_ADDING: Final = frozenset({"exclude", "levels"})
-"""The keys that add to their options."""
-OPTIONS: Final = {name: each.option.dest for name, each in KEYS.items() if each.option and name not in _ADDING}
-"""The options that keys set."""
 
 
 def schema() -> dict[str, Any]:
@@ -309,10 +319,6 @@ def _bytes(file: str) -> bytes:
     return data
 
 
-_MERGED: Final = frozenset({"feature_gates", "runtime_config", "namespace_labels"})
-"""Options to which the file adds entries of other names."""
-
-
 def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
     """Apply a configuration file to options that no source of higher precedence sets.
 
@@ -323,11 +329,12 @@ def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
         ConfigurationError: The file cannot be used.
     """
     configuration = load(file)
-    for name, option in OPTIONS.items():
+    for name, key in KEYS.items():
+        option = key.option.dest if key.option and not key.adds else ""
         if name not in configuration.values or not hasattr(arguments, option):
             continue
         value, stated = configuration.option(name), getattr(arguments, option)
-        if option in _MERGED:
+        if key.merges:
             keys = {each.partition("=")[0] for each in stated}
             value = [*(each for each in value if each.partition("=")[0] not in keys), *stated]
         elif option in sources:

@@ -9,6 +9,8 @@ from typing import Any, Final
 from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, quantity_text
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
+from webhook.grouping import by_key
+from webhook.inventory import statuses_of
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -97,10 +99,7 @@ def summed(rows: Iterable[Row]) -> Sums:
 
 def grouped(rows: Iterable[Row], by: str) -> dict[str, Sums]:
     """Count devices by one of `BY`; a device that several classes select, or several claims share, is in each group."""
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        for name in BY[by](row):
-            groups[name].append(row)
+    groups = by_key((name, row) for row in rows for name in BY[by](row))
     return {name: summed(groups[name]) for name in sorted(groups)}
 
 
@@ -179,16 +178,14 @@ class Table:
     def __init__(self, cluster: Stored) -> None:
         self._cluster = cluster
         self._unused = unused(cluster.catalog, cluster.variant)
-        self._classes: defaultdict[int, list[str]] = defaultdict(list)
+        fleet, classes = cluster.context.fleet, sorted(cluster.all("DeviceClass"), key=name_of)
+        selected = ((each, fleet.of_class(items(each, "spec", "selectors"))) for each in classes if fleet)
+        self._classes = by_key((content.index, name_of(each)) for each, contents in selected for content in contents)
         """The classes that select each content."""
-        if fleet := cluster.context.fleet:
-            for each in sorted(cluster.all("DeviceClass"), key=name_of):
-                for content in fleet.of_class(items(each, "spec", "selectors")):
-                    self._classes[content.index].append(name_of(each))
         self._sick = {
             text(one, "resourceID"): text(one, "health")
             for pod in cluster.inventory.running()
-            for each in items(pod, "status", "containerStatuses")
+            for each in statuses_of(pod)
             for resource in items(each, "allocatedResourcesStatus")
             for one in items(resource, "resources")
         }

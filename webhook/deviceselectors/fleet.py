@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
-from webhook.allocation.devices import Catalog, Content, Slice
+from webhook.allocation.devices import Catalog, Content, Slice, named
 from webhook.allocation.features import implementation
-from webhook.allocation.selecting import Reads, SelectorFault, Selectors, named
+from webhook.allocation.selecting import Chooser, Reads, SelectorFault, Selectors
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import DEFAULT, release_of
@@ -23,14 +23,13 @@ from webhook.budget import current
 from webhook.cel.errors import EvaluationError
 from webhook.cel.syntax.ast import Expression
 from webhook.deviceselectors.parts import Blame, Parts, Read, parts_of
-from webhook.deviceselectors.witnesses import Path, limits
+from webhook.deviceselectors.witnesses import limits
+from webhook.grouping import by_key
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text
 from webhook.problem import ERROR as REFUSED
 from webhook.records import NamedTuple
 from webhook.release import Release
-
-Named = tuple[str, str, str]
 
 
 class Group(NamedTuple):
@@ -45,100 +44,13 @@ class Group(NamedTuple):
     devices: int
 
 
-class Groups:
-    """Groups of contents, by the parts that selectors read.
-
-    Args:
-        contents: The contents, and the number of devices that have each.
-    """
-
-    def __init__(self, contents: Mapping[Content, int]) -> None:
-        self._contents = contents
-        self._columns: dict[tuple[str, Named], list[int]] = {}
-        self._values: dict[tuple[int, Named], dict[Hashable, list[Group]]] = {}
-        self._known: dict[frozenset[tuple[str, Named]] | None, list[Group]] = {}
-
-    def by(self, read: Iterable[Reads | None]) -> list[Group]:
-        """Return the groups, the largest first.
-
-        Args:
-            read: The reads of selectors; None for a selector that may read anything.
-        """
-        known = [*read]
-        names = None
-        if None not in known:
-            names = frozenset((holder, name) for each in known for holder in _HOLDERS for name in getattr(each, holder))
-        if names not in self._known:
-            self._known[names] = self._grouped(names)
-        return self._known[names]
-
-    def having(self, groups: list[Group], limit: tuple[Sequence[str], Sequence[Any]] | None) -> Sequence[Group]:
-        """Return the groups for which a condition may be true: ``x == "a"`` is false where x is another text.
-
-        Args:
-            groups: The groups, as returned by :meth:`by`.
-            limit: The steps to an attribute, and its only values; None for no condition.
-        """
-        if limit is None or any(type(each) not in _KINDS for each in limit[1]):
-            return groups
-        (_, domain, name), values = limit
-        key = id(groups), (f"{domain}/{name}", domain, name)
-        if key not in self._values:
-            self._values[key] = _by_value(groups, key[1])
-        by_value = self._values[key]
-        wanted = dict.fromkeys((_KINDS[type(each)], each) for each in values)
-        return [*by_value.get(None, ()), *(group for each in wanted for group in by_value.get(each, ()))]
-
-    def _grouped(self, names: frozenset[tuple[str, Named]] | None) -> list[Group]:
-        """Return groups of contents that have the same values under some names; None stands for all there may be."""
-        columns: list[Sequence[int]] = [range(len(self._contents))]
-        if names is not None:
-            columns = [self._column("", ("", "", "")), *(self._column(*name) for name in names)]
-        found: dict[tuple[int, ...], list[Content]] = {}
-        for content, *key in zip(self._contents, *columns, strict=True):
-            found.setdefault(tuple(key), []).append(content)
-        devices = self._contents.__getitem__
-        groups = [Group(each[0], each, sum(map(devices, each))) for each in found.values()]
-        return sorted(groups, key=lambda each: -each.devices)
-
-    def _column(self, holder: str, name: Named) -> list[int]:
-        """Return a number for each content that stands for a value; without a holder, for the rest of the content.
-
-        Attributes that are not plain may be errors, whatever the selector reads: such contents stay alone.
-        """
-        column = self._columns.get((holder, name))
-        if column is None:
-            numbers: dict[Hashable, int] = {}
-            column = self._columns[holder, name] = []
-            for content in self._contents:
-                if holder == "attributes":
-                    value: Hashable = _attribute(content, name)
-                elif holder:
-                    capacity = named(content.capacity, content.driver, name)
-                    value = None if capacity is None else str(capacity.get("value"))
-                else:
-                    value = (content.driver, content.is_shared, content.is_plain or content.index)
-                column.append(numbers.setdefault(value, len(numbers)))
-        return column
-
-
-_HOLDERS: Final = ("attributes", "capacity")
 _KINDS: Final = {str: "string", int: "int", bool: "bool"}
 
 
-def _by_value(groups: Sequence[Group], name: Named) -> dict[Hashable, list[Group]]:
-    """Return groups by the value of an attribute; under None those without a comparable value."""
-    found: dict[Hashable, list[Group]] = {}
-    for group in groups:
-        content = group.content
-        value = _attribute(content, name) if content.is_plain else ()
-        found.setdefault(value[0] if value and value[0][0] in _KINDS.values() else None, []).append(group)
-    return found
-
-
-def _attribute(content: Content, name: Named) -> tuple[tuple[str, Any], ...]:
-    value = named(content.attributes, content.driver, name) or {}
-    return tuple((kind, tuple(each) if isinstance(each, list) else each) for kind, each in value.items())
+def _comparable(content: Content, name: str) -> tuple[str, Any] | None:
+    """Return the kind and value of an attribute; None if comparing it with a constant may be an error."""
+    found = named(content.attributes, content.driver, name) if content.is_plain else None
+    return next((each for each in (found or {}).items() if each[0] in _KINDS.values()), None)
 
 
 _MODELS: Final = ("productName", "model", "modelName", "type", "deviceType", "profile")
@@ -227,7 +139,9 @@ class Fleet:
         with_lists = "DRAListTypeAttributes" in gates
         self._variant = implementation(features, release)
         self._selectors = Selectors(self._variant, with_lists=with_lists)
-        self._sorted: dict[int, Sorted] = {}
+        self._sorted: dict[Chooser, Sorted] = {}
+        self._groups: dict[frozenset[Reads | None], list[Group]] = {}
+        self._by_value: dict[tuple[int, str], Mapping[tuple[str, Any] | None, Sequence[Group]]] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
 
@@ -246,10 +160,6 @@ class Fleet:
                 found.setdefault(content.index, []).append(Placed(content, node, each, devices))
         return found
 
-    @cached_property
-    def _groups(self) -> Groups:
-        return Groups(self.contents)
-
     def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
         """Return the locations of the devices of groups."""
         for group in groups:
@@ -259,28 +169,57 @@ class Fleet:
     def sorted_out(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject]) -> Sorted:
         """Sort the devices by the result of selectors, evaluated once for those that look alike to them."""
         chooser = self._selectors.chooser(of_class, own)
-        if id(chooser) not in self._sorted:
+        if chooser not in self._sorted:
             if len(self._sorted) >= _SORTED_MAX:
-                del self._sorted[next(iter(self._sorted))]
-            groups = self._groups.by(chooser.reads)
+                for known in (self._sorted, self._groups, self._by_value):
+                    known.clear()
+            groups = self._alike(chooser.reads)
             found, spend = Sorted(groups, [], []), current().spend
-            for group in self._groups.having(groups, self._limits(own)):
+            for group in self._promising(groups, own):
                 spend(_EVALUATION)
                 choice = chooser.choose(group.content)
                 if choice is True:
                     found.taken.append(group)
                 elif choice is not False:
                     found.failing.append((group, choice))
-            self._sorted[id(chooser)] = found
-        return self._sorted[id(chooser)]
+            self._sorted[chooser] = found
+        return self._sorted[chooser]
 
     def _parts(self, selector: JSONObject) -> Parts | None:
         return parts_of(text(selector, "cel", "expression"), self.release, self.gates)
 
-    def _limits(self, own: Sequence[JSONObject]) -> tuple[Path, Sequence[Any]] | None:
-        """Return an attribute and the only values of it for which selectors can be true; None without such a limit."""
+    def _alike(self, reads: Iterable[Reads | None]) -> list[Group]:
+        """Return groups of contents that look the same to selectors, the largest first.
+
+        Args:
+            reads: The reads of the selectors; None for a selector that may read anything.
+        """
+        known = frozenset(reads)
+
+        def look(content: Content) -> Hashable:
+            if None in known or not content.is_plain:  # whatever is read, an attribute may be an error
+                return content.index
+            looks = (each.key(content) for each in known if each)
+            return content.driver, content.is_shared, bool(content.others.get("bindingConditions")), *looks
+
+        if known not in self._groups:
+            alike = by_key((look(each), each) for each in self.contents)
+            groups = (Group(each[0], each, sum(map(self.contents.__getitem__, each))) for each in alike.values())
+            self._groups[known] = sorted(groups, key=lambda each: -each.devices)
+        return self._groups[known]
+
+    def _promising(self, groups: list[Group], own: Sequence[JSONObject]) -> Iterable[Group]:
+        """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text."""
         known = (parts.once("limits", limits) for parts in map(self._parts, own) if parts)
-        return next(filter(None, known), None)
+        limit = next(filter(None, known), None)
+        if limit is None or any(type(each) not in _KINDS for each in limit[1]):
+            return groups
+        (_, *name), values = limit
+        key = id(groups), "/".join(name)
+        if key not in self._by_value:
+            self._by_value[key] = by_key((_comparable(each.content, key[1]), each) for each in groups)
+        wanted = dict.fromkeys((None, *((_KINDS[type(each)], each) for each in values)))
+        return [group for each in wanted for group in self._by_value[key].get(each, ())]
 
     def of_class(self, selectors: Sequence[JSONObject]) -> list[Content]:
         """Return the contents that a class selects."""
@@ -295,19 +234,17 @@ class Fleet:
 
     def choose(self, of_class: Sequence[JSONObject], own: Sequence[JSONObject], content: Content) -> Choice:
         """Tell whether selectors select a device, with the reason if they do not."""
-        found = self._selectors.chooser(of_class, own).choose(content)
-        if found is True:
-            return Choice(TRUE)
+        chooser = self._selectors.chooser(of_class, own)
+        found = chooser.choose(content)
         if isinstance(found, SelectorFault):
             return Choice(ERROR, found.of_class, found.place, Blame(found.detail))
-        for is_class, selectors in ((True, of_class), (False, own)):
-            for index, selector in enumerate(selectors):
-                if self._selectors.chooser((selector,), ()).choose(content) is False:
-                    current().spend(_BLAME)
-                    parts, bindings = self._parts(selector), self.bindings(content)
-                    blame = parts.blame(bindings) if parts and bindings else Blame("")
-                    return Choice(FALSE, is_class, index, blame)
-        return Choice(FALSE)
+        first = None if found else chooser.first_false(content)
+        if first is None:
+            return Choice(TRUE if found else FALSE)
+        current().spend(_BLAME)
+        parts, bindings = parts_of(first.expression, self.release, self.gates), self.bindings(content)
+        blame = parts.blame(bindings) if parts and bindings else Blame("")
+        return Choice(FALSE, first.of_class, first.place, blame)
 
     def lack(self, requests: Mapping[str, Any], content: Content) -> Lack | None:
         """Return the capacity of which an unused device has too little for a request; None if it has enough.

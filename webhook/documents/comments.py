@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.documents.compose import read_nodes
@@ -15,8 +15,6 @@ from webhook.records import NamedTuple
 _SEPARATOR: Final = "---"
 _MORE: Final = re.compile(r"\s#")
 _MOST_ON_A_LINE: Final = 10
-_QUOTES: Final = re.compile(r"[\"'|>]")
-"""The first characters of texts that may contain a ``#`` after white space."""
 
 
 class Comment(NamedTuple):
@@ -47,24 +45,19 @@ def comments(source: Source, start: int, end: int, mark: str) -> Iterator[Commen
         mark: The text after ``#`` and white space, such as ``draguard:``.
     """
     text = source.text
-    texts: list[tuple[int, int]] = []
-    """The spans of scalars, where ``#`` begins no comment."""
-    first = _content(text, start, end)
+    first = following = _content(text, start, end)
     begin = _with_head(text, start)
-    following = first
-    quoted = _QUOTES.search(text, start, end)
-    quote = quoted.start() if quoted else end
+    marked = re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*")
+    if marked.search(text, begin, end) is None:
+        return
+    texts = read_nodes(text[start:end], start)[1]
     seen = Counter[int]()
-    for found in re.compile(rf"(?:(?<=\s)|(?<![\s\S]))#[ \t]*{re.escape(mark)}[ \t]*").finditer(text, begin, end):
+    for found in (each for part in outside(texts, begin, end) for each in marked.finditer(text, *part)):
         at = found.start()
         place = source.position(at)
         seen[place.line] += 1
         if seen[place.line] > _MOST_ON_A_LINE:
             continue
-        if at > max(first, quote):
-            texts = texts or read_nodes(text[start:end])[1]
-            if _within(texts, at - start):
-                continue
         stop = text.find("\n", at)
         line_end = end if stop < 0 else min(stop, end)
         more = _MORE.search(text, found.end(), line_end)
@@ -107,6 +100,17 @@ def _with_head(text: str, start: int) -> int:
     return head
 
 
-def _within(spans: list[tuple[int, int]], offset: int) -> bool:
-    index = bisect_right(spans, (offset, len(spans) and spans[-1][1])) - 1
-    return index >= 0 and spans[index][0] <= offset < spans[index][1]
+def outside(texts: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a document that are not in scalars, so that ``#`` may begin a comment.
+
+    Args:
+        texts: The spans of its scalars.
+        start: Where the parts begin.
+        end: Where they end.
+    """
+    for begin, stop in texts[max(bisect_right(texts, (start,)) - 1, 0) :]:
+        if begin >= end:
+            break
+        yield start, max(start, begin)
+        start = max(start, stop)
+    yield start, max(start, end)

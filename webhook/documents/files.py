@@ -125,7 +125,8 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
 def _text_of(found: FoundFile) -> str:
     """Return the text of a file that was read before."""
     try:
-        return _load(found).decode(errors="replace")
+        with _opened(found) as file:
+            return _content(file).decode(errors="replace")
     except OSError:
         return ""
 
@@ -160,12 +161,13 @@ def _read(found: FoundFile, selection: Selection | None = None) -> Iterator[Piec
     wanted = selection.stored if selection else None
     left = None if found.is_named else selection
     try:
-        if wanted and os.path.isfile(found.path):  # a pipe can be opened once
-            with os.fdopen(_open(found), "rb") as file:
+        with _opened(found) as file:
+            if wanted and os.path.isfile(found.path):  # a pipe is read once
                 if documents := _stored(file, found.shown, wanted):
                     yield from documents
                     return
-        data = _load(found)
+                file.seek(0)
+            data = _content(file)
     except OSError as error:
         yield unreadable(found.path, error)
         return
@@ -200,30 +202,16 @@ def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None
     return stored(file, name, wanted)
 
 
-def _load(found: FoundFile) -> bytes:
+def _opened(found: FoundFile) -> BinaryIO:
+    return open(found.path, "rb", opener=open_named if found.is_named else _open_regular)
+
+
+def _content(file: BinaryIO) -> bytes:
     """Return a file's content, up to a little more than the size limit."""
-    descriptor = _open(found)
-    try:  # a file object would take as long again, for most files are short
-        size = min(os.fstat(descriptor).st_size, MAX_BYTES)
-        data = _up_to(descriptor, size + 1)  # requesting the maximum size allocates that much memory
-        if len(data) > size:  # a pipe, a file that grows, or one that is too large
-            data += _up_to(descriptor, MAX_BYTES - size)
-        return data
-    finally:
-        os.close(descriptor)
-
-
-def _open(found: FoundFile) -> int:
-    return (open_named if found.is_named else _open_regular)(found.path, os.O_RDONLY)
-
-
-def _up_to(descriptor: int, most: int) -> bytes:
-    """Read what is left, up to a number of bytes."""
-    read: list[bytes] = []
-    while most and (part := os.read(descriptor, most)):
-        read.append(part)
-        most -= len(part)
-    return b"".join(read)
+    size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
+    data = file.read(size + 1)  # requesting the maximum size allocates that much memory
+    is_longer = len(data) > size  # a pipe, a file that grows, or one that is too large
+    return data + file.read(MAX_BYTES - size) if is_longer else data
 
 
 def open_named(path: str, flags: int) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import codecs
 from array import array
 from bisect import bisect_right
-from collections.abc import MutableSequence
-from io import StringIO
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
+from webhook.later import cached_property
+from webhook.patterns import Pattern
 from webhook.problem import Fix, InYaml
 from webhook.records import NamedTuple
 
@@ -80,12 +81,7 @@ MARKDOWN: Final = ".md"
 """The end of the names of Markdown files, whose manifests are in blocks."""
 STDIN_NAME: Final = "<stdin>"
 """The name of standard input in reports."""
-_LONG: Final = 1 << 20
-
-
-_BLOCK: Final = 1 << 16
-"""How many characters are searched for lines at a time."""
-
+_BREAK: Final = Pattern("\n")
 
 MAX_BYTES = 128 * 1024 * 1024
 """Size of one file or of standard input, in bytes. An API server takes 3 MiB per request, a file may hold many."""
@@ -180,11 +176,6 @@ class Source:
         self.rendered = rendered
         self._mentioned: dict[str, bool] = {}
         self._lines: dict[int, str] = {}
-        self._starts: MutableSequence[int] = [0] if len(text) < _LONG else array("Q", [0])
-        """Where lines start, as far as it was asked; behind all of them, a place behind the end of the text.
-
-        Of a long text it is an array: a list takes five times as much memory.
-        """
 
     def mentions(self, word: str) -> bool:
         """Tell whether the text contains a word."""
@@ -192,25 +183,20 @@ class Source:
             self._mentioned[word] = word in self.text
         return self._mentioned[word]
 
-    def _known(self, offset: int, number: int = 0) -> MutableSequence[int]:
-        """Find where lines start, at least up to the one behind an offset or a line."""
-        starts, text, end = self._starts, self.text, len(self.text)
-        while starts[-1] <= end and (starts[-1] <= offset or len(starts) <= number):
-            start = starts.pop()
-            behind = text.find("\n", start + _BLOCK) + 1
-            lines = StringIO(text[start:behind] if behind else text[start:] + "\n", newline="\n")
-            starts.extend(accumulate(map(len, lines), initial=start))
-        return starts
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        """Where lines start, and a place behind the end of the text; a list would take five times as much memory."""
+        behind = (each.end() for each in _BREAK.finditer(self.text))
+        return array("Q", chain((0,), behind, (len(self.text) + 1,)))
 
     def position(self, offset: int) -> Position:
         """Return the line and column of an offset in the text."""
-        starts = self._known(offset)
-        line = bisect_right(starts, offset)
-        return Position(line, offset - starts[line - 1] + 1)
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """Return the text of a line, counted from 1, without its line break; empty if the line does not exist."""
-        starts = self._known(-1, number)
+        starts = self._starts
         if not 1 <= number < len(starts):
             return ""
         if number not in self._lines:  # kept, as thousands of findings may look into one line of megabytes
@@ -219,7 +205,7 @@ class Source:
 
     def excerpt(self, number: int) -> str:
         """Return the text of a line for display; empty if it is too long for that."""
-        starts = self._known(-1, number)
+        starts = self._starts
         if number >= len(starts) or min(starts[number], len(self.text)) - starts[number - 1] > MAX_EXCERPT:
             return ""
         return self.line(number)

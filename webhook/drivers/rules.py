@@ -225,13 +225,13 @@ def _environment() -> Environment:
     from webhook.cel.checker.declarations import Library, StructType
     from webhook.cel.kubernetes.environments import environment
     from webhook.cel.types import base as types
-    from webhook.policy.tools.typecheck import EVALUATED, Declaration
+    from webhook.policy.tools.typecheck import Declaration
     from webhook.schema.derive.shape import Structure
 
     class Request(ExactDeviceRequest, Named):
         """A request, or an alternative, with its name."""
 
-    declaration = Declaration(NEWEST, EVALUATED)
+    declaration = Declaration(NEWEST)
     spec, class_, config, request = (
         declaration.of(Structure(each, {}), "v1") or types.DYN
         for each in (ResourceClaimSpec, DeviceClass, DeviceAllocationConfiguration, Request)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import NULLS
-from webhook.edit.rewrite import BlockMap, FlowMap
+from webhook.edit.rewrite import BlockMap, FlowMap, alone, lines_moved, unwrapped
 from webhook.edit.scalars import key, quoted, rewritten, wrapped
 from webhook.edit.tree import Edit, PlacedNode, Tree, UnableError
 from webhook.problem import Fix
@@ -17,7 +17,6 @@ from webhook.problem import Fix
 _STEP: Final = "  "
 """The indentation of a new map."""
 _DASH: Final = re.compile(r"-[ \t]+\Z")
-_LINE: Final = re.compile(r"\n(?=[^\r\n])")
 
 
 def changed(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit]:
@@ -49,7 +48,7 @@ def _wrapped(tree: Tree, found: PlacedNode, fix: Fix) -> Sequence[Edit] | None:
             return None
         return [
             Edit(found.node.start, found.node.start, "- "),
-            *_moved(tree, found.node.start, found.node.end, len(_STEP)),
+            *lines_moved(tree, found.node.start, found.node.end, len(_STEP)),
         ]
     return _if_any(wrapped(tree.text, found.node, str(fix.value), is_json=tree.is_json))
 
@@ -72,50 +71,6 @@ def _removed(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
     if _DASH.fullmatch(tree.text[start : found.node.start].lstrip()) is None:
         return None  # it begins on the line of its container, or after a comment
     return [Edit(start, tree.line_end(found.node.end), "")]
-
-
-def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
-    """Return the edits that replace a map by its fields; None if that would lose text.
-
-    For example, without ``exactly``::
-
-        - name: gpu                          - name: gpu
-          exactly:                      ->     deviceClassName: gpu.example.com
-            deviceClassName: gpu.example.com
-    """
-    text, around, entry, inner = tree.text, found.around, found.entry, found.node
-    if around is None or entry is None or not inner.entries or not inner.is_whole:
-        return None
-    start, first = entry.key.start, inner.entries[0].key.start
-    lost = text[entry.key.end : inner.end] if inner.style and not around.style else text[entry.key.end : first]
-    has_comment = "#" in lost
-    if (has_comment and inner.style) or any(not each.name or around.entry(each.name) for each in inner.entries):
-        return None
-    if inner.style:
-        ends = [max(each.key.end, each.value.end) for each in inner.entries]
-        line = tree.newline + " " * tree.column(start)  # for each field, unless the map around is in braces, too
-        pairs = () if around.style else zip(ends, inner.entries[1:], strict=False)
-        lines = (Edit(end, each.key.start, line) for end, each in pairs)
-        return [Edit(start, first, ""), *lines, Edit(ends[-1], inner.end, "")]
-    by = tree.column(first) - tree.column(start)
-    kept = text.index("#", entry.key.end) if has_comment else first
-    return [Edit(start, kept, ""), *_moved(tree, kept, inner.end, -by)] if by > 0 else None
-
-
-def _replaced_by_only_value(tree: Tree, found: PlacedNode, _fix: Fix) -> list[Edit] | None:
-    """Replace a map or list by its only value: ``count: {value: 2}`` becomes ``count: 2``.
-
-    None if that would lose a comment, or the value is not on the rest of a line.
-    """
-    text, entry, outer = tree.text, found.entry, found.node
-    if entry is None or not outer.is_whole or len(outer.inner) != 1:
-        return None
-    (inner,) = outer.inner
-    start = outer.start if outer.style else text.index(":", entry.key.end) + 1
-    is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
-    if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
-        return None
-    return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
 
 
 def _map_to_list(tree: Tree, found: PlacedNode, fix: Fix) -> list[Edit] | None:
@@ -158,7 +113,7 @@ def _item(tree: Tree, entry: Entry, field: str, *, in_braces: bool) -> list[Edit
     if not value.entries and value.start < value.end:
         return None
     by = tree.column(key.start) + len(_STEP) - tree.column(value.entries[0].key.start) if value.entries else 0
-    return [Edit(key.start, colon + 1, f"- {name}"), *_moved(tree, colon, value.end, by)]
+    return [Edit(key.start, colon + 1, f"- {name}"), *lines_moved(tree, colon, value.end, by)]
 
 
 def nested(tree: Tree, around: Node, names: Sequence[str], within: str) -> list[Edit] | None:
@@ -206,15 +161,6 @@ def _has_early_alias(entries: Sequence[Entry]) -> bool:
     return False
 
 
-def _moved(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
-    """Move the lines of a part to the right, or to the left, but for its first one and empty ones."""
-    for each in _LINE.finditer(tree.text, start, end):
-        at = each.end()
-        left = len(tree.text[at : at - by]) - len(tree.text[at : at - by].lstrip(" ")) if by < 0 else 0
-        if at < end and (by > 0 or left):
-            yield Edit(at, at + left, " " * by)
-
-
 _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | None]]] = {
     "replace": lambda tree, found, fix: _if_any(rewritten(tree.text, found.node, fix.value, in_braces=found.in_braces)),
     "quote": lambda tree, found, _: _if_any(quoted(tree.text, found.node)),
@@ -222,6 +168,6 @@ _BY_CHANGE: Final[dict[str, Callable[[Tree, PlacedNode, Fix], Sequence[Edit] | N
     "remove": _removed,
     "unwrap": lambda tree, found, _: unwrapped(tree, found),
     "wrap": _wrapped,
-    "alone": _replaced_by_only_value,
+    "alone": lambda tree, found, _: alone(tree, found.entry) if found.entry else None,
     "list": _map_to_list,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import groupby, pairwise
 from typing import Any, Final
@@ -15,7 +15,7 @@ from webhook.documents.dump import dump
 from webhook.documents.jsontext import decoded
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.source import ContentError
-from webhook.edit.tree import Edit, OverlapError, Tree, UnableError, apply, dedented, shifted, tree_of
+from webhook.edit.tree import Edit, OverlapError, PlacedNode, Tree, UnableError, apply, shifted, tree_of
 from webhook.objects import JSONObject
 from webhook.problem import value_at
 
@@ -164,20 +164,39 @@ class _Round:
         if old.keys() != new.keys():
             if not self._careful:
                 raise UnableError
-            return _rearranged(layout, old, new)
+            return self._rearranged(layout, node, old, new)
         found: list[Edit] = []
         for entry in node.entries or ():
             value, wanted = old[entry.name], new[entry.name]
             try:
                 if self._careful and _is_in(wanted, value):
                     found += layout.wrap(entry.name, *wanted)
-                elif self._careful and _is_in(value, wanted) and len(entry.value.entries or ()) == 1:
-                    found += layout.unwrap(entry.name)
+                elif self._careful and _is_in(value, wanted) and (edits := alone(self._tree, entry)):
+                    found += edits
                 else:
                     found += self.edits(entry.value, value, wanted)
             except UnableError:
                 found += layout.replace(entry.name, wanted)
         return found
+
+    def _rearranged(self, layout: BlockMap | FlowMap, node: Node, old: JSONObject, new: JSONObject) -> list[Edit]:
+        """Return the edits of one change to a map's entries: moved in or out of a box, exchanged, removed or added."""
+        added, removed = new.keys() - old.keys(), old.keys() - new.keys()
+        for name in (name for name in new if name in added):
+            if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
+                return layout.box(name, moved)
+        for name in (name for name in old if name in removed):
+            if isinstance(old[name], dict) and old[name].keys() & added:
+                entry = node.entry(name)
+                if edits := entry and unwrapped(self._tree, PlacedNode(entry.value, node, entry)):
+                    return edits
+                raise UnableError
+        values = {name: value for name, value in new.items() if name in added}
+        if values and len(removed) == 1:
+            return layout.exchange(removed.pop(), values)
+        if removed:
+            return layout.remove(next(name for name in old if name in removed))
+        return layout.add(values)
 
     def _list(self, node: Node, old: list[Any], new: list[Any]) -> list[Edit]:
         found: list[Edit] = []
@@ -209,25 +228,6 @@ class _Round:
         return text
 
 
-def _rearranged(layout: BlockMap | FlowMap, old: JSONObject, new: JSONObject) -> list[Edit]:
-    """Return the edits of one change to a map's entries: moved in or out of a box, exchanged, removed or added."""
-    added, removed = new.keys() - old.keys(), old.keys() - new.keys()
-    for name in (name for name in new if name in added):
-        if isinstance(new[name], dict) and (moved := new[name].keys() & removed):
-            return layout.box(name, moved)
-    for name in (name for name in old if name in removed):
-        if isinstance(old[name], dict) and (not old[name] or old[name].keys() & added):
-            if old[name].keys() & (old.keys() - {name}):
-                raise UnableError
-            return layout.unbox(name)
-    values = {name: value for name, value in new.items() if name in added}
-    if values and len(removed) == 1:
-        return layout.exchange(removed.pop(), values)
-    if removed:
-        return layout.remove(next(name for name in old if name in removed))
-    return layout.add(values)
-
-
 def _is_in(outer: Any, inner: Any) -> bool:
     """Tell whether a map has only a single value."""
     return (
@@ -238,9 +238,68 @@ def _is_in(outer: Any, inner: Any) -> bool:
     )
 
 
+def unwrapped(tree: Tree, found: PlacedNode) -> list[Edit] | None:
+    """Return the edits that replace a map by its fields; None if that would lose text.
+
+    For example, without ``exactly``::
+
+        - name: gpu                          - name: gpu
+          exactly:                      ->     deviceClassName: gpu.example.com
+            deviceClassName: gpu.example.com
+    """
+    inner, around, entry = found.node, found.around, found.entry
+    if around is None or entry is None or not inner.entries or not inner.is_whole:
+        return None
+    if any(not each.name or around.entry(each.name) for each in inner.entries):
+        return None
+    start, first = entry.start, inner.entries[0].start
+    remarks = any(tree.comments(entry.key_end, first))
+    if not inner.style:
+        by = tree.column(first) - tree.column(start)
+        kept = tree.text.index("#", entry.key_end) if remarks else first
+        end = tree.below(tree.line_end(inner.end), tree.column(start) + 1)
+        return [Edit(start, kept, ""), *lines_moved(tree, kept, end, -by)] if by > 0 else None
+    ends = [max(each.key.end, each.value.end) for each in inner.entries]
+    if remarks or any(tree.comments(ends[-1] if around.style else first, inner.end)):
+        return None
+    if around.style:
+        deeper = len(tree.indentation(first)) - len(tree.indentation(start)) if tree.is_first(first) else 0
+        inside = lines_moved(tree, first, ends[-1], -deeper) if deeper else ()
+        return [Edit(start, first, ""), *inside, Edit(ends[-1], inner.end, "")]
+    line, behind = tree.newline + " " * tree.column(start), _BEHIND.match(tree.text, inner.end)
+    lead, end = (behind[0].lstrip() + line, behind.end()) if behind and ends[1:] else ("", inner.end)
+    lines = (Edit(end, each.start, line) for end, each in zip(ends, inner.entries[1:], strict=False))
+    return [Edit(start, first, lead), *lines, Edit(ends[-1], end, "")]
+
+
+def alone(tree: Tree, entry: Entry) -> list[Edit] | None:
+    """Replace a map or list by its only value: ``count: {value: 2}`` becomes ``count: 2``.
+
+    None if that would lose a comment, or the value is not on the rest of a line.
+    """
+    text, outer = tree.text, entry.value
+    if not outer.is_whole or len(outer.inner) != 1:
+        return None
+    (inner,) = outer.inner
+    start = outer.start if outer.style else text.index(":", entry.key_end) + 1
+    is_plain = inner.is_whole and not inner.inner and inner.style not in ("|", ">", "{", "[")
+    if not is_plain or "#" in text[start : inner.start] or "#" in text[inner.end : outer.end]:
+        return None
+    return [Edit(start, outer.end, f"{'' if outer.style else ' '}{text[inner.start : inner.end]}")]
+
+
+def lines_moved(tree: Tree, start: int, end: int, by: int) -> Iterator[Edit]:
+    """Move the lines of a part to the right, or to the left, but for its first one and empty ones."""
+    for each in _LINE.finditer(tree.text, start, end):
+        at = each.end()
+        left = len(tree.text[at : at - by]) - len(tree.text[at : at - by].lstrip(" \t")) if by < 0 else 0
+        if at < end and (by > 0 or left):
+            yield Edit(at, at + left, " " * by)
+
+
+_LINE: Final = re.compile(r"\n(?=[^\r\n])")
 _BEHIND = re.compile(r"[ \t]+#[^\r\n]*")
 _BELOW = re.compile(r"(?:[ \t]*\r?\n)+(?P<indentation> *)#[^\r\n]*")
-_COLON = re.compile(r"[ \t]*:[ \t]*")
 
 
 def block_text(tree: Tree, value: Any, column: int) -> str:
@@ -293,27 +352,6 @@ class BlockMap:
         parts[target] += shifted("".join(parts.pop(index) for index in sorted(chosen)), step)
         return [self._put(self._begin(first), self._ends[last], "".join(parts.values()))]
 
-    def unbox(self, name: str) -> list[Edit]:
-        """Put the entries of a map in its place."""
-        tree = self._tree
-        index = self._index(name)
-        entry, end = self._entries[index], self._ends[index]
-        inner = entry.value
-        if not inner.entries:
-            return self.remove(name)
-        header = tree.line_end(entry.key_end)
-        if inner.in_flow:
-            remarks = tree.comments(entry.start, end)
-            body = "".join(self._indentation + self._spelled(each) + tree.newline for each in inner.entries)
-        else:
-            self._colon(entry)
-            if not tree.is_first(inner.entries[0].start):
-                raise UnableError
-            remarks = tree.comments(entry.key_end, header)
-            body = dedented(tree.text[header:end], tree.column(inner.entries[0].start), self._column)
-        body = "".join(self._indentation + remark + tree.newline for remark in remarks) + body
-        return [self._put(self._start(entry), end, body)]
-
     def remove(self, name: str) -> list[Edit]:
         """Remove an entry; its comments stay."""
         tree = self._tree
@@ -338,26 +376,11 @@ class BlockMap:
 
     def wrap(self, name: str, field: str) -> list[Edit]:
         """Put a single value into a new map."""
-        entry = self._entries[self._index(name)]
-        before, text = self._colon(entry), self._tree.text[entry.value.start : entry.value.end]
-        if not text or "\n" in text or text[0] in "|>":
+        tree, entry = self._tree, self._entries[self._index(name)]
+        before, text = tree.text[entry.key_end : entry.value.start], tree.text[entry.value.start : entry.value.end]
+        if before.strip() != ":" or not text or "\n" in text or text[0] in "|>":
             raise UnableError
-        lead = f"{self._tree.newline}{self._indentation}{self._tree.step}{field}: "
-        return [Edit(before, entry.value.start, lead)]
-
-    def unwrap(self, name: str) -> list[Edit]:
-        """Put the only value of a map in the map's place."""
-        tree = self._tree
-        entry = self._entries[self._index(name)]
-        inner = entry.value.inner[0]
-        before = self._colon(entry)
-        if entry.value.in_flow:
-            if any(tree.comments(before, entry.value.end)):
-                raise UnableError
-            return [Edit(entry.value.start, entry.value.end, tree.text[inner.start : inner.end])]
-        if any(tree.comments(before, inner.start)):
-            return [Edit(entry.value.start, inner.start, "")]
-        return [Edit(before, inner.start, " ")]
+        return [Edit(entry.key_end, entry.value.start, f":{tree.newline}{self._indentation}{tree.step}{field}: ")]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
         """Rewrite an entry; the comments in it go above it."""
@@ -370,23 +393,6 @@ class BlockMap:
 
     def _index(self, name: str) -> int:
         return next(index for index, entry in enumerate(self._entries) if entry.name == name)
-
-    def _colon(self, entry: Entry) -> int:
-        """Return the start of the text between a key's colon and its value, which holds only comments."""
-        text = self._tree.text
-        found = _COLON.match(text, entry.key_end)
-        if found is None:
-            raise UnableError
-        value = entry.value  # which begins after its anchor and its tag
-        first = value.entries[0].start if value.entries and not value.in_flow else value.start
-        rest = text[found.end() : max(first, found.end())]
-        if any(line.strip()[:1] not in {"", "#"} for line in rest.splitlines()):
-            raise UnableError
-        return found.start() + found[0].index(":") + 1
-
-    def _spelled(self, entry: Entry) -> str:
-        text = self._tree.text
-        return f"{text[entry.start : entry.key_end]}: {text[entry.value.start : entry.value.end]}"
 
     def _start(self, entry: Entry) -> int:
         """Return where an entry begins: its line, unless a dash stands before it."""
@@ -421,13 +427,7 @@ class BlockMap:
         rest = tree.text[entry.end : end].strip()
         if rest and not rest.startswith("#"):
             raise UnableError
-        while end < len(tree.text):
-            line = tree.text[end : tree.line_end(end)]
-            content = line.lstrip(" ")
-            if not content.startswith("#") or len(line) - len(content) < self._column + (not is_last):
-                break
-            end = tree.line_end(end)
-        return end
+        return tree.below(end, self._column + (not is_last))
 
     def _whole(self, lines: str) -> str:
         return lines if lines.endswith("\n") else lines + self._tree.newline
@@ -502,19 +502,6 @@ class FlowMap:
         remarks = _remarks(tree, start, end, [(each.start, each.end) for each in among])
         return [Edit(start, end, remarks + comma.join((self._boxed(name, body), *rest)))]
 
-    def unbox(self, name: str) -> list[Edit]:
-        """Put the entries of a map in its place."""
-        tree, entry = self._tree, self._named(name)
-        if not entry.value.entries:
-            return self.remove(name)
-        first, last = entry.value.entries[0], entry.value.entries[-1]
-        remarks = _remarks(tree, entry.start, entry.end, [(first.start, last.end)])
-        body = tree.text[first.start : last.end]
-        if tree.is_first(first.start):
-            deeper, here = len(tree.indentation(first.start)), len(tree.indentation(entry.start))
-            body = dedented(tree.indentation(first.start) + body, deeper, here).lstrip(" \t")
-        return [Edit(entry.start, entry.end, remarks + body)]
-
     def remove(self, name: str) -> list[Edit]:
         """Remove an entry."""
         entry = self._named(name)
@@ -543,13 +530,6 @@ class FlowMap:
         tree, entry = self._tree, self._named(name)
         text = f"{self._key(field)}{self._colon}{tree.text[entry.value.start : entry.value.end]}"
         return [Edit(entry.value.start, entry.value.end, self._in_braces(text))]
-
-    def unwrap(self, name: str) -> list[Edit]:
-        """Put the only value of a map in the map's place."""
-        value = self._named(name).value
-        inner = value.inner[0]
-        remarks = _remarks(self._tree, value.start, value.end)
-        return [Edit(value.start, value.end, remarks + self._tree.text[inner.start : inner.end])]
 
     def replace(self, name: str, value: Any) -> list[Edit]:
         """Rewrite a value."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from webhook.documents.comments import outside
 from webhook.documents.document import read_nodes
 from webhook.documents.nodes import Entry, Node
 from webhook.later import cached_property
@@ -147,18 +147,19 @@ class Tree:
         """Tell whether nothing but white space stands before an offset on its line."""
         return not self.text[self.line_start(offset) : offset].strip()
 
+    def below(self, offset: int, column: int) -> int:
+        """Return where the comments end that are on the lines from an offset on, at a column or right of it."""
+        while (end := self.line_end(offset)) > offset:
+            content = self.text[offset:end].lstrip(" ")
+            if not content.startswith("#") or end - offset - len(content) < column:
+                break
+            offset = end
+        return offset
+
     def comments(self, start: int, end: int) -> Iterator[str]:
         """Return the comments in a part of the text."""
-        if self.is_json:
-            return
-        at = start
-        for index in range(max(bisect_right(self.texts, (start,)) - 1, 0), len(self.texts)):
-            begin, stop = self.texts[index]
-            if begin >= end:
-                break
-            yield from _COMMENT.findall(self.text, at, max(at, begin))
-            at = max(at, stop)
-        yield from _COMMENT.findall(self.text, at, max(at, end))
+        for part in () if self.is_json else outside(self.texts, start, end):
+            yield from _COMMENT.findall(self.text, *part)
 
 
 def tree_of(text: str, *, is_json: bool, extent: tuple[int, int] | None = None) -> Tree:
@@ -176,17 +177,3 @@ def shifted(text: str, step: str) -> str:
     """Indent every line that is not empty."""
     lines = text.splitlines(keepends=True)
     return "".join(step + line if line.strip("\r\n") else line for line in lines)
-
-
-def dedented(text: str, column: int, wanted: int) -> str:
-    """Move the text at a column, or right of it, to another column.
-
-    Args:
-        wanted: The target column; text between the two columns goes there, too.
-    """
-    moved = []
-    for line in text.splitlines(keepends=True):
-        content = line.lstrip(" \t")
-        indentation = line[: len(line) - len(content)]
-        moved.append(indentation[:wanted] + indentation[column:] + content)
-    return "".join(moved)

@@ -14,8 +14,9 @@ from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of
-from webhook.problem import ERROR, NOT_DECODED, WARNING, Path, Problem, value_at
+from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
+from webhook.schema.decoding import WRONG_TYPE, kind_of
 
 if TYPE_CHECKING:
     from webhook.engine.offline import Change, Sender
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 NOT_COMPARED: Final = "not-compared"
 """The rule for objects that are not compared with their earlier state."""
+_ITEMS: Final = "Go struct field decodeList.items of type []json.RawMessage"
+"""What kubectl decodes the items of a list into."""
 
 
 class Outcome(NamedTuple):
@@ -82,7 +85,7 @@ def review(
     if not isinstance(obj, dict):
         return Outcome(obj, [])
     known = find(obj.get("apiVersion"), obj.get("kind")) is not None
-    if not known and (problems := judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)):
+    if not known and (problems := _of_list(obj) or judge(obj, kubernetes=kubernetes) or misspelt(obj, kubernetes)):
         return Outcome(obj, problems)
     subresource = "" if old is None else subresource
     switched_off = _switched_off(obj, kubernetes, runtime_config)
@@ -223,7 +226,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     version, kind = obj.get("apiVersion"), obj.get("kind")
     if find(version, kind) is not None:
         return []
-    from webhook.api.unserved import no_match  # most objects are of known kinds
+    from webhook.api.unserved import no_match, not_served  # most objects are of known kinds
     from webhook.hints.names import renamed
     from webhook.policy.manifest.kinds import meant
 
@@ -232,9 +235,25 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
         if not _has_claims(obj):
             return []
         return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT)
-    message = f'no matches for kind "{kind}" in version "{version}"'
-    hint, fix = renamed(near)
-    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint, fix=fix)]
+    return [not_served(version, kind, *renamed(near), at="kind")]
+
+
+def _of_list(obj: dict[str, Any]) -> list[Problem]:
+    """Report a list that kubectl cannot take apart (apimachinery ``decodeToList``); others are their items."""
+    kind = obj.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return []
+    if "items" in obj:
+        from webhook.documents.placeholders import has_placeholder  # most lists have items
+
+        message = f"json: cannot unmarshal {kind_of(obj['items'])} into {_ITEMS}"
+        problem = Problem(ERROR, WRONG_TYPE, BAD_REQUEST, Path(("items",)), message, WRITE_LIST)
+        return [] if has_placeholder(obj, problem.path) else [problem]
+    if (obj.get("apiVersion"), kind) != ("v1", "List"):
+        return []
+    message = 'no matches for kind "List" in version "v1"'
+    hint = "it has no items: write the objects there"
+    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint)]
 
 
 def _has_claims(obj: dict[str, Any]) -> bool:

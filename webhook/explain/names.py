@@ -13,18 +13,18 @@ from webhook.references import RULES, every_rule
 
 def is_rule(name: str) -> bool:
     """Tell whether there is a rule of this name."""
-    return any(name in names for names in _groups())
+    return any(name in names for _, names in _groups())
 
 
 def has_match(pattern: str) -> bool:
     """Tell whether a pattern such as ``cel-*`` matches a rule."""
-    return any(fnmatchcase(each, pattern) for names in _groups() for each in names)
+    return any(fnmatchcase(each, pattern) for _, names in _groups() for each in names)
 
 
 @cache
 def rule_names() -> tuple[str, ...]:
     """List the names of all rules."""
-    return tuple(sorted({name for names in _groups() for name in names}))
+    return tuple(sorted({name for _, names in _groups() for name in names}))
 
 
 def needs(name: str) -> str:
@@ -34,49 +34,27 @@ def needs(name: str) -> str:
         ``policies`` (evaluate policies), ``check`` or ``test`` (check policies themselves), ``old`` (know earlier
         states), ``others`` (know the objects referred to), ``scan`` (look at a cluster).
     """
-    for need, names in _NEEDS.items():
-        if name in names:
-            return need
-    from webhook.explain.places import names_of_types  # see the module
+    return next((need for need, names in _groups() if name in names), "")
 
-    if name in names_of_types("transitions") and name not in names_of_types("checks"):
-        return "old"
-    if name in every_rule():
-        return "others"
+
+def _groups() -> Iterator[tuple[str, Collection[str]]]:
+    """Yield the names, the quickly known ones first, each group with what they need."""
+    yield "policies", OF_EVALUATION
+    yield "old", {*OF_UPDATES, "immutable"}
+    yield "others", {"admin-access", "admin-access-of-template", "admin-access-allocated"}
+    yield "check", OF_POLICIES
+    yield "test", OF_SUITES
+    yield "others", RULES
+    yield "", {**EVERY_OBJECT, **EVERY_FIELD}
+    from webhook.explain.places import names_of_types, rules_of_policies  # see the module
+
+    yield "old", names_of_types("transitions") - names_of_types("checks")
+    yield "", names_of_types()
+    yield "others", every_rule()  # those about selectors import the CEL engine
     from webhook.scan import every_rule as rules_of_clusters
 
-    if name in rules_of_clusters():
-        return "scan"
-    from webhook.explain.places import rules_of_policies
-
-    is_of_objects = name in EVERY_OBJECT or name in EVERY_FIELD or name in names_of_types()
-    return "check" if not is_of_objects and name in rules_of_policies() else ""
-
-
-_NEEDS: Final[Mapping[str, Collection[str]]] = {
-    "policies": OF_EVALUATION,
-    "old": {*OF_UPDATES, "immutable"},
-    "others": {"admin-access", "admin-access-of-template", "admin-access-allocated"},
-    "check": OF_POLICIES,
-    "test": OF_SUITES,
-}
-
-
-def _groups() -> Iterator[Collection[str]]:
-    """Yield the names, the quickly known ones first."""
-    yield EVERY_OBJECT
-    yield EVERY_FIELD
-    from webhook.explain.places import names_of_types  # see the module
-
-    yield names_of_types()
-    yield RULES
-    yield every_rule()  # those about selectors import the CEL engine
-    from webhook.scan import every_rule as rules_of_clusters
-
-    yield rules_of_clusters()
-    from webhook.explain.places import rules_of_policies
-
-    yield rules_of_policies()
+    yield "scan", rules_of_clusters()
+    yield "check", rules_of_policies()
 
 
 def texts(names: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Protocol
 
 from webhook.cel.environment import Program
@@ -17,6 +17,7 @@ from webhook.cel.runtime.writer import GIVE_UP, NOT_CONSTANT, Operand
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.fast.extents import Extent, extend
+from webhook.records import NamedTuple
 
 _VARIABLES: Final = "variables"
 _FUNCTION: Final = "def {0}(meter, left, mark, bindings):"
@@ -49,7 +50,7 @@ class Evaluate(Protocol):
         """
 
 
-class Joint:
+class Joint(NamedTuple):
     """Several expressions, evaluated together as a fast path for the usual results.
 
     Args:
@@ -59,13 +60,10 @@ class Joint:
         skipped: The largest number of conditions, from the last, that are skipped once one does not hold.
     """
 
-    def __init__(
-        self, conditions: Sequence[Program], checks: Sequence[Program], variables: Mapping[str, Program], skipped: int
-    ) -> None:
-        self._conditions = [each.analysis for each in conditions]
-        self._checks = [each.analysis for each in checks]
-        self._variables = {name: each.analysis for name, each in variables.items()}
-        self._skipped = skipped
+    conditions: Sequence[Program]
+    checks: Sequence[Program]
+    variables: Mapping[str, Program]
+    skipped: int
 
     def compiled(self) -> Evaluate:
         """Return a new function that tells whether all expressions hold, or a condition is false.
@@ -74,10 +72,8 @@ class Joint:
             CostLimitExceededError: Compiling is more work than the budget in force allows, offline.
             BudgetExceededError: Compiling is more work than the budget in force allows.
         """
-        parts = self._conditions, self._checks, self._variables
-        evaluate: Evaluate = compiled(
-            [*parts[0], *parts[2].values(), *parts[1]], lambda: JointGenerator(*parts, self._skipped)
-        )
+        programs = chain(self.conditions, self.variables.values(), self.checks)
+        evaluate: Evaluate = compiled([each.analysis for each in programs], lambda: JointGenerator(self))
         return evaluate
 
     def extend(self, extent: Extent, variable: str) -> None:
@@ -91,22 +87,17 @@ class Joint:
             BudgetExceededError: That was more work than the budget in force allows.
             RecursionError: An expression is nested too deeply.
         """
-        roots = [each.checked.root for each in (*self._conditions, *self._checks)]
-        extend(extent, variable, roots, {name: each.checked.root for name, each in self._variables.items()})
+        roots = [each.analysis.checked.root for each in (*self.conditions, *self.checks)]
+        extend(extent, variable, roots, {name: each.analysis.checked.root for name, each in self.variables.items()})
 
 
 class JointGenerator(Generator):
-    """Write the expressions of a `Joint`; the arguments are its own."""
+    """Writes the expressions of a `Joint`."""
 
-    def __init__(
-        self,
-        conditions: Sequence[Analysis],
-        checks: Sequence[Analysis],
-        variables: Mapping[str, Analysis],
-        skipped: int,
-    ) -> None:
-        self._conditions, self._checks, self._values, self._skipped = conditions, checks, variables, skipped
-        super().__init__((*conditions, *checks)[0], gives_up=True)
+    def __init__(self, joint: Joint) -> None:
+        super().__init__(next(chain(joint.conditions, joint.checks)).analysis, gives_up=True)
+        self._joint = joint
+        self._values = {name: each.analysis for name, each in joint.variables.items()}
         self._cells = self.name()
         """The values of the variables so far."""
         self._lazy.add(self._cells)
@@ -121,15 +112,15 @@ class JointGenerator(Generator):
         if self._values:
             self.line(f"{self._cells} = [PENDING] * {len(self._values)}")
         false: list[str] = []
-        for left, condition in enumerate(self._conditions, 1 - len(self._conditions)):
-            held = self.truth(self._whole(condition))
+        for left, condition in enumerate(self._joint.conditions, 1 - len(self._joint.conditions)):
+            held = self.truth(self._whole(condition.analysis))
             false.append(f"{held.text} is False")
-            if -left <= self._skipped:
+            if -left <= self._joint.skipped:
                 self.settle()
                 self.line(f"if {' or '.join(false)}: return left, mark, False")
                 false = []
-        for check in self._checks:
-            self.line(f"if {self._whole(check).text} is not True: {GIVE_UP}")
+        for check in self._joint.checks:
+            self.line(f"if {self._whole(check.analysis).text} is not True: {GIVE_UP}")
         self.settle()
         bound = [f"\t{name} = bindings[{self.given(variable)}]" for variable, name in self.variables.items()]
         name = "evaluate"

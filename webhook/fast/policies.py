@@ -25,7 +25,7 @@ from webhook.fast.extents import Extent, extend_written
 from webhook.fast.joint import Joint
 from webhook.objects import JSONObject, text
 from webhook.policy.change.mutate import DUPLICATES_SINCE
-from webhook.policy.evaluation.policyset import Hook, Invocation, Matched, PolicySet, keep
+from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
@@ -172,8 +172,8 @@ class Place:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the place and namespace of a request tell its policies, so that its labels and name need no look."""
-        return self.steps is not None or self.by_namespace
+        """Whether the place and namespace of a request tell how its policies are evaluated quickly."""
+        return self.plan is not None and (self.steps is not None or self.by_namespace)
 
 
 class QuickPolicies:
@@ -310,43 +310,34 @@ class QuickPolicies:
         meter.cost += LIMIT - left
         return True
 
-    def read(self, review: Mapping[str, Any]) -> tuple[Extent, Extent]:
-        """Return what the policies that may match a request read of its object, and of itself.
-
-        Args:
-            review: The request of an AdmissionReview; its object may be any other one.
-        """
+    def read(self, place: Place) -> tuple[Extent, Extent]:
+        """Return what the policies in a settled place read of a request's object, and of the request itself."""
         extents = Extent(), Extent()
-        for part in self._policies.plan(self._kind, request_of_review(review)):
-            quick = self._quick_of(part.hook)
+        for quick in self._quick_in(place):
             for extent, variable in zip(extents, ("object", "request"), strict=True):
-                if quick is None:  # the policy is evaluated in another way
-                    extent.whole = True
-                else:
-                    quick.extend(extent, variable)
+                quick.extend(extent, variable)
         return extents
 
-    def merging(self, review: Mapping[str, Any]) -> Structure | None:
-        """Return the shape of the objects of requests like one if a policy does nothing but merge into them.
+    def merging(self, place: Place) -> Structure | None:
+        """Return the shape of the objects in a settled place if a policy does nothing but merge into them.
 
         A configuration leaves an object of that shape as it is if it left one that has the same in what is read.
         """
-        request = request_of_review(review)
-        quick = [self._quick_of(part.hook) for part in self._policies.plan(self._kind, request)]
-        if len(quick) != 1 or not quick[0] or not quick[0].merged or self._policies.release < DUPLICATES_SINCE:
-            return None
-        return schema_of(request.kind.api_version, request.kind.kind)
+        merges = [bool(quick.merged) for quick in self._quick_in(place)]
+        return schema_of(*place.kind) if merges == [True] and self._policies.release >= DUPLICATES_SINCE else None
+
+    def _quick_in(self, place: Place) -> list[Quick]:
+        return [quick for part in place.plan or () if (quick := self._quick_of(part.hook))]
 
     def place_of(self, review: Mapping[str, Any]) -> Place:
         """Return the place of the request of an AdmissionReview."""
         request = request_of_review(review)
         plan = self._policies.plan(self._kind, request)
         quick = [self._quick_of(part.hook) for part in plan]
-        invoked = [isinstance(part, Invocation) for part in plan]
-        by_place = all(invoked) and not any(each and _NAMESPACE in each.needs for each in quick)
+        by_place = all(part.settled for part in plan) and not any(each and _NAMESPACE in each.needs for each in quick)
         # A Namespace is matched by its own labels.
         by_namespace = request.resource.resource != "namespaces" and all(
-            isinstance(part, Invocation) or part.is_about_namespaces for part in plan
+            part.settled or part.is_about_namespaces for part in plan
         )
         return Place(
             plan if all(quick) else None,

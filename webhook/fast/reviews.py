@@ -47,7 +47,8 @@ _OWN: Final = ("userInfo", "dryRun", "options", "name", "namespace")
 _NAMED_BY: Final = ("group", "version", "kind", "resource")
 """The fields of kinds and resources."""
 _REVIEW: Final = {"apiVersion": API_VERSION, "kind": "AdmissionReview"}
-_TEXT: Final = Annotated[str, msgspec.Meta(min_length=1)]
+_NAMESPACE: Final = Annotated[str, msgspec.Meta(min_length=1, max_length=63)]
+"""The namespaces that an API server sends; those of other clients may be of any length, and what passed is kept."""
 
 
 def install() -> None:
@@ -230,21 +231,21 @@ class Shortcut:
         policies = self._policies and self._policies["validate"]
         if not policies:
             return _Usual(_reading_like(request, type_), is_fine)
-        place, read = policies.place_of(request), _reading_for_policies(*policies.read(request))
+        place = policies.place_of(request)
         if not place.is_settled or place.kind != (version, kind):
             return None
-        return _Usual(_reading_like(request, type_), is_fine, place, read)
+        return _Usual(_reading_like(request, type_), is_fine, place, _reading_for_policies(*policies.read(place)))
 
     def _mutating(self, request: Mapping[str, Any]) -> _Usual | None:
         """Make the decoder for requests like one; None if all of their objects is read."""
         policies = self._policies and self._policies["mutate"]
         place = policies.place_of(request) if policies else None
-        extents = policies.read(request) if policies else (Extent(), Extent())
         names_nodes = prescheduled.is_of_new_pod(request)
         kind = request["object"].get("apiVersion"), request["object"].get("kind")
         if place and not (place.is_settled and place.kind == kind):
             return None
-        if policies and place and not names_nodes and (shape := policies.merging(request)):
+        extents = policies.read(place) if policies and place else (Extent(), Extent())
+        if policies and place and not names_nodes and (shape := policies.merging(place)):
             read = _reading_like(request, type_of_shape(shape, apiVersion=kind[0], kind=kind[1]))
             parts = _reading_for_policies(*extents)
 
@@ -289,7 +290,7 @@ def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], d
     """
     own: dict[str, Any] = _map_type(Request).__annotations__ | _like(request, *_PLACE)
     uid = Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]]
-    namespace = Required[_TEXT] if request.get("namespace") else Literal[""] | None
+    namespace = Required[_NAMESPACE] if request.get("namespace") else Literal[""] | None
     own |= {"uid": uid, "namespace": namespace, "object": Required[type_], "oldObject": None, "options": Any}
     review = _map("AdmissionReview", _like(_REVIEW, *_REVIEW) | {"request": Required[_map("Request", own)]})
     decode = msgspec.json.Decoder(review).decode

@@ -6,6 +6,7 @@ vouches for stored objects, so they are decoded here, not judged.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -13,8 +14,6 @@ from shlex import quote
 from typing import Final
 
 from webhook.api import conversion
-from webhook.api.core.meta import Metadata, Object
-from webhook.api.core.values import Quantity, V1Struct
 from webhook.api.judgement import judge_admitted
 from webhook.api.versions import NEWEST, VERSIONS, find
 from webhook.budget import REVIEW, Budget, current, enter, leave
@@ -25,65 +24,15 @@ from webhook.objects import (
     free_of_nulls,
     group_of,
     items,
+    mapping,
     name_of,
     namespace_of,
+    number,
     text,
 )
 from webhook.problem import BAD_REQUEST, ERROR, Problem
-from webhook.schema import CREATE, Array, Bool, CompiledStruct, Map, Nested, Target, Text, compile_struct
+from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import apart, as_reported
-
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "PreferNoSchedule")
-
-
-class Taint(V1Struct):
-    """What keeps pods away that do not tolerate it."""
-
-    key = Text("What is wrong.")
-    value = Text("More about it.")
-    effect = Text("What happens to pods that do not tolerate it.", go="TaintEffect", one_of=_EFFECTS)
-
-
-class NodeSpec(V1Struct):
-    """What keeps pods away."""
-
-    taints = Array(Nested(Taint), "The taints.")
-    unschedulable = Bool("Whether it takes no new pods.")
-
-
-class NodeStatus(V1Struct):
-    """The resources of a node."""
-
-    allocatable = Map(Quantity(), "What pods can have.")
-    capacity = Map(Quantity(), "What there is.")
-
-
-class Node(Object):
-    """A machine that runs pods."""
-
-    package = "v1"
-
-    metadata = Nested(Metadata, "Its name and labels.")
-    spec = Nested(NodeSpec, "What keeps pods away.")
-    status = Nested(NodeStatus, "Its resources.")
-
-
-@cache
-def _struct() -> CompiledStruct:
-    return compile_struct(Node, Target("v1", NEWEST, CREATE, strict=False))
-
-
-def refused(node: JSONObject) -> Problem | None:
-    """Return why no API server would have stored a Node, if it is a matter of the parts that count; None if it would.
-
-    Args:
-        node: The Node, without null values; its other fields are not looked at.
-    """
-    misfits, problems = apart(_struct().walk(node))
-    if misfits:
-        return as_reported(misfits)[0].problem()
-    return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)
-
 
 DRA: Final = "resource.k8s.io"
 
@@ -147,6 +96,24 @@ def controller_of(obj: JSONObject) -> JSONObject:
     return next((each for each in owners if each.get("controller") is True), {})
 
 
+def statuses_of(pod: JSONObject) -> list[JSONObject]:
+    """Return the status of each container of a pod, and of each init container."""
+    return items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
+
+
+def replicas_of(obj: JSONObject) -> int:
+    """Return the number of pods that a workload runs at a time."""
+    spec = mapping(obj, "spec")
+    if text(obj, "kind") == "CronJob":
+        spec = mapping(spec, "jobTemplate", "spec")
+    parallelism = number(spec, "parallelism")
+    if parallelism is not None:
+        completions = number(spec, "completions")
+        return parallelism if completions is None else min(parallelism, completions)
+    replicas = number(spec, "replicas")
+    return 1 if replicas is None else replicas
+
+
 class MalformedError(ValueError):
     """An object cannot be decoded; the message names the object and the error."""
 
@@ -162,8 +129,8 @@ class Inventory:
     """
 
     def __init__(self, objects: Iterable[JSONObject] = ()) -> None:
-        self._kinds: dict[str, dict[tuple[str, str], JSONObject]] = {}
-        self._older: dict[str, set[tuple[str, str]]] = {}
+        self._kinds: defaultdict[str, dict[tuple[str, str], JSONObject]] = defaultdict(dict)
+        self._older: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """Objects still in an older version, since they have not been read yet."""
         self.definitions: list[JSONObject] = []
         """CustomResourceDefinitions, which only policies need."""
@@ -177,8 +144,8 @@ class Inventory:
     def copy(self) -> Inventory:
         """Return an independent inventory of the same objects."""
         made = Inventory()
-        made._kinds = {kind: {**known} for kind, known in self._kinds.items()}
-        made._older = {kind: {*older} for kind, older in self._older.items()}
+        made._kinds.update((kind, {**known}) for kind, known in self._kinds.items())
+        made._older.update((kind, {*older}) for kind, older in self._older.items())
         made.definitions, made.unread, made.context = [*self.definitions], [*self.unread], self.context
         return made
 
@@ -215,13 +182,13 @@ class Inventory:
             known = {**known, "metadata": {**known["metadata"], "namespace": namespace}}
         if not name:
             raise MalformedError(f"{kind} without metadata.name")
-        self._kinds.setdefault(kind, {})[namespace, name] = known
+        self._kinds[kind][namespace, name] = known
         return known
 
     def keep(self, obj: JSONObject) -> None:
         """Add an object that is in a namespace as it is, of any kind, beside those of other groups with its name."""
         kind = obj["kind"]
-        self._kinds.setdefault(kind, {})[namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
+        self._kinds[kind][namespace_of(obj), _known_as(kind, name_of(obj), group_of(obj))] = obj
 
     def add_allocation(self, obj: JSONObject) -> None:
         """Add a claim that cannot be decoded without its specification: it holds its devices, whatever it asks for."""
@@ -245,10 +212,9 @@ class Inventory:
         if not _has_newest(version, kind):
             self.note(kind, name, namespace)
             return False
-        key = namespace, name
-        self._kinds.setdefault(kind, {})[key] = obj
+        self._kinds[kind][namespace, name] = obj
         if version not in _NEWEST:
-            self._older.setdefault(kind, set()).add(key)
+            self._older[kind].add((namespace, name))
         return True
 
     def _convert(self, kind: str, keys: Iterable[tuple[str, str]]) -> None:
@@ -262,23 +228,23 @@ class Inventory:
         """Add an object that :meth:`take` has returned, a copy of one, or a noted one, without decoding it again."""
         kind = obj["kind"]
         namespace = obj["metadata"]["namespace"] if _namespaced(obj.get("apiVersion"), kind) else ""
-        self._kinds.setdefault(kind, {})[namespace, obj["metadata"]["name"]] = obj
+        self._kinds[kind][namespace, obj["metadata"]["name"]] = obj
 
     def note(self, kind: str, name: str, namespace: str = "", driver: str = "") -> None:
         """Note the existence of an object whose content is unknown, except the driver of a slice: :func:`is_noted`."""
         metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
         noted = {"kind": kind, "metadata": metadata, "spec": {"driver": driver} if driver else {}}
-        self._kinds.setdefault(kind, {}).setdefault((namespace, name), noted)
+        self._kinds[kind].setdefault((namespace, name), noted)
 
     def discard(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Forget an object; return it, None if there was none."""
         obj = self.find(kind, name, namespace)
-        self._kinds.get(kind, {}).pop((namespace, name), None)
+        self._kinds[kind].pop((namespace, name), None)
         return obj
 
     def knows(self, kind: str) -> bool:
         """Tell whether any object of a kind is known, so that missing ones are missing in the cluster, too."""
-        return bool(self._kinds.get(kind))
+        return bool(self._kinds[kind])
 
     def has_unread(self, kind: str) -> bool:
         """Tell whether objects of a kind were left out."""
@@ -286,13 +252,18 @@ class Inventory:
 
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind, in the order in which they came."""
-        if older := self._older.get(kind):
+        if older := self._older[kind]:
             self._convert(kind, tuple(older))
-        return list(self._kinds.get(kind, {}).values())
+        return list(self._kinds[kind].values())
 
     def names(self, kind: str) -> Iterator[tuple[str, str]]:
         """Return namespace and name of all objects of a kind; the namespace is empty for kinds without."""
-        yield from self._kinds.get(kind, {})
+        yield from self._kinds[kind]
+
+    def namesakes(self, kind: str, name: str, namespace: str) -> tuple[list[str], list[str]]:
+        """Return the namespaces in which there is an object of a name, and the names of those in a namespace."""
+        known = list(self.names(kind))
+        return [space for space, each in known if each == name], [each for space, each in known if space == namespace]
 
     def find(self, kind: str, name: str, namespace: str = "") -> JSONObject | None:
         """Return an object, None if it is not there.
@@ -301,9 +272,9 @@ class Inventory:
             namespace: The namespace; empty for kinds without.
         """
         key = namespace, name
-        if key in self._older.get(kind, ()):
+        if key in self._older[kind]:
             self._convert(kind, [key])
-        return self._kinds.get(kind, {}).get(key)
+        return self._kinds[kind].get(key)
 
     def referred(self, kind: str, reference: JSONObject, namespace: str) -> JSONObject | None:
         """Return the object that a reference means by its name and UID; None if it is gone, whatever has its name."""
@@ -353,8 +324,14 @@ def is_claim(obj: JSONObject) -> bool:
 
 
 def devices_path(claim: JSONObject) -> tuple[str, ...]:
-    """Return the path of the devices that a claim or template requests."""
-    return ("spec", "spec", "devices") if claim.get("kind") == "ResourceClaimTemplate" else ("spec", "devices")
+    """Return the path of the devices that a claim or template requests, or that a class selects."""
+    return _PATHS.get(text(claim, "kind"), ("spec", "devices"))
+
+
+_PATHS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ResourceClaimTemplate": ("spec", "spec", "devices"),
+    "DeviceClass": ("spec",),
+}
 
 
 def in_namespace(obj: JSONObject, namespace: str) -> JSONObject:
@@ -423,7 +400,7 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
         raise MalformedError(f"{kind} without metadata")
     version = obj["apiVersion"]
     if find(version, kind) is None:
-        if kind == "Node" and (problem := refused(obj)):
+        if kind == "Node" and (problem := _refused_node(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
         return obj
     token = enter(Budget(REVIEW, current().deadline, is_offline=True))
@@ -444,6 +421,30 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
             f"{kind} {name_of(obj)}: {version} has nothing in common with later versions, so it cannot be used"
         ) from error
     return conversion.with_defaults(known) if kind in CLAIMS else known
+
+
+_COUNTED: Final = {"spec": ("taints", "unschedulable"), "status": ("allocatable", "capacity")}
+"""The parts of Nodes that are looked at."""
+
+
+def _refused_node(node: JSONObject) -> Problem | None:
+    """Return why no API server would have stored a Node, if it is a matter of the parts that are looked at."""
+    parts = {
+        part: {field: each[field] for field in counted if field in each} if isinstance(each, dict) else each
+        for part, counted in _COUNTED.items()
+        if (each := node.get(part)) is not None
+    }
+    misfits, problems = apart(_node().walk({"metadata": node["metadata"], **parts}))
+    if misfits:
+        return as_reported(misfits)[0].problem()
+    return next((each for each in problems if each.level == ERROR and each.path[:1] == ("spec",)), None)
+
+
+@cache
+def _node() -> CompiledStruct:
+    from webhook.api.core import catalogue  # manifests rarely have nodes
+
+    return compile_struct(catalogue.type_of("v1", "Node"), Target("v1", NEWEST, CREATE, strict=False))
 
 
 def _version_of(kind: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from webhook import formats
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
+from webhook.grouping import by_key
 from webhook.objects import JSONObject, items, mapping, name_of, text, texts
 from webhook.problem import Steps, aggregate, cut, quoted
 from webhook.records import NamedTuple
@@ -93,11 +94,8 @@ def _of_term(term: JSONObject, path: Steps, spec: JSONObject) -> Unmatched | Non
         return Unmatched(path, "an empty term matches no node")
     for field in _FIELDS:
         labels = mapping(spec, "nodeSelector") if field == _FIELDS[0] else {}
-        by_key: dict[str, list[_Requirement]] = {}
-        for index, each in _numbered(term, field):
-            if requirement := _read(each, (*path, field, index)):
-                by_key.setdefault(text(each, "key"), []).append(requirement)
-        for key, requirements in by_key.items():
+        read = ((text(each, "key"), _read(each, (*path, field, index))) for index, each in _numbered(term, field))
+        for key, requirements in by_key((key, each) for key, each in read if each).items():
             if isinstance(value := labels.get(key), str):
                 selected = _Requirement((), "In", frozenset((value,)), f"nodeSelector {_cut(key)}: {_cut(value)}")
                 requirements.insert(0, selected)
@@ -125,9 +123,7 @@ def _cut(name: str) -> str:
 
 def _is_possible(requirements: Sequence[_Requirement]) -> bool:
     """Tell whether a label, or its absence, can meet all requirements of a key."""
-    values: dict[str, list[frozenset[str]]] = {}
-    for each in requirements:
-        values.setdefault(each.operator, []).append(each.values)
+    values = by_key((each.operator, each.values) for each in requirements)
     if "DoesNotExist" in values:
         return values.keys() <= {"DoesNotExist", "NotIn"}
     low, high = -1, _LARGEST + 1  # labels have no signs

@@ -9,7 +9,19 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from webhook.inventory import Inventory, controller_of, devices_path
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
+from webhook.objects import (
+    JSONObject,
+    at,
+    full_name_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    number,
+    placed,
+    text,
+    texts,
+)
 from webhook.problem import Steps
 from webhook.records import NamedTuple
 from webhook.spelling import some_of
@@ -242,6 +254,8 @@ def device_of(result: JSONObject) -> DeviceID:
 class Request(NamedTuple):
     """A request of a claim or template, or an alternative of one, with the class whose devices it is for.
 
+    What a class selects is one, too, without a name.
+
     Args:
         name: Its name; for an alternative, after the request's name.
         path: The path of its devices' description.
@@ -253,6 +267,21 @@ class Request(NamedTuple):
     path: Steps
     content: JSONObject
     device_class: JSONObject | None
+
+    @property
+    def whole(self) -> str:
+        """The name of the request, also for an alternative."""
+        return self.name.partition("/")[0]
+
+    @property
+    def wanted(self) -> int:
+        """How many devices it wants; 1 if it is for all."""
+        return number(self.content, "count") or 1
+
+    @property
+    def is_class(self) -> bool:
+        """Whether it is what a class selects."""
+        return self.path == ("spec",)
 
     @property
     def class_name(self) -> str:
@@ -281,24 +310,25 @@ class Request(NamedTuple):
 
 
 def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[Request]:
-    """Yield the requests of a claim or template, and their alternatives.
+    """Yield the requests of a claim or template, and their alternatives; of a class, what it selects.
 
     Args:
         inventory: Has their classes; None if these do not matter.
     """
-    path = devices_path(claim or {})
-    for index, each in enumerate(items(claim, *path, "requests")):
-        name = text(each, "name")
-        here: Steps = (*path, "requests", index)
-        exactly = mapping(each, "exactly")
-        found: list[tuple[str, Steps, JSONObject]] = []
-        if exactly:
-            found.append((name, (*here, "exactly"), exactly))
-        for place, alternative in enumerate(items(each, "firstAvailable")):
-            found.append((f"{name}/{text(alternative, 'name')}", (*here, "firstAvailable", place), alternative))
-        for full_name, steps, content in found:
+    if text(claim, "kind") == "DeviceClass":
+        yield Request("", ("spec",), mapping(claim, "spec"), None)
+    for path, each in placed(claim, *devices_path(claim or {}), "requests"):
+        name, exactly = text(each, "name"), mapping(each, "exactly")
+        alternatives = ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
+        for full_name, steps, content in (*([(name, ("exactly",), exactly)] if exactly else ()), *alternatives):
             class_ = inventory.find("DeviceClass", text(content, "deviceClassName")) if inventory else None
-            yield Request(full_name, steps, content, class_)
+            yield Request(full_name, (*path, *steps), content, class_)
+
+
+def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
+    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
+    for kind in kinds or ("initContainers", "containers"):
+        yield from placed(pod, "spec", kind)
 
 
 def is_about(part: JSONObject, request: str) -> bool:

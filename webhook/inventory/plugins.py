@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory import has_ended
+from webhook.inventory import has_ended, statuses_of
+from webhook.inventory.claims import containers_of
 from webhook.objects import JSONObject, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.records import NamedTuple
 
@@ -102,7 +103,7 @@ def home_of(pod: JSONObject) -> str:
 
 def trouble_of(pod: JSONObject) -> str:
     """Tell why a pod does not run; empty if it does."""
-    for each in items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses"):
+    for each in statuses_of(pod):
         reason = text(each, "state", "waiting", "reason")
         if reason and reason not in {"ContainerCreating", "PodInitializing"}:
             return f"{text(each, 'name')} is not running ({reason})"
@@ -129,9 +130,9 @@ def _own(workload: JSONObject) -> set[str]:
 
 def _written(workload: JSONObject) -> str:
     """Return the words of a DaemonSet by which its driver may be known."""
-    spec = mapping(workload, "spec", "template", "spec")
+    template = mapping(workload, "spec", "template")
     parts: list[Any] = [name_of(workload), namespace_of(workload), *mapping(workload, "metadata", "labels").values()]
-    for each in (*items(spec, "containers"), *items(spec, "initContainers")):
+    for _, each in containers_of(template):
         host, slash, path = text(each, "image").partition("/")
         image = path if slash and "." in host else text(each, "image")  # without the registry
         parts += [text(each, "name"), image, *texts(each, "args"), *texts(each, "command")]

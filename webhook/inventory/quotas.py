@@ -14,9 +14,11 @@ from typing import Any, Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX
 from webhook.formats.quantities import BINARY_SI, decode_quantity, whole_quantity
+from webhook.grouping import by_key
 from webhook.inventory import Inventory
+from webhook.inventory.claims import requests_of
 from webhook.inventory.resources import CPU, NATIVE, PODS, amounts, is_extended, limits, requests
-from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
+from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text, texts
 
 QUOTA: Final = "ResourceQuota"
 _REQUESTS: Final = "requests."
@@ -32,61 +34,45 @@ EXTENDED_SINCE: Final = 35
 
 
 class Quotas:
-    """The quotas of a cluster's claims and pods."""
+    """The quotas of a cluster's claims and pods.
+
+    Where a method takes ``extended``, it tells whether the devices of claims count as extended resources, too.
+    """
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
-        self._charged: dict[str, Counter[str]] = {}
-        """The usage of each claim that is counted after the quotas' status was written, by full name."""
+        self._charged: dict[tuple[bool, str], Counter[str]] = {}
+        """The usage of each claim and pod that is counted after the quotas' status was written."""
         self._more: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """The usage of claims and pods that were made after the quotas' status was written, by namespace."""
 
-    def refusal(self, claim: JSONObject, *, extended: bool) -> str:
-        """Return the API server's reason for refusing a new claim; empty if it accepts the claim.
-
-        Args:
-            extended: Whether its devices count as extended resources, too.
-        """
-        if full_name_of(claim) in self._charged or not self._inventory.knows(QUOTA):
+    def refusal(self, obj: JSONObject, *, extended: bool = False, is_alone: bool = False) -> str:
+        """Return the API server's reason for refusing a new claim or pod; empty if it accepts it, or has counted it."""
+        if _key(obj) in self._charged:
             return ""
-        usage = self._usage(claim, extended=extended)
-        return next((why for _, why in self._refusals(namespace_of(claim), usage)), "")
+        return next((why for _, why in self.refusals(obj, extended=extended, is_alone=is_alone)), "")
 
-    def refusal_of_pod(self, pod: JSONObject, *, is_alone: bool = False) -> str:
-        """Return the API server's reason for refusing a new pod; empty if it accepts the pod.
+    def refusals(
+        self, obj: JSONObject, *, extended: bool = False, is_alone: bool = False
+    ) -> Iterator[tuple[JSONObject, str]]:
+        """Yield the quotas that leave too little for a claim or a pod, each with the reason.
 
         Args:
             is_alone: Whether to compare it with the whole quota, as if nothing else used any of it.
         """
-        if not self._inventory.knows(QUOTA):
-            return ""
-        refusals = self._refusals(namespace_of(pod), _usage_of_pod(pod), pod, is_alone=is_alone)
-        return next((why for _, why in refusals), "")
-
-    def too_small(self, claim: JSONObject, *, extended: bool) -> Iterator[tuple[JSONObject, str]]:
-        """Yield the quotas that a claim exceeds even if nothing else uses any of them, each with the reason."""
-        return self._refusals(namespace_of(claim), self._usage(claim, extended=extended), is_alone=True)
-
-    def _refusals(
-        self, namespace: str, wanted: Counter[str], pod: JSONObject | None = None, *, is_alone: bool = False
-    ) -> Iterator[tuple[JSONObject, str]]:
-        """Yield the quotas that leave too little for an object, each with the reason.
-
-        Args:
-            pod: The object, if it is a pod; only pods are in scopes.
-            is_alone: Whether nothing else uses any of the quota.
-        """
-        more = self._more[namespace]
-        for quota in sorted(self._inventory.all(QUOTA), key=name_of):
+        namespace = namespace_of(obj)
+        quotas = [each for each in self._inventory.all(QUOTA) if namespace_of(each) == namespace]
+        wanted = self._usage(obj, extended=extended) if quotas else Counter[str]()
+        for quota in sorted(quotas, key=name_of):
             scopes: list[JSONObject] = [
                 *({"scopeName": each, "operator": "Exists"} for each in texts(quota, "spec", "scopes")),
                 *items(quota, "spec", "scopeSelector", "matchExpressions"),
             ]
-            if namespace_of(quota) != namespace or any(not pod or not _is_in(each, pod) for each in scopes):
+            if scopes and not (_is_pod(obj) and all(_is_in(each, obj) for each in scopes)):
                 continue
             hard = mapping(quota, "status", "hard") or mapping(quota, "spec", "hard")
             limit, used = _amounts(hard), _amounts(mapping(quota, "status", "used"))
-            used = {key: 0 if is_alone else used.get(key, 0) + more[key] for key in limit}
+            used = {key: 0 if is_alone else used.get(key, 0) + self._more[namespace][key] for key in limit}
             over = sorted(key for key in wanted.keys() & limit.keys() if used[key] + wanted[key] > limit[key])
             if over:
                 requested, taken = ({key: _written(key, of[key]) for key in over} for of in (wanted, used))
@@ -94,44 +80,43 @@ class Quotas:
                 said = (f"{what}: {','.join(f'{key}={each[key]}' for key in over)}" for what, each in parts.items())
                 yield quota, f"exceeded quota: {name_of(quota)}, {', '.join(said)}"
 
-    def admit_pod(self, pod: JSONObject) -> str:
-        """Count a new pod from now on; return the API server's reason for refusing it, empty if it accepts the pod."""
-        if not (why := self.refusal_of_pod(pod)) and self._inventory.knows(QUOTA):
-            self._more[namespace_of(pod)].update(_usage_of_pod(pod))
-        return why
-
-    def admit(self, claim: JSONObject, *, extended: bool) -> str:
-        """Count a new claim from now on; return the reason for refusing it, empty if the API server accepts it."""
-        key = full_name_of(claim)
-        why = self.refusal(claim, extended=extended)
+    def admit(self, obj: JSONObject, *, extended: bool = False) -> str:
+        """Count a new claim or pod from now on; return the reason for refusing it, empty if it is accepted."""
+        why, key = self.refusal(obj, extended=extended), _key(obj)
         if not why and key not in self._charged and self._inventory.knows(QUOTA):
-            self._charged[key] = self._usage(claim, extended=extended)
-            self._more[namespace_of(claim)].update(self._charged[key])
+            self._charged[key] = self._usage(obj, extended=extended)
+            self._more[namespace_of(obj)].update(self._charged[key])
         return why
 
     def release(self, claim: JSONObject) -> None:
         """Stop counting a claim, which is deleted."""
-        key = full_name_of(claim)
-        if (used := self._charged.pop(key, None)) is not None:
+        if (used := self._charged.pop(_key(claim), None)) is not None:
             self._more[namespace_of(claim)].subtract(used)
 
-    def _usage(self, claim: JSONObject, *, extended: bool) -> Counter[str]:
-        """Return what a claim uses, by the keys of quotas: of alternatives, the most devices of each class."""
+    def _usage(self, obj: JSONObject, *, extended: bool) -> Counter[str]:
+        """Return what an object, or a claim made from it, uses: of alternatives, the most devices of each class."""
+        if _is_pod(obj):
+            return _usage_of_pod(obj)
         total = Counter({"count/resourceclaims.resource.k8s.io": 1})
-        for request in items(claim, "spec", "devices", "requests"):
-            most: dict[str, int] = {}
-            for each in items(request, "firstAvailable") or [mapping(request, "exactly")]:
-                count = _ALL if text(each, "allocationMode") == "All" else number(each, "count") or 1
-                name = text(each, "deviceClassName")
-                most[name] = max(most.get(name, 0), count)
-            for class_name, count in most.items():
-                keys = [f"{class_name}{QUOTA_SUFFIX}"]
-                if extended:
-                    device_class = self._inventory.find("DeviceClass", class_name)
-                    resource = text(device_class, "spec", "extendedResourceName")
-                    keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]
-                total.update(dict.fromkeys(keys, count))
+        counts = by_key(
+            ((each.whole, each.class_name), _ALL if each.is_for_all else each.wanted) for each in requests_of(obj)
+        )
+        for (_, class_name), alternatives in counts.items():
+            keys = [f"{class_name}{QUOTA_SUFFIX}"]
+            if extended:
+                device_class = self._inventory.find("DeviceClass", class_name)
+                resource = text(device_class, "spec", "extendedResourceName")
+                keys += [f"{IMPLICIT_KEY}{class_name}", *([f"{_REQUESTS}{resource}"] if resource else [])]
+            total.update(dict.fromkeys(keys, max(alternatives)))
         return total
+
+
+def _is_pod(obj: JSONObject) -> bool:
+    return obj.get("kind") == "Pod"
+
+
+def _key(obj: JSONObject) -> tuple[bool, str]:
+    return _is_pod(obj), full_name_of(obj)
 
 
 def class_in(key: str) -> str:

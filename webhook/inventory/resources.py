@@ -16,7 +16,7 @@ from webhook.api.dra.names import IMPLICIT_PREFIX, QUOTA_SUFFIX, STANDARD_DOMAIN
 from webhook.api.versions import DEFAULT
 from webhook.formats.quantities import decode_quantity
 from webhook.inventory import controller_of
-from webhook.inventory.claims import MADE, owner_reference, uid_of
+from webhook.inventory.claims import MADE, containers_of, owner_reference, uid_of
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import Steps
 from webhook.release import Release
@@ -41,11 +41,8 @@ def _amount(name: str, quantity: str) -> int:
         return number.value()
     if number.length - _MILLI > _DIGITS:
         return number.sign * _MOST
-    digits = number.digits or "0"
-    power = number.power - _MILLI
-    if power >= 0:
-        return number.sign * int(digits + "0" * power)
-    return number.sign * (int(digits[:power] or "0") + 1)
+    digits, power = int(number.digits or 0), number.power - _MILLI
+    return number.sign * int(digits * 10**power if power >= 0 else -(-digits // 10**-power))
 
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
@@ -242,11 +239,8 @@ def path_of(pod: JSONObject, request: str) -> Steps:
 def _requested(pod: JSONObject, request: str) -> tuple[Steps, JSONObject, str]:
     """Return the path of a container, the container, and the resource that a request stands for."""
     _, container, _, number = request.split("-")
-    spec = mapping(pod, "spec")
-    places = [(kind, index) for kind in ("initContainers", "containers") for index in range(len(items(spec, kind)))]
-    kind, index = places[int(container)]
-    found = items(spec, kind)[index]
-    return ("spec", kind, index), found, sorted(container_requests(found))[int(number)]
+    path, found = list(containers_of(pod))[int(container)]
+    return path, found, sorted(container_requests(found))[int(number)]
 
 
 def created(claim: JSONObject) -> JSONObject:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from webhook.drivers import Profile, built_in
+from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import Request, is_about
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.references.rules import Context, drivers_of, drivers_of_request, finding, rule
@@ -62,15 +63,11 @@ def claim_config_for_other_driver(claim: JSONObject, context: Context) -> Iterat
     A driver gets only the parameters that name it. Here the classes or selectors of the requests that the
     configuration is for insist on another driver, or the classes come with one.
     """
-    path = devices_path(claim)
-    by_name: dict[str, set[str]] = {}
-    configs = items(claim, *path, "config")
-    for request in context.requests(claim) if configs else ():
-        by_name[request.name] = drivers_of_request(request, context)
-    for index, each in enumerate(configs):
+    by_name = {each.name: drivers_of_request(each, context) for each in context.requests(claim)}
+    for path, each in placed(claim, *devices_path(claim), "config"):
         sets = [selected for name, selected in by_name.items() if is_about(each, name)]
         if sets and all(sets):
-            yield from _wrong_driver(each, set().union(*sets), (*path, "config", index), "the requests select")
+            yield from _wrong_driver(each, set().union(*sets), path, "the requests select")
 
 
 def _wrong_driver(config: JSONObject, known: set[str], path: Steps, who: str) -> Iterator[Problem]:
@@ -103,26 +100,18 @@ def asks_for_nothing(claim: JSONObject, _: Context) -> Iterator[Problem]:
 
 
 @rule("too-many-devices", *CLAIMS)
-def too_many_devices(claim: JSONObject, _: Context) -> Iterator[Problem]:
+def too_many_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A claim requests more devices than one allocation can have, so it is never allocated.
 
     An allocation has 32 devices at most (AllocationResultsMaxSize in types.go). Split the claim into several.
     """
-    path = devices_path(claim)
-    total = sum(map(_least, items(claim, *path, "requests")))
+    total = sum(map(min, by_key((each.whole, each.wanted) for each in context.requests(claim)).values()))
     if total > _MOST_DEVICES:
         message = f"{total} devices are requested, and an allocation has at most {_MOST_DEVICES}"
-        yield finding((*path, "requests"), message, "split the claim into several", "TooMany")
+        yield finding((*devices_path(claim), "requests"), message, "split the claim into several", "TooMany")
 
 
 _MOST_DEVICES: Final = 32
-
-
-def _least(request: JSONObject) -> int:
-    """Return the smallest number of devices that satisfies a request; one for all matching devices."""
-    requested = [mapping(request, "exactly")] if "exactly" in request else items(request, "firstAvailable")
-    counts = (number(each, "count") if text(each, "allocationMode") != "All" else 1 for each in requested)
-    return min((1 if count is None else count for count in counts), default=0)
 
 
 @rule("contradicting-drivers", *CLAIMS)
@@ -186,26 +175,24 @@ def quota_exceeded(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding(devices_path(obj), refused + why, reason="Forbidden")
         return
     is_new = obj["owner"]["kind"] == "Pod" and not is_stored
-    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal_of_pod(obj, is_alone=not is_new)):
+    if not text(obj, "metadata", "uid") and (why := context.quotas.refusal(obj, is_alone=not is_new)):
         yield finding(("spec",), f"the API server refuses the pod: {why}", reason="Forbidden")
-    for index, entry in enumerate(items(obj, "spec", "resourceClaims")):
+    for path, entry in placed(obj, "spec", "resourceClaims"):
         name = text(entry, "resourceClaimTemplateName")
         template = context.inventory.find(CLAIMS[1], name, namespace)
         why = _quota_refusal(template, context) if template and (CLAIMS[1], namespace, name) in context.stored else ""
         if why:
-            path = ("spec", "resourceClaims", index, "resourceClaimTemplateName")
-            yield finding(path, _CLAIMS_REFUSED + why, reason="Forbidden")
+            yield finding((*path, "resourceClaimTemplateName"), _CLAIMS_REFUSED + why, reason="Forbidden")
 
 
 _CLAIMS_REFUSED: Final = "the API server refuses the claims made from it, so pods stay pending: "
 
 
 def _quota_refusal(claim: JSONObject, context: Context) -> str:
-    made = {**claim, "spec": mapping(claim, *devices_path(claim)[:-1])}
     from webhook.inventory.quotas import EXTENDED_SINCE  # few inventories have quotas
 
     extended = context.release >= EXTENDED_SINCE and "DRAExtendedResource" in context.gates
-    return context.quotas.refusal(made, extended=extended)
+    return context.quotas.refusal(claim, extended=extended)
 
 
 @rule("extended-resource-ambiguous", "DeviceClass")
@@ -234,8 +221,8 @@ def config_for_other_driver(device_class: JSONObject, context: Context) -> Itera
     A driver gets only the parameters that name it. Here the selectors of the class insist on another driver.
     """
     known = drivers_of(items(device_class, "spec", "selectors"), context)
-    for index, each in enumerate(items(device_class, "spec", "config")):
-        yield from _wrong_driver(each, known, ("spec", "config", index), "the class selects")
+    for path, each in placed(device_class, "spec", "config"):
+        yield from _wrong_driver(each, known, path, "the class selects")
 
 
 _EXAMPLES: Final = "example.com"
@@ -258,25 +245,16 @@ def mistyped_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
         if name and (meant := _intended(name, context)) and not _is_known(name, context):
             advice = renamed(meant)
             yield finding(path, _unknown(name, meant), advice, "Misspelt")
-    for path, selector in _selectors(obj, context):
-        for name in sorted(drivers_of([selector], context)):
-            if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
-                yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
+    for request in context.requests(obj):
+        for steps, selector in placed(request.content, "selectors"):
+            path = (*request.path, *steps, "cel", "expression")
+            for name in sorted(drivers_of([selector], context)):
+                if not (name == name_of(obj) or name in context.configured or context.knows_driver(name)):
+                    yield from _in_selector(name, path, text(selector, "cel", "expression"), context)
 
 
 def _unknown(name: str, meant: str) -> str:
     return f'no driver "{name}" is known, but "{meant}" is'
-
-
-def _selectors(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the selectors of a class, or of the requests of a claim, and the paths of their expressions."""
-    if obj.get("kind") == "DeviceClass":
-        holders: Iterable[tuple[Steps, JSONObject]] = ((("spec",), mapping(obj, "spec")),)
-    else:
-        holders = ((request.path, request.content) for request in context.requests(obj))
-    for path, holder in holders:
-        for index, each in enumerate(items(holder, "selectors")):
-            yield (*path, "selectors", index, "cel", "expression"), each
 
 
 def _in_selector(name: str, path: Steps, expression: str, context: Context) -> Iterator[Problem]:
@@ -295,12 +273,10 @@ def _in_selector(name: str, path: Steps, expression: str, context: Context) -> I
 
 def _names(obj: JSONObject, context: Context) -> Iterator[tuple[Steps, str]]:
     """Yield the names of classes and drivers, and their paths."""
-    is_class = obj.get("kind") == "DeviceClass"
-    where: tuple[str, ...] = ("spec",) if is_class else devices_path(obj)
-    for index, each in enumerate(items(obj, *where, "config")):
-        yield (*where, "config", index, "opaque", "driver"), text(each, "opaque", "driver")
+    for path, each in placed(obj, *devices_path(obj), "config"):
+        yield (*path, "opaque", "driver"), text(each, "opaque", "driver")
     # If other classes are known, a separate rule reports missing ones.
-    for request in () if is_class or context.inventory.knows("DeviceClass") else context.requests(obj):
+    for request in () if context.inventory.knows("DeviceClass") else context.requests(obj):
         yield (*request.path, "deviceClassName"), request.class_name
 
 
@@ -361,13 +337,12 @@ def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[
         claim: The claim or template.
         fields: The fields that name the attribute, the first of those set.
     """
-    path = devices_path(claim)
-    for index, constraint in enumerate(items(claim, *path, "constraints")):
+    for path, constraint in placed(claim, *devices_path(claim), "constraints"):
         field = next((each for each in fields if text(constraint, each)), "")
         domain, _, name = text(constraint, field).partition("/")
         if name:
             meant = [each for each in context.requests(claim) if is_about(constraint, each.name)]
-            yield _Constraint((*path, "constraints", index, field), domain, name, meant)
+            yield _Constraint((*path, field), domain, name, meant)
 
 
 @rule("distinct-of-many", *CLAIMS, level=NOTE, part="constraints")
@@ -379,8 +354,7 @@ def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """
     for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests if each.path[-1] == "distinctAttribute" else ():
-            count = number(request.content, "count") or 1
-            if count > _COMPARED or request.is_for_all:
+            if request.wanted > _COMPARED or request.is_for_all:
                 message = f'devices of request "{request.name}" are compared with the one before only'
                 yield finding(each.path, message, "give each device a request of its own", "Partial")
                 break

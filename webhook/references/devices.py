@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
@@ -16,10 +16,11 @@ from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
 from webhook.formats.quantities import parse_quantity
+from webhook.grouping import by_key
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
 from webhook.inventory.claims import Request, allocation_of
-from webhook.inventory.resources import amounts, container_requests, path_of
+from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
 from webhook.references.rules import (
@@ -151,23 +152,13 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     Pods with such a claim stay pending. The reason shown is that of most devices; `draguard match` shows all. There is
     no finding if it depends on values that were taken out of the slices, and replaced by `redacted` or the like.
     """
-    fleet = context.fleet
-    if fleet is None or not fleet.contents:
-        return
-    if obj.get("kind") == "DeviceClass":
-        own = items(obj, "spec", "selectors")
-        if own:
-            yield from _nothing(fleet, (), own, ("spec", "selectors"), "the class")
-        return
     for request in context.requests(obj):
-        if request.device_class is not None and request.own:
-            path, who = (*request.path, "selectors"), f'request "{request.name}"'
-            yield from _nothing(fleet, request.of_class, request.own, path, who)
+        if context.fleet and context.fleet.contents and request.own and (request.is_class or request.device_class):
+            yield from _nothing(request, context.fleet)
 
 
-def _nothing(
-    fleet: Fleet, around: Sequence[JSONObject], own: Sequence[JSONObject], path: Steps, who: str
-) -> Iterator[Problem]:
+def _nothing(request: Request, fleet: Fleet) -> Iterator[Problem]:
+    around, own, who = request.of_class, request.own, "the class" if request.is_class else f'request "{request.name}"'
     answer = fleet.sorted_out(around, own)
     if answer.taken or answer.failing:
         return
@@ -191,7 +182,8 @@ def _nothing(
     part = fleet.first_false_part(own[index], examples[index, blame]) if examples else None
     character = None if part is None else start_of(part)
     advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
-    yield finding((*path, index, "cel", "expression"), message, advice, "SelectsNothing", character)
+    path = (*request.path, "selectors", index, "cel", "expression")
+    yield finding(path, message, advice, "SelectsNothing", character)
 
 
 _BLAMED_MOST: Final = 200
@@ -293,8 +285,8 @@ def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
         if _fits([less], context, nodes):
             yield _never((*path, *steps), message, context, hint)
             return
-    requests = items(devices, "requests")
-    whose = "all requests together" if len(requests) > 1 else f'request "{text(requests[0], "name")}"'
+    asked = items(devices, "requests")
+    whose = "all requests together" if len(asked) > 1 else f'request "{text(asked[0], "name")}"'
     message = f"no node has the devices of {whose}, even if all of them are free"
     hint = _too_many(claim, context) or _unusable(claim, context) or _drawn(devices, context, nodes)
     yield _never((*path, "requests"), message, context, hint)
@@ -310,13 +302,11 @@ def _too_many(claim: JSONObject, context: Context) -> str:
     """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
     total, found = 0, dict[int, Group]()
     for request in context.requests(claim):
-        wanted: Any = request.content.get("count", 1)
-        is_counted = isinstance(wanted, int) and not request.is_for_all
-        is_special = "/" in request.name or "adminAccess" in request.content
-        answer = None if is_special or not is_counted else sorted_out(request, context)
+        is_special = request.is_for_all or "/" in request.name or "adminAccess" in request.content
+        answer = None if is_special else sorted_out(request, context)
         if answer is None:
             return ""
-        total += wanted
+        total += request.wanted
         found |= {each.index: Group(each, (each,), 1) for group in answer.taken for each in group.contents}
     if context.fleet is None or any(each.content.is_shared for each in found.values()):
         return ""
@@ -347,19 +337,15 @@ def _unusable(claim: JSONObject, context: Context) -> str:
     fleet, free = context.fleet, context.free
     if fleet is None or free is None:
         return ""
-    numbers: dict[str, list[tuple[int, Counter[str]]]] = {}
-    for request in context.requests(claim):
-        if answer := sorted_out(request, context):
-            wanted: Any = request.content.get("count")
-            least = wanted if isinstance(wanted, int) else 1
-            numbers.setdefault(request.name.partition("/")[0], []).append((least, fleet.by_node(answer.taken)))
+    answers = ((request, sorted_out(request, context)) for request in context.requests(claim))
+    numbers = by_key(
+        (request.whole, (request.wanted, fleet.by_node(answer.taken))) for request, answer in answers if answer
+    )
     wrong = set[str]()
     for each in free.nodes[:_NODES_MOST]:
         enough = (any(least <= of[each.name] + of[EVERYWHERE] for least, of in many) for many in numbers.values())
         if all(enough):
-            wrong.update(
-                f"pool {pool.pool} is {pool.why}" for pool in free.allocator.unused(free.allocator.view(each.node))
-            )
+            wrong.update(f"pool {pool.pool} is {pool.why}" for pool in free.allocator.view(each.node).unused)
     return listed(sorted(wrong))
 
 
@@ -393,11 +379,10 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     if fleet is None:
         return
     for request in context.requests(claim):
-        wanted: Any = request.content.get("count") or 1
-        if request.is_for_all or not isinstance(wanted, int):
+        answer, wanted = sorted_out(request, context), request.wanted
+        if request.is_for_all or answer is None or answer.failing:
             continue
-        answer = sorted_out(request, context)
-        if answer is None or answer.failing or (wanted == 1 and answer.taken) or (request.own and not answer.taken):
+        if wanted == 1 if answer.taken else request.own:  # it has one; or another rule reports that there is none
             continue
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:
@@ -477,9 +462,7 @@ def _extended(pod: JSONObject, context: Context) -> JSONObject:
     """Return the device requests for a pod's extended resources that device classes provide."""
     if "DRAExtendedResource" not in context.gates:
         return {}
-    containers = [*items(pod, "spec", "initContainers"), *items(pod, "spec", "containers")]
-    wanted = {name for each in containers for name, count in amounts(container_requests(each)).items() if count}
-    wanted = {name for name in wanted if context.extended.has(name) and name not in context.of_nodes}
+    wanted = {each for each in requests(pod) if context.extended.has(each) and each not in context.of_nodes}
     return mapping(context.extended.claim_for(pod, wanted), "spec", "devices") if wanted else {}
 
 
@@ -489,10 +472,9 @@ def _nodes_for_each(claim: JSONObject, context: Context) -> Sequence[JSONObject]
     found: set[str] | None = None
     for request in context.requests(claim):
         answer = sorted_out(request, context)
-        wanted = request.content.get("count")
         if fleet is None or answer is None or answer.failing or not answer.taken:
             return None
-        if isinstance(wanted, int) and wanted > 1 and wanted > fleet.most_on_a_node(answer.taken)[0]:
+        if request.wanted > 1 and request.wanted > fleet.most_on_a_node(answer.taken)[0]:
             return None
         if "/" not in request.name and sum(len(group.contents) for group in answer.taken) <= _CONTENTS_MOST:
             names = set(fleet.by_node(answer.taken))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
@@ -22,20 +22,21 @@ Lookup = tuple[str, Path]
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
-_OF_OTHERS: Final[Mapping[str, str]] = {
-    "ResourceSlice": "slices",
-    "Pod": "pods",
-    "PodGroup": "pods",
-    "DeviceTaintRule": "taints",
-    "Role": "roles",
-    "ClusterRole": "roles",
-    "ResourceQuota": "quotas",
+_OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
+    "ResourceSlice": ("slices",),
+    "Pod": ("pods",),
+    "PodGroup": ("pods",),
+    "DeviceTaintRule": ("taints",),
+    "Role": ("roles",),
+    "ClusterRole": ("roles",),
+    "ResourceQuota": ("quotas",),
 }
 """The modules with rules about the other kinds, which a claim or class does not need."""
+_FIRST: Final = ("claims", "parameters")
+"""The modules that are imported with this package: they import little else."""
 _ORDER: Final = (
-    *("claims", "parameters"),  # imported with this package: they import little else
-    *("capacities", "taints"),  # these and the last import the allocator
-    *dict.fromkeys(_OF_OTHERS.values()),
+    *(*_FIRST, "capacities", "taints"),  # the last two, and the last of all, import the allocator
+    *("slices", "pods", "roles", "quotas"),
     "selectors",  # imports the CEL engine, which most objects do not need
     "devices",
 )
@@ -58,11 +59,10 @@ def apply_rules(
         skipped: Counts the lookups skipped because no object of the kind is known, by kind and field.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
-    _declare_rules(obj, kind, context)
-    devices = mapping(obj, "spec") if kind == "DeviceClass" else mapping(obj, *devices_path(obj))
+    devices = mapping(obj, *devices_path(obj))
     reported: dict[Path, dict[int | None, Rule]] = {}
     fixed_by: dict[tuple[Path, Fix], Rule] = {}
-    for each in rules_for(kind, len(RULES), has_devices=context.fleet is not None):
+    for each in _rules_for(obj, kind, context):
         if (only_of_fields and not each.of_field) or (each.part and not devices.get(each.part)):
             continue
         for problem in each.check(obj, context):
@@ -87,59 +87,44 @@ def _is_explained(problem: Problem, rule: Rule, reported: Mapping[int | None, Ru
     return bool(others)
 
 
-@cache
-def rules_for(kind: str, _declared: int, *, has_devices: bool) -> list[Rule]:
-    """Return the rules for a kind that are declared so far, in order, whichever was imported first."""
-    ordered = sorted(RULES.values(), key=_place)
-    return [each for each in ordered if kind in each.kinds and (has_devices or not each.beside_devices)]
-
-
-def _place(rule: Rule) -> int:
-    return _ORDER.index(rule.check.__module__.rpartition(".")[2])
-
-
-def _declare_rules(obj: JSONObject, kind: str, context: Context) -> None:
-    """Declare the rules that may apply to an object."""
+def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Rule]:
+    """Return the rules that may find something in an object, in order."""
+    modules = [*_FIRST, *_OF_OTHERS.get(kind, ())]
     if context.inventory.knows("ResourceSlice"):
-        every_rule()
-        return
-    if kind not in _SELECTING:
-        if kind in _OF_OTHERS:
-            _declare(_OF_OTHERS[kind])
-        return
-    contents = [each.content for each in context.requests(obj)] if kind in CLAIMS else []
-    if any(mapping(each, "capacity") for each in contents):
-        _declare("capacities")  # for which few requests ask
-    if any(items(each, "tolerations") for each in contents):
-        _declare("taints")  # which few requests tolerate
-    if _has_selectors(obj.get("spec")):
-        _declare("selectors")
+        modules = [*_ORDER]
+    elif kind in _SELECTING:
+        contents = [each.content for each in context.requests(obj)]
+        if any(mapping(each, "capacity") for each in contents):
+            modules.append("capacities")  # for which few requests ask
+        if any(items(each, "tolerations") for each in contents):
+            modules.append("taints")  # which few requests tolerate
+        if any(items(each, "selectors") for each in contents):
+            modules.append("selectors")
+    return _rules_in(tuple(modules), kind, has_devices=context.fleet is not None)
 
 
 @cache
-def every_rule() -> dict[str, Rule]:
+def _rules_in(modules: Sequence[str], kind: str, *, has_devices: bool) -> Sequence[Rule]:
+    every = [each for module in modules for each in rules_of(module)]
+    return [each for each in every if kind in each.kinds and (has_devices or not each.beside_devices)]
+
+
+@cache
+def rules_of(module: str) -> Sequence[Rule]:
+    """Return the rules of a module, which is imported for them."""
+    check = import_module(f"webhook.references.{module}")
+    return [each for each in RULES.values() if each.check.__module__ == check.__name__]
+
+
+@cache
+def every_rule() -> Mapping[str, Rule]:
     """Return all rules, in order, whichever was imported first."""
-    _declare(*_ORDER)
-    return dict(sorted(RULES.items(), key=lambda item: _place(item[1])))
+    return {each.name: each for module in _ORDER for each in rules_of(module)}
 
 
 def told(problem: Problem) -> str:
     """Write a finding with its hint, on one line."""
     return ": ".join(filter(None, (problem.message, problem.hint)))
-
-
-@cache
-def _declare(*modules: str) -> None:
-    """Declare the rules of modules, by importing them."""
-    for module in modules:
-        import_module(f"webhook.references.{module}")
-
-
-def _has_selectors(obj: Any) -> bool:
-    """Tell whether an object has selectors."""
-    if isinstance(obj, dict):
-        return bool(obj.get("selectors")) or any(map(_has_selectors, obj.values()))
-    return isinstance(obj, list) and any(map(_has_selectors, obj))
 
 
 class Surroundings:

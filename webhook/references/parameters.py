@@ -12,7 +12,7 @@ from webhook.drivers import Profile
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
 from webhook.inventory.claims import source
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps
 from webhook.references.rules import Context, claim_or_template, drivers_of_request, finding, rule, uses_of
 
@@ -54,12 +54,10 @@ def driver_gate(obj: JSONObject, context: Context) -> Iterator[Problem]:
 
 
 def _faults(obj: JSONObject, context: Context) -> Iterator[tuple[Fault, Steps]]:
-    where: tuple[str, ...] = ("spec",) if obj.get("kind") == "DeviceClass" else devices_path(obj)
-    for index, each in enumerate(items(obj, *where, "config")):
-        profile = context.profile(text(each, "opaque", "driver"))
-        if profile:
+    for path, each in placed(obj, *devices_path(obj), "config"):
+        if profile := context.profile(text(each, "opaque", "driver")):
             for fault in _checked(profile, at(each, "opaque", "parameters"), context):
-                yield fault, (*where, "config", index, "opaque", "parameters", *fault.path)
+                yield fault, (*path, "opaque", "parameters", *fault.path)
 
 
 def _checked(profile: Profile, parameters: Any, context: Context) -> Sequence[Fault]:
@@ -106,17 +104,19 @@ def refused_by_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
 def _of_class(device_class: JSONObject, context: Context) -> Iterator[Problem]:
     from webhook.drivers.rules import Part, Subject
 
-    for driver in {text(each, "opaque", "driver"): None for each in items(device_class, "spec", "config")}:
-        if profile := context.profile(driver):
-            configs = _configs(profile, items(device_class, "spec", "config"), ("spec", "config"), "FromClass", context)
-            subject = Subject(Part({}, ()), configs=configs, classes={name_of(device_class): device_class})
-            for each in _broken(profile, subject, context):
-                yield finding(each.path, each.message, reason="Refused")
+    configs = items(device_class, "spec", "config")
+    for profile in filter(
+        None, map(context.profile, dict.fromkeys(text(each, "opaque", "driver") for each in configs))
+    ):
+        own = _configs(profile, configs, ("spec", "config"), "FromClass", context)
+        subject = Subject(Part({}, ()), configs=own, classes={name_of(device_class): device_class})
+        for each in _broken(profile, subject, context):
+            yield finding(each.path, each.message, reason="Refused")
 
 
 def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """Evaluate the rules about the users of a pod's claims."""
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+    for path, entry in placed(pod, "spec", "resourceClaims"):
         claim = claim_or_template(pod, entry, context)
         if claim is None:
             continue
@@ -131,7 +131,7 @@ def _of_users(pod: JSONObject, context: Context) -> Iterator[Problem]:
             used = [_user(each, entry, subject.requests) for each in users]
             for each in _broken(profile, subject._replace(users=used), context):
                 message = f'claim "{name_of(claim)}" is used by {listed(map(_shown, used))}: {each.message}'
-                yield finding(("spec", "resourceClaims", index, NAMED_BY[claim["kind"]]), message, reason="Refused")
+                yield finding((*path, NAMED_BY[claim["kind"]]), message, reason="Refused")
 
 
 def _subject(claim: JSONObject, profile: Profile, context: Context) -> Subject:

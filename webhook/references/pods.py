@@ -8,15 +8,14 @@ from typing import Final
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
-from webhook.inventory.claims import source
+from webhook.inventory.claims import containers_of, source
 from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, container_requests, is_extended
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
 from webhook.references.rules import (
     Context,
     claim_or_template,
-    containers_of,
     drivers_of,
     drivers_of_request,
     finding,
@@ -53,20 +52,19 @@ def template_not_found(pod: JSONObject, context: Context) -> Iterator[Problem]:
 def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: str) -> Iterator[Problem]:
     namespace, inventory = namespace_of(pod), context.inventory
     who = "its pods stay" if pod.get("kind") == "PodGroup" else "the pod stays"
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+    for here, entry in placed(pod, "spec", "resourceClaims"):
         name = source(entry, field)
         if not name or inventory.find(kind, name, namespace):
             continue
-        path = ("spec", "resourceClaims", index, *(("source", field) if field not in entry else (field,)))
-        elsewhere = [space for space, each in inventory.names(kind) if each == name]
-        here = [each for space, each in inventory.names(kind) if space == namespace]
+        path = (*here, field) if field in entry else (*here, "source", field)
+        elsewhere, around = inventory.namesakes(kind, name, namespace)
         if inventory.find(other, name, namespace):
             fix = Fix("rename", NAMED_BY[other], safe=False)
             hint: str | Advice = Advice(f'"{name}" is a {other}: name it with {NAMED_BY[other]}', fix)
         elif elsewhere:
             hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
         else:
-            hint = context.or_in_cluster(in_place(name, here, f"{kind}s in namespace {namespace}"))
+            hint = context.or_in_cluster(in_place(name, around, f"{kind}s in namespace {namespace}"))
         message = context.missing(f'{kind} "{name}"', f" in namespace {namespace}", f"{who} pending")
         yield finding(path, message, hint)
 
@@ -107,12 +105,11 @@ def claim_not_used(pod: JSONObject, context: Context) -> Iterator[Problem]:
     should use it. Network drivers give their devices to the pod, so that no container needs to name their claims.
     """
     used = {text(use, "name") for _, _, use in uses_of(pod)}
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
+    for path, entry in placed(pod, "spec", "resourceClaims"):
         name = text(entry, "name")
         if name and name not in used and not _is_of_network(pod, entry, context):
             hint = f"list it in resources.claims of a container: - name: {name}"
-            path = ("spec", "resourceClaims", index, "name")
-            yield finding(path, f'no container uses the claim "{name}"', hint, "NotUsed")
+            yield finding((*path, "name"), f'no container uses the claim "{name}"', hint, "NotUsed")
 
 
 _NETWORK = Pattern(r"(?<![a-z])(net|nics?|rdma|roce|cni|infiniband)(?![a-z])|network|sriov|dranet")
@@ -145,14 +142,13 @@ def claim_shared_by_replicas(pod: JSONObject, context: Context) -> Iterator[Prob
     if replicas == 1:
         return
     who = f"{replicas} replicas share" if isinstance(replicas, int) else f"the pods {replicas} share"
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        if name := source(entry, "resourceClaimName"):
-            known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
-            if known is None or _is_to_share(known, context):
-                continue
+    for path, entry in placed(pod, "spec", "resourceClaims"):
+        name = source(entry, "resourceClaimName")
+        known = context.inventory.find("ResourceClaim", name, namespace_of(pod))
+        if known and not _is_to_share(known, context):
             message = f'{who} the devices of one ResourceClaim, "{name}"'
             hint = "a ResourceClaimTemplate (resourceClaimTemplateName) gives each pod devices of its own"
-            yield finding(("spec", "resourceClaims", index, "resourceClaimName"), message, hint, "Shared")
+            yield finding((*path, "resourceClaimName"), message, hint, "Shared")
 
 
 def _is_to_share(claim: JSONObject, context: Context) -> bool:
@@ -172,9 +168,9 @@ def claim_of_another(pod: JSONObject, context: Context) -> Iterator[Problem]:
     A claim that was made from a template belongs to its pod and is deleted with it. A claim can be reserved for 256
     consumers at most.
     """
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        name, path = source(entry, "resourceClaimName"), ("spec", "resourceClaims", index, "resourceClaimName")
-        claim = context.inventory.find("ResourceClaim", name, namespace_of(pod)) if name else None
+    for here, entry in placed(pod, "spec", "resourceClaims"):
+        name, path = source(entry, "resourceClaimName"), (*here, "resourceClaimName")
+        claim = context.inventory.find("ResourceClaim", name, namespace_of(pod))
         owner = controller_of(claim or {})
         if text(owner, "kind") == "Pod" and text(owner, "name") != name_of(pod):
             message = f'ResourceClaim "{name}" belongs to pod {text(owner, "name")} and is deleted with it'
@@ -314,8 +310,7 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
-    for index, entry in enumerate(items(pod, "spec", "resourceClaims")):
-        path = ("spec", "resourceClaims", index)
+    for path, entry in placed(pod, "spec", "resourceClaims"):
         if source(entry, "resourceClaimName"):
             message = "Kueue does not admit a workload that names a ResourceClaim"
             hint = "name a ResourceClaimTemplate, with resourceClaimTemplateName"

@@ -8,7 +8,7 @@ from typing import Final
 from webhook.api.versions import VERSIONS
 from webhook.hints.names import renamed
 from webhook.inventory import DRA
-from webhook.objects import JSONObject, items, texts
+from webhook.objects import JSONObject, items, placed, texts
 from webhook.policy.manifest.kinds import guess_resource
 from webhook.problem import Advice, Problem
 from webhook.references.rules import Context, finding, rule
@@ -40,7 +40,7 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
     """
     if _GATE not in context.gates or _allows_parts(context):
         return
-    for index, each in enumerate(items(role, "rules")):
+    for path, each in placed(role, "rules"):
         resources = texts(each, "resources")
         if DRA in texts(each, "apiGroups") and _STATUS in resources and _UPDATES & {*texts(each, "verbs")}:
             message = "from Kubernetes 1.36 this allows no update of a claim's status: no role allows one of its parts"
@@ -48,7 +48,7 @@ def status_without_part(role: JSONObject, context: Context) -> Iterator[Problem]
                 "add resourceclaims/driver with associated-node:update and associated-node:patch for drivers, or "
                 "resourceclaims/binding with update and patch for schedulers"
             )
-            yield finding(("rules", index, "resources", resources.index(_STATUS)), message, hint, "Forbidden")
+            yield finding((*path, "resources", resources.index(_STATUS)), message, hint, "Forbidden")
 
 
 def _allows_parts(context: Context) -> bool:
@@ -76,8 +76,8 @@ def role_for_nothing(role: JSONObject, _context: Context) -> Iterator[Problem]:
     RBAC takes any name. Resources are plural and in lower case, as in `kubectl api-resources`, and those of DRA are in
     the API group resource.k8s.io. Only names of DRA are looked for, in Kubernetes' own groups.
     """
-    for index, each in enumerate(items(role, "rules")):
-        groups, path = texts(each, "apiGroups"), ("rules", index)
+    for path, each in placed(role, "rules"):
+        groups = texts(each, "apiGroups")
         if _ANY in groups:
             continue
         if DRA in groups:

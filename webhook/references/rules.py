@@ -12,8 +12,9 @@ from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
-from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted
-from webhook.inventory.claims import Request, requests_of, source
+from webhook.grouping import by_key
+from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
+from webhook.inventory.claims import Request, containers_of, requests_of, source
 from webhook.later import cached_property
 from webhook.objects import (
     JSONObject,
@@ -24,7 +25,7 @@ from webhook.objects import (
     metadata_of,
     name_of,
     namespace_of,
-    number,
+    placed,
     text,
 )
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
@@ -198,10 +199,7 @@ class Context:
     @cached_property
     def pools(self) -> Mapping[tuple[str, str], Sequence[JSONObject]]:
         """The slices of each pool, by its driver and name."""
-        found: dict[tuple[str, str], list[JSONObject]] = {}
-        for each in self.inventory.all("ResourceSlice"):
-            found.setdefault(pool_of(each), []).append(each)
-        return found
+        return by_key((pool_of(each), each) for each in self.inventory.all("ResourceSlice"))
 
     @cached_property
     def extended(self) -> ExtendedResources:
@@ -394,21 +392,11 @@ def drivers_of(selectors: Sequence[JSONObject], context: Context) -> set[str]:
     return parts.drivers_of(selectors, context.release, context.gates)
 
 
-def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:
-    """Yield the containers of a pod that request resources, or those of some kinds, each with its path."""
-    for kind in kinds or CONTAINERS[:2]:
-        for index, each in enumerate(items(pod, "spec", kind)):
-            yield ("spec", kind, index), each
-
-
 def uses_of(pod: JSONObject) -> Iterator[tuple[Steps, JSONObject, JSONObject]]:
     """Yield what containers use of a pod's claims, each with its path and the container."""
-    for path, container in containers_of(pod, *CONTAINERS):
-        for index, use in enumerate(items(container, "resources", "claims")):
-            yield (*path, "resources", "claims", index), container, use
-
-
-CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")
+    for path, container in containers_of(pod, "initContainers", "containers", "ephemeralContainers"):
+        for steps, use in placed(container, "resources", "claims"):
+            yield (*path, *steps), container, use
 
 
 def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods: int | None = None) -> JSONObject:
@@ -428,14 +416,5 @@ def pod_view(owner: JSONObject, template: JSONObject, namespace: str = "", pods:
     metadata["namespace"] = namespace or text(owner, "metadata", "namespace") or "default"
     about = {"kind": text(owner, "kind"), "labels": mapping(owner, "metadata", "labels"), "pods": pods}
     if pods is None:
-        about["pods"] = 1 if owner is template else _pods(owner)
+        about["pods"] = "of all nodes" if owner.get("kind") == "DaemonSet" else replicas_of(owner)
     return {**template, "kind": "Pod", "metadata": metadata, "owner": about}
-
-
-def _pods(owner: JSONObject) -> Any:
-    if owner.get("kind") == "DaemonSet":
-        return "of all nodes"
-    spec = mapping(owner, "spec")
-    spec = mapping(spec, "jobTemplate", "spec") if owner.get("kind") == "CronJob" else spec
-    count = number(spec, "replicas")
-    return number(spec, "parallelism") if count is None else count

@@ -11,7 +11,8 @@ from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS, is_noted
-from webhook.objects import JSONObject, items, text
+from webhook.inventory.claims import Request
+from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Steps
 from webhook.records import NamedTuple
@@ -32,21 +33,31 @@ class Selector(NamedTuple):
 
     Args:
         path: Where its expression is.
-        around: The selectors of the request's class; none for a selector of a class.
-        own: All selectors of the request, or of the class.
-        place: Its place among them.
-        is_certain: Whether the class is known, so that it is only evaluated for devices of the class.
-        class_name: The name of the class; empty for a selector of a class.
+        request: The request; of a class, what this selects.
+        place: Its place among all selectors of the request.
     """
 
     path: Steps
     expression: str
     parts: Parts
-    around: Sequence[JSONObject]
-    own: Sequence[JSONObject]
+    request: Request
     place: int
-    is_certain: bool
-    class_name: str
+
+    @property
+    def around(self) -> Sequence[JSONObject]:
+        """The selectors of the request's class; none for a selector of a class."""
+        return self.request.of_class[:SELECTORS_MAX_ITEMS]
+
+    @property
+    def own(self) -> Sequence[JSONObject]:
+        """All selectors of the request, or of the class."""
+        return self.request.own[:SELECTORS_MAX_ITEMS]
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the class is known, so that it is only evaluated for devices of the class."""
+        device_class = self.request.device_class
+        return self.request.is_class or (device_class is not None and not is_noted(device_class))
 
 
 def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
@@ -59,23 +70,12 @@ def selectors_of(obj: JSONObject, context: Context) -> Sequence[Selector]:
 
 def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
     """Yield selectors, no more than the API server accepts: each is looked at together with all others."""
-    if obj.get("kind") == "DeviceClass":
-        yield from _compiled(items(obj, "spec", "selectors"), (), ("spec",), context)
-        return
     for request in context.requests(obj):
-        is_certain = request.device_class is not None and not is_noted(request.device_class)
-        for each in _compiled(request.own, request.of_class, request.path, context):
-            yield each._replace(is_certain=is_certain, class_name=request.class_name)
-
-
-def _compiled(
-    own: Sequence[JSONObject], around: Sequence[JSONObject], path: Steps, context: Context
-) -> Iterator[Selector]:
-    own, around = own[:SELECTORS_MAX_ITEMS], around[:SELECTORS_MAX_ITEMS]
-    for index, each in enumerate(own):
-        expression, where = text(each, "cel", "expression"), (*path, "selectors", index, "cel", "expression")
-        if parts := parts_of(expression, context.release, context.gates):
-            yield Selector(where, expression, parts, around, own, index, is_certain=True, class_name="")
+        for index, each in enumerate(request.own[:SELECTORS_MAX_ITEMS]):
+            expression = text(each, "cel", "expression")
+            if parts := parts_of(expression, context.release, context.gates):
+                path = (*request.path, "selectors", index, "cel", "expression")
+                yield Selector(path, expression, parts, request, index)
 
 
 WRITTEN_TYPES: Final = frozenset({*ONE_VALUE, "value"})

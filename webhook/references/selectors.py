@@ -87,7 +87,7 @@ class _Around:
 
     def __init__(self, selector: Selector, context: Context) -> None:
         self._context = context
-        self._class_name = "" if selector.around else selector.class_name
+        self._class_name = "" if selector.around else selector.request.class_name
         self._selectors = [*selector.around, *selector.own]
         self._drivers = drivers_of(self._selectors, context)
         if not self._drivers and (driver := context.driver_of_class(self._class_name)):
@@ -197,9 +197,8 @@ def kind_not_of_driver(obj: JSONObject, context: Context) -> Iterator[Problem]:
                 hint = in_expression(selector.expression, each.text, sorted(kinds), "kinds")
                 yield finding(selector.path, message, hint, "NeverHolds", read.offset)
             elif around.kind not in {"", each.text}:
-                message = (
-                    f'devices of class "{selector.class_name}" are of {read.name} "{around.kind}", not "{each.text}"'
-                )
+                of_class = selector.request.class_name
+                message = f'devices of class "{of_class}" are of {read.name} "{around.kind}", not "{each.text}"'
                 fitting = sorted(name for name, kind in known.profile.classes.items() if kind == each.text)
                 advice = f"devices of that {read.name} are in class {listed(fitting)}" if fitting else ""
                 yield finding(selector.path, message, advice, "NeverHolds", read.offset)
@@ -640,7 +639,7 @@ def misspelt_domain(obj: JSONObject, context: Context) -> Iterator[Problem]:
         return  # the published devices tell more
     for each in selectors_of(obj, context):
         known, of_class = drivers_of(each.own, context), drivers_of(each.around, context)
-        if not of_class and (profile := context.profile(context.driver_of_class(each.class_name))):
+        if not of_class and (profile := context.profile(context.driver_of_class(each.request.class_name))):
             of_class = set() if known and profile.is_example else {profile.driver}
         if of_class:  # what contradicts the class is itself misspelt, unless a driver has this name
             known = of_class.union(filter(context.knows_driver, known))

@@ -7,7 +7,7 @@ from typing import Final
 
 from webhook.formats.quantities import readable_quantity
 from webhook.hints.names import in_place, listed
-from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE, Problem, Steps
 from webhook.references.rules import Context, finding, pool_of, rule
 
@@ -27,13 +27,13 @@ def counter_not_found(each: JSONObject, context: Context) -> Iterator[Problem]:
     if context.release < _APART_SINCE or _GATE not in context.gates:
         return
     sets: dict[str, JSONObject] | None = None
-    for index, device in enumerate(items(each, "spec", "devices")):
-        for place, consumed in enumerate(items(device, "consumesCounters")):
+    for path, device in placed(each, "spec", "devices"):
+        for steps, consumed in placed(device, "consumesCounters"):
             sets = _counter_sets(each, context) if sets is None else sets
             if sets is None:
                 return
-            path = ("spec", "devices", index, "consumesCounters", place)
-            yield from _of_set(consumed, sets, path, f"pool {'/'.join(pool_of(each))}", text(device, "name"))
+            pool = f"pool {'/'.join(pool_of(each))}"
+            yield from _of_set(consumed, sets, (*path, *steps), pool, text(device, "name"))
 
 
 def _of_set(
@@ -121,11 +121,11 @@ def pool_contradiction(each: JSONObject, context: Context) -> Iterator[Problem]:
         if name_of(one) != name_of(each)
         for device in items(one, "spec", "devices")
     }
-    for index, device in enumerate(items(each, "spec", "devices")):
+    for place, device in placed(each, "spec", "devices"):
         if other := elsewhere.get(text(device, "name")):
             message = f'device "{text(device, "name")}" of pool {pool} is in slice {other}, too: the pool is invalid'
             hint = "give each device of a pool a name of its own"
-            yield finding(("spec", "devices", index, "name"), message, hint, "Contradiction")
+            yield finding((*place, "name"), message, hint, "Contradiction")
 
 
 @rule("node-selector-terms", "ResourceSlice")
@@ -134,9 +134,7 @@ def node_selector_terms(each: JSONObject, _: Context) -> Iterator[Problem]:
 
     Source: kubernetes/kubernetes#141212.
     """
-    places: list[tuple[Steps, JSONObject]] = [(("spec",), each.get("spec") or {})]
-    places += [(("spec", "devices", i), device) for i, device in enumerate(items(each, "spec", "devices"))]
-    for path, holder in places:
+    for path, holder in ((("spec",), mapping(each, "spec")), *placed(each, "spec", "devices")):
         if len(items(holder, "nodeSelector", "nodeSelectorTerms")) > 1:
             message = "a node selector here must have one term: with more, scheduling fails for all nodes"
             yield finding((*path, "nodeSelector", "nodeSelectorTerms"), message, reason="Unsupported")
@@ -151,16 +149,16 @@ def attribute_published_twice(each: JSONObject, context: Context) -> Iterator[Pr
     """
     driver = text(each, "spec", "driver")
     takes = "the scheduler takes " + ("this one" if context.release >= _DOMAINS_COUNT_SINCE else "either")
-    for index, holder, device in _holders(each):
+    for path, holder, device in _holders(each):
         for name in published_twice(device, driver, holder):
             message = f'it is the same {holder.removesuffix("s")} as "{name}", which has another value: {takes}'
-            path = ("spec", "devices", index, holder, f"{driver}/{name}")
-            yield finding(path, message, "leave one of them out", "Contradiction")
+            yield finding((*path, f"{driver}/{name}"), message, "leave one of them out", "Contradiction")
 
 
-def _holders(each: JSONObject) -> Iterator[tuple[int, str, JSONObject]]:
-    for index, device in enumerate(items(each, "spec", "devices")):
-        yield from ((index, holder, device) for holder in ("attributes", "capacity"))
+def _holders(each: JSONObject) -> Iterator[tuple[Steps, str, JSONObject]]:
+    """Yield the attributes and the capacity of each device: their path, what they are, and the device."""
+    for path, device in placed(each, "spec", "devices"):
+        yield from (((*path, holder), holder, device) for holder in ("attributes", "capacity"))
 
 
 @rule("domain-of-driver", "ResourceSlice", level=NOTE)
@@ -173,11 +171,11 @@ def domain_of_driver(each: JSONObject, context: Context) -> Iterator[Problem]:
     if context.release < _DOMAINS_COUNT_SINCE:
         return
     domain = f"{text(each, 'spec', 'driver')}/"
-    for index, holder, device in _holders(each):
+    for path, holder, device in _holders(each):
         if name := next((name for name in mapping(device, holder) if name.startswith(domain)), ""):
             message = "drivers with the helper library of Kubernetes 1.38 publish no names in their own domain"
             hint = f"write {name.removeprefix(domain)}, which means the same"
-            yield finding(("spec", "devices", index, holder, name), message, hint, "OwnDomain")
+            yield finding((*path, name), message, hint, "OwnDomain")
             return
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.hints.names import in_place
 from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, at, items, mapping, text
+from webhook.objects import JSONObject, at, items, mapping, placed, text
 from webhook.problem import NOTE, Problem, Steps
 from webhook.references.rules import Context, finding, rule
 
@@ -55,8 +55,7 @@ def toleration_of_no_value(claim: JSONObject, context: Context) -> Iterator[Prob
 
 def _tolerations(claim: JSONObject, context: Context) -> Iterator[tuple[Steps, JSONObject]]:
     for request in context.requests(claim):
-        for index, each in enumerate(items(request.content, "tolerations")):
-            yield (*request.path, "tolerations", index), each
+        yield from (((*request.path, *path), each) for path, each in placed(request.content, "tolerations"))
 
 
 @rule("taint-rule-selects-all", "DeviceTaintRule")

@@ -1,11 +1,10 @@
-"""Shows findings: one class for each output format.
+"""Shows findings: one function for each output format.
 
 Formats are imported on first use, so that the command line's parser can list them all.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -30,47 +29,30 @@ class Style(NamedTuple):
     quiet: bool = False
 
 
-class Format(ABC):
-    """An output format.
-
-    Args:
-        style: The style, where the format leaves it open.
-    """
-
-    def __init__(self, style: Style) -> None:
-        self.style = style
-
-    @abstractmethod
-    def lines(self, report: Report) -> Iterable[str]:
-        """Return the lines of the report."""
-
-
 FORMATS: Mapping[str, str] = {
-    "text": "text.Text",
-    "concise": "text.Concise",
-    "statistics": "text.Statistics",
-    "json": "json.Json",
-    "sarif": "sarif.Sarif",
-    "junit": "junit.JUnit",
-    "github": "github.GitHub",
-    "gitlab": "gitlab.GitLab",
-    "markdown": "markdown.Markdown",
-    "html": "html.Html",
-    "openreports": "openreports.OpenReports",
+    "text": "text.lines",
+    "concise": "text.concise",
+    "statistics": "text.statistics",
+    "json": "json.lines",
+    "sarif": "sarif.lines",
+    "junit": "junit.lines",
+    "github": "github.lines",
+    "gitlab": "gitlab.lines",
+    "markdown": "markdown.lines",
+    "html": "html.lines",
+    "openreports": "openreports.lines",
 }
-"""The classes of the formats, with their modules."""
-
-
+"""The functions that write the formats, with their modules."""
 LISTING = frozenset({"junit"})
 """The formats that name every object that was judged."""
 
 
-def make(name: str, style: Style) -> Format:
-    """Make a format.
+def lines(name: str, report: Report, style: Style) -> Iterable[str]:
+    """Write a report in a format.
 
     Args:
         style: The style, where the format leaves it open.
     """
-    module, _, kind = FORMATS[name].partition(".")
-    made: Format = getattr(import_module(f"webhook.report.{module}"), kind)(style)
-    return made
+    module, _, function = FORMATS[name].partition(".")
+    written: Iterable[str] = getattr(import_module(f"webhook.report.{module}"), function)(report, style)
+    return written

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.findings import Finding
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.model import Report
 from webhook.report.text import end_column, full_text, line_of, noted, printable_lines, relative, summary, uncommanded
 
@@ -20,15 +20,12 @@ _DATA: Final = {ord("%"): "%25", ord("\n"): "%0A"}
 _PROPERTY: Final = _CONTROLS | _DATA | {ord("\r"): "%0D", ord(":"): "%3A", ord(","): "%2C"}
 
 
-class GitHub(Format):
-    """A workflow command for each finding, and a summary."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the commands, a line each."""
-        yield from map(_command, report.findings)
-        yield from (f"::notice::{_data(line)}" for line in noted(report))
-        if not self.style.quiet:
-            yield uncommanded(summary(report))
+def lines(report: Report, style: Style) -> Iterator[str]:
+    """Write a workflow command for each finding, and a summary."""
+    yield from map(_command, report.findings)
+    yield from (f"::notice::{_data(line)}" for line in noted(report))
+    if not style.quiet:
+        yield uncommanded(summary(report))
 
 
 def _command(finding: Finding) -> str:

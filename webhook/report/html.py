@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from webhook.explain.names import page, texts
 from webhook.findings import Finding
 from webhook.grouping import by_key
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.model import Report, Tested
 from webhook.report.text import (
     LEVELS,
@@ -105,44 +105,42 @@ def pictured(
     return framed(title, body, picture.style, script)
 
 
-class Html(Format):
-    """A page of findings, by file and by rule."""
+def lines(report: Report, style: Style) -> Iterator[str]:
+    """Write a page of findings, by file and by rule."""
+    body = [*_body(report, style)]  # the style of a picture depends on what it has drawn
+    yield from framed(by_level(report.findings), body, report.picture.style if report.picture else "")
 
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the lines of the page."""
-        body = [*self._body(report)]  # the style of a picture depends on what it has drawn
-        yield from framed(by_level(report.findings), body, report.picture.style if report.picture else "")
 
-    def _body(self, report: Report) -> Iterator[str]:
-        worst = min((finding.problem.level for finding in report.findings), key=LEVELS.index, default="fine")
-        yield f'<header class="{worst}"><h1><span>draguard</span> {by_level(report.findings)}</h1>'
-        if not self.style.quiet:
-            yield from (f"<p>{escaped(line)}</p>" for line in closing(report, ()))
-        yield "</header>"
-        shown = report.findings[:MAX_FINDINGS]
-        numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
-        if report.findings:
-            yield from _filters(report)
-        if report.picture:
-            yield '<p><a href="#picture">the devices as a picture</a></p>'
-        yield "<main>"
-        if report.tested:
-            yield from _tests(report.tested)
-        if report.findings:
-            yield from _contents(report, numbers)
-        if report.findings and report.releases[1:]:
-            yield from _matrix(shown, report.releases, numbers)
-        yield from _files(report, shown, numbers)
-        yield from _more(report.findings)
-        if report.suppressed:
-            yield f"<section><details><summary>{counted(len(report.suppressed), 'suppressed finding')}</summary>"
-            for finding in report.suppressed[:MAX_FINDINGS]:
-                yield from _finding(finding)
-            yield from _more(report.suppressed)
-            yield "</details></section>"
-        yield "</main>"
-        if report.picture:
-            yield from report.picture.lines()
+def _body(report: Report, style: Style) -> Iterator[str]:
+    worst = min((finding.problem.level for finding in report.findings), key=LEVELS.index, default="fine")
+    yield f'<header class="{worst}"><h1><span>draguard</span> {by_level(report.findings)}</h1>'
+    if not style.quiet:
+        yield from (f"<p>{escaped(line)}</p>" for line in closing(report, ()))
+    yield "</header>"
+    shown = report.findings[:MAX_FINDINGS]
+    numbers = {id(finding): number for number, finding in enumerate(shown, 1)}
+    if report.findings:
+        yield from _filters(report)
+    if report.picture:
+        yield '<p><a href="#picture">the devices as a picture</a></p>'
+    yield "<main>"
+    if report.tested:
+        yield from _tests(report.tested)
+    if report.findings:
+        yield from _contents(report, numbers)
+    if report.findings and report.releases[1:]:
+        yield from _matrix(shown, report.releases, numbers)
+    yield from _files(report, shown, numbers)
+    yield from _more(report.findings)
+    if report.suppressed:
+        yield f"<section><details><summary>{counted(len(report.suppressed), 'suppressed finding')}</summary>"
+        for finding in report.suppressed[:MAX_FINDINGS]:
+            yield from _finding(finding)
+        yield from _more(report.suppressed)
+        yield "</details></section>"
+    yield "</main>"
+    if report.picture:
+        yield from report.picture.lines()
 
 
 def _files(report: Report, shown: Sequence[Finding], numbers: Mapping[int, int]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from webhook.findings import Finding
 from webhook.grouping import by_key
 from webhook.objects import JSONObject
 from webhook.problem import NOTE, WARNING
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.identifiers import identified
 from webhook.report.model import Report, Tested
 from webhook.report.text import as_json, by_number, fix_of, noted
@@ -20,26 +20,23 @@ VERSION: Final = 1
 """The version of the schema."""
 
 
-class Json(Format):
-    """One JSON object."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return one JSON object, indented."""
-        shown: JSONObject = {"version": VERSION, "files": list(report.files)}
-        if report.tested:
-            shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
-        shown["findings"] = [_finding(*each) for each in identified(report.findings)]
-        shown["suppressed"] = [_finding(*each) for each in identified(report.suppressed)]
-        shown["fixed"] = report.fixed
-        shown["remarks"] = noted(report)
-        if report.costs is not None:
-            shown["costs"] = report.costs
-        shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
-        yield as_json(shown, indent=2)
+def lines(report: Report, _style: Style) -> Iterator[str]:
+    """Write one JSON object, indented."""
+    shown: JSONObject = {"version": VERSION, "files": list(report.files)}
+    if report.tested:
+        shown |= {"suites": _suites(report.tested), "coverage": _coverage(report.tested)}
+    shown["findings"] = [_finding(*each) for each in identified(report.findings)]
+    shown["suppressed"] = [_finding(*each) for each in identified(report.suppressed)]
+    shown["fixed"] = report.fixed
+    shown["remarks"] = noted(report)
+    if report.costs is not None:
+        shown["costs"] = report.costs
+    shown["summary"] = _of_tests(report, report.tested) if report.tested else _summary(report)
+    yield as_json(shown, indent=2)
 
 
 def _summary(report: Report) -> JSONObject:
-    paths = by_key((reason, spelled(path)) for path, reason in report.unread)
+    paths = by_key((reason, spelled(path)) for path, reason in report.selection.unread)
     skipped = [
         {"apiVersion": api_version, "kind": kind, "documents": documents}
         for (api_version, kind), documents in by_number(report)
@@ -57,7 +54,7 @@ def _summary(report: Report) -> JSONObject:
         "withoutClaims": report.without_claims,
         "notRead": [
             {"reason": reason, "count": count, **({"paths": paths.get(reason, [])} if report.lists_files else {})}
-            for reason, count in report.left_out.items()
+            for reason, count in report.selection.left_out.items()
         ],
     }
 

@@ -15,7 +15,7 @@ from itertools import filterfalse
 from webhook.findings import Finding, Identity
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.model import Report, Tested
 from webhook.report.text import as_markup, full_text, line_of, noted, place_of, printable_lines
 
@@ -38,22 +38,19 @@ class _Case(NamedTuple):
     output: str = ""
 
 
-class JUnit(Format):
-    """One XML document."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the lines of the document."""
-        yield '<?xml version="1.0" encoding="UTF-8"?>'
-        yield "<testsuites>"
-        if report.tested:
-            yield from _of_tests(report, report.tested)
-        else:
-            yield from _of_objects(report)
-        if remarks := noted(report):
-            yield f"  <testsuite{_attributes(name='remarks', tests=0, failures=0, errors=0, skipped=0)}>"
-            yield f"    <system-out>{_escaped(chr(10).join(remarks))}</system-out>"
-            yield "  </testsuite>"
-        yield "</testsuites>"
+def lines(report: Report, _style: Style) -> Iterator[str]:
+    """Write one XML document."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield "<testsuites>"
+    if report.tested:
+        yield from _of_tests(report, report.tested)
+    else:
+        yield from _of_objects(report)
+    if remarks := noted(report):
+        yield f"  <testsuite{_attributes(name='remarks', tests=0, failures=0, errors=0, skipped=0)}>"
+        yield f"    <system-out>{_escaped(chr(10).join(remarks))}</system-out>"
+        yield "  </testsuite>"
+    yield "</testsuites>"
 
 
 def _of_objects(report: Report) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from webhook.explain.names import page
 from webhook.findings import Finding
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.model import Report
 from webhook.report.text import (
     closing,
@@ -35,21 +35,22 @@ _WIDTH: Final = 100
 _BACKTICKS: Final = re.compile("`+")
 
 
-class Markdown(Format):
-    """A heading for each file, and its findings with their lines."""
+def lines(report: Report, style: Style) -> Iterator[str]:
+    """Write a heading for each file, and its findings with their lines."""
+    return map(uncommanded, _lines(report, style))
 
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the lines of the document."""
-        lines, shown = ["# draguard"], report.findings[:MAX_FINDINGS]
-        if not self.style.quiet:
-            lines += ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, shown)]))
-        for file, findings in groupby(shown, key=lambda each: each.file):
-            lines += ("", f"## {_code(file)}")
-            for finding in findings:
-                lines += ("", *_finding(finding))
-        if len(report.findings) > MAX_FINDINGS:
-            lines += ("", f"… and {len(report.findings) - MAX_FINDINGS} more")
-        return map(uncommanded, lines)
+
+def _lines(report: Report, style: Style) -> Iterator[str]:
+    shown = report.findings[:MAX_FINDINGS]
+    yield "# draguard"
+    if not style.quiet:
+        yield from ("", *_fenced([folded(printable(each), _WIDTH) for each in closing(report, shown)]))
+    for file, findings in groupby(shown, key=lambda each: each.file):
+        yield from ("", f"## {_code(file)}")
+        for finding in findings:
+            yield from ("", *_finding(finding))
+    if len(report.findings) > MAX_FINDINGS:
+        yield from ("", f"… and {len(report.findings) - MAX_FINDINGS} more")
 
 
 def _finding(finding: Finding) -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from webhook.documents import Document
+from webhook.documents import Document, Selection
 from webhook.findings import Finding, Identity, by_place, found
 from webhook.problem import ERROR, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -30,10 +30,8 @@ class Report:
         """The number of documents of unknown kinds, by apiVersion and kind."""
         self.without_claims = 0
         """How many pods and workloads without claims get no devices by extended resources, which are looked up."""
-        self.left_out: Mapping[str, int] = {}
-        """The number of files in directories that were not read, by reason; see :mod:`webhook.documents.search`."""
-        self.unread: Sequence[tuple[str, str]] = ()
-        """What was not read: paths, each with the reason."""
+        self.selection = Selection()
+        """The files in directories that were not read."""
         self.lists_files = False
         """Whether to list what was read and what was not."""
         self.renders = True

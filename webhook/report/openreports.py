@@ -14,7 +14,7 @@ from webhook.explain.names import page
 from webhook.findings import Finding
 from webhook.objects import JSONObject
 from webhook.problem import ERROR, NOTE, WARNING
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
 from webhook.report.text import as_json
@@ -28,12 +28,9 @@ _RESULTS: Final = {ERROR: ("fail", "high"), WARNING: ("warn", "medium"), NOTE: (
 _COUNTS: Final = ("pass", "fail", "warn", "error", "skip")
 
 
-class OpenReports(Format):
-    """A list of reports, in JSON."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the list, indented."""
-        yield as_json({"apiVersion": "v1", "kind": "List", "items": list(reports(report.findings))}, indent=2)
+def lines(report: Report, _style: Style) -> Iterator[str]:
+    """Write a list of reports, in JSON."""
+    yield as_json({"apiVersion": "v1", "kind": "List", "items": list(reports(report.findings))}, indent=2)
 
 
 def reports(findings: Iterable[Finding]) -> Iterator[JSONObject]:

@@ -14,7 +14,7 @@ from webhook.explain.names import HOME, page, texts
 from webhook.findings import INTERNAL, Finding, Origin
 from webhook.grouping import by_key
 from webhook.objects import JSONObject
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.identifiers import identified
 from webhook.report.model import Report
 from webhook.report.text import MAX_MESSAGE, as_json, end_column, fix_of, full_text, line_of, noted, relative
@@ -25,36 +25,33 @@ if TYPE_CHECKING:
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-class Sarif(Format):
-    """One SARIF log with one run."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the log, on one line."""
-        findings = [*report.findings, *report.suppressed]
-        names = sorted({each.problem.rule for each in findings})
-        known = texts(names)
-        notes = [{"level": "note", "message": {"text": line}} for line in noted(report)]
-        has_failed = INTERNAL in names
-        log = {
-            "$schema": SCHEMA,
-            "version": "2.1.0",
-            "runs": [
-                {
-                    "tool": {
-                        "driver": {
-                            "name": "draguard",
-                            "version": version("draguard"),
-                            "informationUri": HOME,
-                            "rules": [_rule(name, known[name]) for name in names],
-                        }
-                    },
-                    "columnKind": "unicodeCodePoints",
-                    "invocations": [{"executionSuccessful": not has_failed, "toolExecutionNotifications": notes}],
-                    "results": _results(findings, {name: index for index, name in enumerate(names)}),
-                }
-            ],
-        }
-        yield as_json(log)  # without indentation, which takes three times as long
+def lines(report: Report, _style: Style) -> Iterator[str]:
+    """Write one SARIF log with one run, on one line."""
+    findings = [*report.findings, *report.suppressed]
+    names = sorted({each.problem.rule for each in findings})
+    known = texts(names)
+    notes = [{"level": "note", "message": {"text": line}} for line in noted(report)]
+    has_failed = INTERNAL in names
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "draguard",
+                        "version": version("draguard"),
+                        "informationUri": HOME,
+                        "rules": [_rule(name, known[name]) for name in names],
+                    }
+                },
+                "columnKind": "unicodeCodePoints",
+                "invocations": [{"executionSuccessful": not has_failed, "toolExecutionNotifications": notes}],
+                "results": _results(findings, {name: index for index, name in enumerate(names)}),
+            }
+        ],
+    }
+    yield as_json(log)  # without indentation, which takes three times as long
 
 
 def _rule(name: str, text: str) -> JSONObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from shlex import quote
@@ -23,6 +23,7 @@ from webhook.documents.search import (
     PATCH,
     TEMPLATE,
     VENDORED,
+    Selection,
     spelled,
 )
 from webhook.documents.source import MARKDOWN, STDIN_NAME
@@ -30,7 +31,7 @@ from webhook.findings import Finding, Origin
 from webhook.patterns import Pattern
 from webhook.problem import ERROR, NOTE, WARNING, Fix, Path, Remark
 from webhook.records import NamedTuple
-from webhook.report import Format
+from webhook.report import Style
 from webhook.report.model import Report, Tested
 
 LEVELS: Final = (ERROR, WARNING, NOTE)
@@ -38,6 +39,7 @@ LEVELS: Final = (ERROR, WARNING, NOTE)
 MARK: Final = os.urandom(8).hex()
 """What tells the sequences of :func:`colored` from those in texts of manifests, which cannot know it."""
 COLORS: Final = Pattern(rf"\x1b{MARK}(\[[0-9;]+m)")
+_SEQUENCE: Final = Pattern(r"\x1b\[[0-9;]+m")
 
 MAX_MESSAGE = 1000
 """How many characters of a message are shown where space is scarce."""
@@ -241,7 +243,8 @@ def harmless(text: str) -> str:
 
 
 def columns_of(text: str) -> int:
-    """Count a text's columns on a terminal, where some characters take two and some none."""
+    """Count a text's columns on a terminal, where some characters take two and some none, as sequences of colours."""
+    text = _SEQUENCE.sub("", text) if "\x1b" in text else text
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width  # few lines need it
@@ -255,95 +258,89 @@ def counted(number: int, noun: str) -> str:
 
 
 _COLORS = {"error": "1;31", "warning": "1;33", "place": "1", "gutter": "1;34", "help": "1;36", "note": "1;36"}
+_INDENT: Final = 4
+"""How far the further lines of a folded one are indented below it."""
 _NARROWEST = 20
 """How many characters of a line are shown at least, even on a narrow terminal."""
 _LONG = 120
 """Hints with more characters are shown once."""
 
 
-class Text(Format):
-    """Findings with their lines, and a summary."""
-
-    def lines(self, report: Report) -> list[str]:
-        """Return the findings, some lines each, and further remarks."""
-        columns = self.style.width
-        first = list(first_ones(report.findings))
-        lines = list(_lines(first, _painted if self.style.color else _plain, columns))
-        shown = [finding for finding, _ in first]
-        remarks = (*report.remarks, *table(shown, report.releases))
-        last = map(printable, remarks) if self.style.quiet else closing(report, shown)
-        where = "" if self.style.quiet or not report.has_fixes else directories(report)
-        return lines + [uncommanded(folded(line, columns)) for line in (*last, *filter(None, (where,)))]
+def lines(report: Report, style: Style) -> Iterator[str]:
+    """Write findings with their lines, further remarks, and a summary."""
+    first = list(first_ones(report.findings))
+    shown = [finding for finding, _ in first]
+    yield from _lines(first, style)
+    if style.quiet:
+        last = [*map(printable, (*report.remarks, *table(shown, report.releases)))]
+    else:
+        last = [*closing(report, shown), *(filter(None, [directories(report)]) if report.has_fixes else ())]
+    yield from (uncommanded(folded(line, style.width)) for line in last)
 
 
-def as_text(findings: Iterable[Finding], *, color: bool = False, width: int = 0) -> Iterator[str]:
-    """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret.
-
-    Args:
-        color: Whether to colour them by ANSI escape sequences.
-        width: The columns to which long texts are folded; 0 for no limit.
-    """
-    return _lines(((each, 0) for each in findings), _painted if color else _plain, width)
+_PLAIN: Final = Style()
 
 
-def _lines(findings: Iterable[tuple[Finding, int]], paint: Callable[[str, str], str], width: int) -> Iterator[str]:
+def as_text(findings: Iterable[Finding], style: Style = _PLAIN) -> Iterator[str]:
+    """Show findings for people, each as some lines and an empty one: place, rule, message, the line with a caret."""
+    return _lines(((each, 0) for each in findings), style)
+
+
+def _lines(findings: Iterable[tuple[Finding, int]], style: Style) -> Iterator[str]:
     """Show findings, each with how many more like it there are; a long hint is shown at the first that has it."""
     first: dict[str, Finding] = {}
     for finding, more in findings:
         hint = finding.problem.hint
         if len(hint) > _LONG and (other := first.setdefault(hint, finding)) is not finding:
             hint = f"as at {place_of(other).removesuffix(':')}"
-        yield from map(uncommanded, _of_finding(finding, hint, paint, width))
+        yield from map(uncommanded, _of_finding(finding, hint, style))
+        yield ""
         if more:
-            note = f"{counted(more, 'more finding')} like this; --output concise lists all"
-            yield paint("note", "note:") + folded(note, width, "note:")
+            yield _labelled("note", f"{counted(more, 'more finding')} like this; --output concise lists all", style)
             yield ""
 
 
-def _of_finding(finding: Finding, hint: str, paint: Callable[[str, str], str], width: int) -> Iterator[str]:
-    problem, origin = finding.problem, finding.origin
-    place, level = place_of(finding), problem.level
-    painted = f"{paint('place', place)} {paint(level, level)} {problem.rule}:"
-    yield painted + folded(printable(stated(finding)), width, f"{place} {level} {problem.rule}:")
+def _of_finding(finding: Finding, hint: str, style: Style) -> Iterator[str]:
+    level, origin = finding.problem.level, finding.origin
+    place = f"{_painted('place', place_of(finding), style)} {_painted(level, level, style)}"
+    yield folded(f"{place} {finding.problem.rule}: {printable(stated(finding))}", style.width)
     if about := rendered_as(finding):
-        yield paint("help", "object:") + folded(printable(about), width, "object:")
+        yield _labelled("object", about, style)
     if origin:
-        where = f"policy: {place_of(origin)}"
-        painted = f"{paint('help', 'policy:')} {paint('place', place_of(origin))}"
-        yield painted + folded(printable(_described(origin)), width, where)
-    if shown := excerpt(finding, width):
-        yield f"{paint('gutter', shown.gutter)} {shown.before}{shown.text}{shown.after}"
+        place = f"{_painted('help', 'policy:', style)} {_painted('place', place_of(origin), style)}"
+        yield folded(f"{place} {printable(_described(origin))}", style.width)
+    if shown := excerpt(finding, style.width):
+        yield f"{_painted('gutter', shown.gutter, style)} {shown.before}{shown.text}{shown.after}"
         indent, carets = shown.carets[: shown.carets.index("^")], shown.carets.lstrip()
-        yield f"{paint('gutter', shown.below)} {indent}{paint(level, carets)}"
+        yield f"{_painted('gutter', shown.below, style)} {indent}{_painted(level, carets, style)}"
     if hint:
-        label = f"{label_of(finding)}:"
-        yield paint("help", label) + folded(printable(hint), width, label)
-    yield ""
+        yield _labelled(label_of(finding), hint, style)
 
 
-def folded(text: str, width: int, head: str = "") -> str:
-    """Fold a text to a number of columns; its further lines are indented.
+def _labelled(label: str, text: str, style: Style) -> str:
+    return folded(f"{_painted('help', f'{label}:', style)} {printable(text)}", style.width)
+
+
+def _painted(role: str, text: str, style: Style) -> str:
+    return f"\x1b[{_COLORS[role]}m{text}\x1b[0m" if style.color else text
+
+
+def folded(line: str, width: int) -> str:
+    """Fold a line between words; the sequences of colours take no columns.
 
     Args:
-        text: The text, on one line.
-        width: The columns; 0 for no limit.
-        head: The text before it, which is not part of the result, followed by a space.
+        width: The columns; 0 for no limit. Further lines are indented below the first one.
     """
-    whole = f" {text}" if head else text
-    if not width or len(head) + len(whole) <= width:
-        return whole
-    from textwrap import wrap  # needed only to read findings on a terminal
-
-    lines = wrap(f"{head}{whole}", width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines)[len(head) :]
-
-
-def _plain(_role: str, text: str) -> str:
+    if not width or columns_of(line) <= width:
+        return line
+    indent = " " * (len(line) - len(line.lstrip(" ")) + _INDENT)
+    text, taken = "", 0
+    for word in re.findall(" *[^ ]+", line):
+        part = word
+        if text and taken + columns_of(word) > width:
+            text, part, taken = f"{text}\n", indent + word.lstrip(" "), 0
+        text, taken = text + part, taken + columns_of(part)
     return text
-
-
-def _painted(role: str, text: str) -> str:
-    return f"\x1b[{_COLORS[role]}m{text}\x1b[0m"
 
 
 MAX_ALIKE: Final = 10
@@ -377,40 +374,34 @@ def _said(finding: Finding) -> Hashable:
     return of, problem.level, problem.rule, message, problem.hint
 
 
-class Concise(Format):
-    """Findings as ``FILE:LINE:COLUMN: LEVEL RULE: FIELD: MESSAGE``, a line each, as compilers print them.
+def concise(report: Report, _style: Style) -> Iterator[str]:
+    """Write findings as ``FILE:LINE:COLUMN: LEVEL RULE: FIELD: MESSAGE``, a line each, as compilers print them.
 
     For rendered objects, the object follows in brackets, as the file has no such line; so do the releases of a finding
     that not all have.
     """
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the findings, a line each."""
-        for finding in report.findings:
-            problem = finding.problem
-            text = f"{place_of(finding)} {problem.level} {problem.rule}: {printable(stated(finding))}"
-            text = f"{text} ({printable(problem.hint)})" if problem.hint else text
-            if finding.rendered:
-                text = f"{text} [{printable(object_of(finding))}]"
-            if len(finding.releases) < len(report.releases):
-                text = f"{text} [{', '.join(finding.releases)}]" if finding.releases else text
-            yield uncommanded(text)
+    for finding in report.findings:
+        problem = finding.problem
+        text = f"{place_of(finding)} {problem.level} {problem.rule}: {printable(stated(finding))}"
+        text = f"{text} ({printable(problem.hint)})" if problem.hint else text
+        if finding.rendered:
+            text = f"{text} [{printable(object_of(finding))}]"
+        if len(finding.releases) < len(report.releases):
+            text = f"{text} [{', '.join(finding.releases)}]" if finding.releases else text
+        yield uncommanded(text)
 
 
-class Statistics(Format):
-    """A line for each rule: its number of findings, their level, the rule; errors and frequent rules first."""
-
-    def lines(self, report: Report) -> Iterator[str]:
-        """Return the rules with their numbers of findings, and the summary."""
-        counts = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings)
-        fixable = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings if fix_of(each))
-        width = max((len(str(count)) for count in counts.values()), default=0)
-        for level, rule in sorted(counts, key=lambda each: (LEVELS.index(each[0]), -counts[each], each)):
-            fixes = f" ({fixable[level, rule]} fixable)" if fixable[level, rule] else ""
-            yield uncommanded(f"{counts[level, rule]:>{width}} {level:<7} {printable(rule)}{fixes}")
-        if not self.style.quiet:
-            yield from ([""] if counts else [])
-            yield from map(uncommanded, closing(report, report.findings))
+def statistics(report: Report, style: Style) -> Iterator[str]:
+    """Write a line for each rule: its number of findings, their level, the rule; errors and frequent rules first."""
+    counts = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings)
+    fixable = Counter((each.problem.level, each.fingerprint.rule) for each in report.findings if fix_of(each))
+    width = max((len(str(count)) for count in counts.values()), default=0)
+    for level, rule in sorted(counts, key=lambda each: (LEVELS.index(each[0]), -counts[each], each)):
+        fixes = f" ({fixable[level, rule]} fixable)" if fixable[level, rule] else ""
+        yield uncommanded(f"{counts[level, rule]:>{width}} {level:<7} {printable(rule)}{fixes}")
+    if not style.quiet:
+        yield from ([""] if counts else [])
+        yield from map(uncommanded, closing(report, report.findings))
 
 
 _NOTE = "note: "
@@ -437,7 +428,7 @@ def _files(report: Report) -> Iterable[str]:
     """List what was read and what was not, if that is requested."""
     if not report.lists_files:
         return []
-    reasons = ((path, _left_out(reason, 1, renders=report.renders)) for path, reason in report.unread)
+    reasons = ((path, _left_out(reason, 1, renders=report.renders)) for path, reason in report.selection.unread)
     unread = (f"not read: {spelled(path)}: {said.removeprefix('1 ')}" for path, said in reasons)
     return map(printable, (*(f"read: {file}" for file in report.files), *unread))
 
@@ -458,7 +449,7 @@ def summary(report: Report) -> str:
     kinds = Counter(each.suppression.kind for each in report.suppressed if each.suppression)
     how = ", ".join(f"{kinds[kind]} {said}" for kind, said in _SUPPRESSED.items() if kinds[kind])
     suppressed = f"; {len(report.suppressed)} suppressed ({how})" if report.suppressed else ""
-    left_out = f"\n{not_read(report.left_out, report.unread, renders=report.renders)}" if report.left_out else ""
+    left_out = f"\n{not_read(report.selection, renders=report.renders)}" if report.selection.left_out else ""
     if report.tested:
         return _tested(report.tested) + suppressed + left_out
     found = by_level(report.findings)
@@ -513,17 +504,18 @@ def _fixable(report: Report) -> str:
     return f"fixable: {found}" if found else ""
 
 
-def not_read(left_out: Mapping[str, int], unread: Iterable[tuple[str, str]], *, renders: bool) -> str:
+def not_read(selection: Selection, *, renders: bool) -> str:
     """Count the files of directories that were not read, by reason, and name the first templates.
 
     Args:
-        left_out: Their number, by reason.
-        unread: Their paths, each with the reason.
         renders: Whether named charts are rendered.
     """
-    reasons = {reason: _left_out(reason, count, renders=renders) for reason, count in left_out.items()}
+    reasons = {reason: _left_out(reason, count, renders=renders) for reason, count in selection.left_out.items()}
     if TEMPLATE in reasons:
-        names = [printable(each) for each in dict.fromkeys(spelled(path) for path, why in unread if why == TEMPLATE)]
+        names = [
+            printable(each)
+            for each in dict.fromkeys(spelled(path) for path, why in selection.unread if why == TEMPLATE)
+        ]
         reasons[TEMPLATE] += f" ({', '.join([*names[:_TEMPLATES], *['…'] * (len(names) > _TEMPLATES)])})"
     return f"not read: {', '.join(reasons.values())}"
 

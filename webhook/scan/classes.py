@@ -9,10 +9,11 @@ from typing import Final
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.templates import pod_template
 from webhook.deviceselectors.fleet import Fleet
+from webhook.grouping import by_key
 from webhook.hints.names import instead, listed
-from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, source
-from webhook.inventory.resources import ExtendedResources, amounts, container_requests
+from webhook.inventory import CLAIMS
+from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of, source
+from webhook.inventory.resources import ExtendedResources, amounts, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOTE, Steps
 from webhook.scan.drivers import silent
@@ -25,21 +26,18 @@ def _uses(cluster: Stored) -> Mapping[str, list[JSONObject]]:
     """Return what requests devices of each class, and of no other class instead: claims, templates, and workloads."""
     found: dict[str, list[JSONObject]] = defaultdict(list)
     for each in (one for kind in CLAIMS for one in cluster.all(kind)):
-        for request in items(each, *devices_path(each), "requests"):
-            alternatives = items(request, "firstAvailable") or [mapping(request, "exactly")]
-            names = {text(one, "deviceClassName") for one in alternatives}
-            if len(names) == 1:
-                found[names.pop()].append(each)
+        for names in by_key((one.whole, one.class_name) for one in requests_of(each)).values():
+            if len({*names}) == 1:
+                found[names[0]].append(each)
     # Classes also provide the extended resources of pods that no node has without DRA, by device plugins.
     resources = (amounts(mapping(each, "status", "allocatable")) for each in cluster.all("Node"))
     offered = {name for each in resources for name, amount in each.items() if amount}
     classes = cluster.all("DeviceClass")
     extended = ExtendedResources(classes, is_on=cluster.settings.has_extended_resources).classes
     for each, spec in cluster.makers:
-        for container in (*items(spec, "initContainers"), *items(spec, "containers")):
-            for name, amount in amounts(container_requests(container)).items():
-                if amount and name in extended and name not in offered:
-                    found[extended[name]].append(each)
+        for name in requests({"spec": spec}):
+            if name in extended and name not in offered:
+                found[extended[name]].append(each)
     return found
 
 
@@ -127,8 +125,7 @@ def quota_blocks(cluster: Stored) -> Iterator[Found]:
             if template is None or (namespace, name) in said:
                 continue
             said.add((namespace, name))
-            claim = {"metadata": {"name": name, "namespace": namespace}, "spec": mapping(template, "spec", "spec")}
-            for quota, why in cluster.context.quotas.too_small(claim, extended=extended):
+            for quota, why in cluster.context.quotas.refusals(template, extended=extended, is_alone=True):
                 message = f"no claim of ResourceClaimTemplate {name} can be created: {why}"
                 shown = command(cluster, "describe", quota)
                 hint = f"raise the quota, or request fewer devices; {shown} shows what is used"
@@ -177,10 +174,9 @@ def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str
             is_known = kind != "ResourceClaim" or cluster.has_all_claims
             if not name or not is_known or cluster.inventory.find(kind, name, namespace):
                 continue
-            everywhere = list(cluster.inventory.names(kind))
-            elsewhere = [space for space, one in everywhere if one == name]
+            elsewhere, around = cluster.inventory.namesakes(kind, name, namespace)
             what = "claims" if kind == "ResourceClaim" else "claim templates"
-            hint = instead(name, [one for space, one in everywhere if space == namespace], f"{what} of the namespace")
+            hint = instead(name, around, f"{what} of the namespace")
             if elsewhere:
                 hint = f"namespace {listed(elsewhere)} has one; pods use those of their own namespace only"
             message = f'{kind} "{name}" does not exist in namespace {namespace}, so that pods stay pending'

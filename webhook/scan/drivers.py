@@ -12,10 +12,11 @@ from webhook.deviceselectors.fleet import model_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
+from webhook.inventory import statuses_of
 from webhook.inventory.affinity import required, selects
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
-from webhook.objects import JSONObject, items, mapping, name_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
 from webhook.problem import NOTE
 from webhook.records import NamedTuple
 from webhook.scan.rules import Found, command, rule
@@ -69,8 +70,7 @@ def silent(cluster: Stored) -> set[tuple[str, str]]:
 
 def _crashes(pod: JSONObject) -> bool:
     """Tell whether a pod that is not being deleted was started again: it does not just take its time to start."""
-    statuses = items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
-    is_again = any(number(each, "restartCount") for each in statuses)
+    is_again = any(number(each, "restartCount") for each in statuses_of(pod))
     return is_again and "deletionTimestamp" not in mapping(pod, "metadata")
 
 
@@ -281,10 +281,10 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
     known: dict[str, bool] = {}
     names = {name_of(node) for node in nodes}
     for each in cluster.inventory.all("ResourceSlice") if nodes else ():
-        for index, device in enumerate(items(each, "spec", "devices")):
+        for path, device in placed(each, "spec", "devices"):
             if (home := text(device, "nodeName")) and home not in names:
                 message = f'device {text(device, "name")} is for node "{home}", which does not exist'
-                yield Found(each, message, "", ("spec", "devices", index, "nodeName"))
+                yield Found(each, message, "", (*path, "nodeName"))
                 break
         selector = mapping(each, "spec", "nodeSelector")
         wanted = required(selector)

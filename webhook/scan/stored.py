@@ -17,7 +17,7 @@ from webhook.api.judgement import judge_admitted
 from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.grouping import by_key
-from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended
+from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended, replicas_of
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
@@ -27,7 +27,7 @@ from webhook.records import NamedTuple
 from webhook.references.rules import Context
 from webhook.simulation import Settings
 from webhook.simulation.binding import newest, time_of
-from webhook.simulation.workloads import is_suspended, owners_of, replicas_of
+from webhook.simulation.workloads import is_suspended, owners_of
 
 if TYPE_CHECKING:
     from webhook.documents import Document

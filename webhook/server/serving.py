@@ -32,6 +32,8 @@ SHUTDOWN_DELAY = 5.0
 """Seconds of accepting connections after SIGTERM: about the time until no API server sends to this pod."""
 _TICK = 0.1
 """The seconds after which deadlines, and whether to stop, are checked again."""
+_LOOK = 1.0
+"""The seconds after which files are looked at again."""
 _PROBES = 200
 """The maximum connections to the plain port: from kubelet, Prometheus, and others."""
 _PROBE_SECONDS = 5.0
@@ -115,7 +117,7 @@ class Server:
         while self._end is None or time.monotonic() < self._end:
             self._tick()
             if second <= time.monotonic():
-                second = time.monotonic() + 1
+                second = time.monotonic() + _LOOK
                 self._each_second()
             await asyncio.sleep(_TICK)
         await self._finish()

@@ -263,13 +263,13 @@ class _Request:
         if missing:
             better = guarded(expression, missing, settings.release, settings.gates)
             yield self._reselect(f"with the selector of {self._title} guarded: {better}", 0, selector, better)
-        for what, better in respelt(parts, self._values):
-            yield self._reselect(f"with {what} in the selector of {self._title}", 0, selector, better)
-        lower = (each for name, values in self._lacking.items() for each in lowered(parts, name, values))
-        less = [
-            self._reselect(f"with {what} in {self._title}", 1, selector, better)
-            for what, better in (*lower, *others(parts, self._values))
-        ]
+        others = [each for name, values in self._lacking.items() for each in lowered(parts, name, values)]
+        for is_respelt, what, better in of_values(parts, self._values):
+            if is_respelt:
+                yield self._reselect(f"with {what} in the selector of {self._title}", 0, selector, better)
+            else:
+                others.append((what, better))
+        less = [self._reselect(f"with {what} in {self._title}", 1, selector, better) for what, better in others]
         without = self._reselect(f"without the selector {parts.wanted()} of {self._title}", 2, selector)
         yield without._replace(closer=these(less), selects_less=True)
 
@@ -423,43 +423,27 @@ def _version(text: str) -> semver.Semver | None:
         return None
 
 
-def respelt(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Other]:
-    """Return a selector with a value that devices have, in place of one that is spelled otherwise.
+def of_values(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[tuple[bool, str, str]]:
+    """Return a selector with a value that devices have in place of one that it wants: each other one.
+
+    If they do not have that one, it is a value that is spelled otherwise. What differs follows whether it is so.
 
     Args:
         values: Returns the values that devices have of an attribute.
     """
-    for read, constant in _equalities(parts):
+    equalities = (each for each in parts.all if isinstance(each, Call) and each.function == "_==_")
+    for subject, constant in (pair for each in equalities for pair in (each.arguments, reversed(each.arguments))):
+        read = read_of(subject)
+        if read is None or not isinstance(constant, Literal):
+            continue
         known = values(read)
-        if not any(constant.value == value and type(constant.value) is type(value) for value in known):
-            spelled = {str(json.loads(json.dumps(value))).lower(): value for value in known}
-            meant = spelled.get(nearest(str(constant.value).lower(), spelled))
-            if meant is not None:
-                yield _with_value(parts, read, constant, meant)
-
-
-def others(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[Other]:
-    """Return a selector with each other value that devices have, in place of one that it wants."""
-    for read, constant in _equalities(parts):
-        known = values(read)
-        if constant.value in known:
-            for each in sorted((each for each in known if each != constant.value), key=str):
-                yield _with_value(parts, read, constant, each)
-
-
-def _equalities(parts: Parts) -> Iterator[tuple[Read, Literal]]:
-    """Return the attributes that a selector compares with a constant by ``==``."""
-    for part in parts.all:
-        if isinstance(part, Call) and part.function == "_==_":
-            for subject, constant in (part.arguments, reversed(part.arguments)):
-                read = read_of(subject)
-                if read is not None and isinstance(constant, Literal):
-                    yield read, constant
-
-
-def _with_value(parts: Parts, read: Read, constant: Literal, value: object) -> Other:
-    written = json.dumps(value)
-    return f"{read.name} = {written}", _replaced(parts.text, constant.offset, written)
+        is_respelt = not any(constant.value == each and type(constant.value) is type(each) for each in known)
+        instead = sorted((each for each in known if each != constant.value), key=str)
+        if is_respelt:
+            spelled = {str(json.loads(json.dumps(each))).lower(): each for each in known}
+            instead = [spelled[near] for near in [nearest(str(constant.value).lower(), spelled)] if near]
+        for written in map(json.dumps, instead):
+            yield is_respelt, f"{read.name} = {written}", _replaced(parts.text, constant.offset, written)
 
 
 def _replaced(expression: str, offset: int, written: str) -> str:

@@ -536,7 +536,7 @@ class Cluster:
         Args:
             pod: The pod; one with a UID was accepted once.
         """
-        return "" if text(pod, "metadata", "uid") else self.quotas.admit_pod(pod)
+        return "" if text(pod, "metadata", "uid") else self.quotas.admit(pod)
 
     # -- claims
 

@@ -11,7 +11,7 @@ from webhook.allocation.devices import Taint, taint_of
 from webhook.allocation.explain import STEPS, Conflict, Funnel, Reason, conflict, constraint, spread
 from webhook.cel.errors import EvaluationError
 from webhook.deviceselectors.fleet import padded, shortened
-from webhook.deviceselectors.parts import Blame, parts_of
+from webhook.deviceselectors.parts import Blame, Parts, parts_of
 from webhook.engine.prescheduled import REQUIRED
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import has_ended
@@ -342,14 +342,14 @@ class Explainer:
         constrained, together = funnel.constrained, funnel.together
         because = {"counters": found.lacking, "taint": untolerated(found.tainted)}.get(blame.text, blame.text)
         if not funnel.counts["seen"]:
-            others = (each for each in funnel.every_unused if each not in funnel.unused)
+            others = (each for each in funnel.view.unused if each not in funnel.unused)
             texts = (f"pool {each.pool} is {each.why}, and has no device of the class" for each in others)
             because = "; ".join(filter(None, (next(texts, _NO_DEVICES), self._cluster.of_other_nodes)))
         if found.elsewhere:
             because = "; ".join(filter(None, (because, f"{found.elsewhere} more in these pools for other nodes")))
-        settings, wishes = self._cluster.settings, []
-        for expression in self._selectors(funnel):
-            parts = parts_of(expression, settings.release, settings.gates)
+        wishes = []
+        for expression in (text(each, "cel", "expression") for each in items(funnel.ask.raw, "selectors")):
+            parts = self._parts(expression)
             wishes.append(parts.wanted() if parts else expression)
         wish = " and ".join(wishes)
         examined = min(len(looks), _LOOKED_AT_MAX)
@@ -382,14 +382,6 @@ class Explainer:
             ],
         }
 
-    def _selectors(self, funnel: Funnel, *, of_class: bool = False) -> list[str]:
-        """Return the expressions of a request or its class; none for extended resources, whose claim is not stored."""
-        if self._cluster.claim(funnel.claim) is None:
-            return []
-        asks = funnel.ask
-        selectors = items(asks.class_, "spec", "selectors") if of_class else items(asks.raw, "selectors")
-        return [text(each, "cel", "expression") for each in selectors]
-
     def _obstacles(self, funnel: Funnel, reasons: Sequence[Reason]) -> Iterator[Blame]:
         """Describe the obstacles at the first step that leaves too few devices.
 
@@ -419,15 +411,16 @@ class Explainer:
             lack = reason.lacks[0]
             # One for all counters that are short, whichever devices consume them.
             return Blame("counters") if lack.counter_set else Blame(reason.text, lack.name, lack.left)
-        settings, values = self._cluster.settings, self._cluster.allocator.selectors.values
-        if reason.why in {"selector", "class"}:
+        if reason.selector and self._cluster.claim(funnel.claim):  # not that for extended resources
             with suppress(EvaluationError):  # an attribute of a type that the release does not know
-                bindings = values.of(reason.device.content)
-                for expression in self._selectors(funnel, of_class=reason.why == "class"):
-                    parts = parts_of(expression, settings.release, settings.gates)
-                    if parts is not None and (blamed := parts.blame(bindings)).text:
-                        return blamed
+                device = self._cluster.allocator.selectors.values.of(reason.device.content)
+                if (parts := self._parts(reason.selector)) and (blamed := parts.blame(device)).text:
+                    return blamed
         return Blame(reason.text)
+
+    def _parts(self, selector: str) -> Parts | None:
+        settings = self._cluster.settings
+        return parts_of(selector, settings.release, settings.gates)
 
 
 def stages_of(request: JSONObject) -> Iterator[tuple[str, str]]:

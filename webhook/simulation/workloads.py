@@ -10,7 +10,7 @@ from webhook.allocation.devices import Tolerations
 from webhook.api.templates import pod_template
 from webhook.api.versions import find
 from webhook.engine.prescheduled import REQUIRED
-from webhook.inventory import Inventory, MalformedError, controller_of
+from webhook.inventory import Inventory, MalformedError, controller_of, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, owner_reference
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text
@@ -139,19 +139,6 @@ def sample(obj: JSONObject) -> JSONObject | None:
         },
         "spec": template["spec"],
     }
-
-
-def replicas_of(obj: JSONObject) -> int:
-    """Return the number of pods that a workload runs at a time."""
-    spec = mapping(obj, "spec")
-    if text(obj, "kind") == "CronJob":
-        spec = mapping(spec, "jobTemplate", "spec")
-    parallelism = number(spec, "parallelism")
-    if parallelism is not None:
-        completions = number(spec, "completions")
-        return parallelism if completions is None else min(parallelism, completions)
-    replicas = number(spec, "replicas")
-    return 1 if replicas is None else replicas
 
 
 def is_suspended(obj: JSONObject) -> bool:

@@ -158,6 +158,8 @@ NAME: Final = "draguard"
 PATH: Final = "path"
 INLINE: Final = "inline"
 ANNOTATED: Final = "annotation"
+_MISREAD: Final = "misread"
+"""A comment that draguard cannot read."""
 
 UNUSED: Final = "unused-suppression"
 MALFORMED: Final = "malformed-suppression"
@@ -196,10 +198,10 @@ class Statement(NamedTuple):
     """A comment, an annotation, or a setting for paths that suppresses rules.
 
     Args:
-        rules: The names of the rules.
-        reason: Why they are ignored here.
+        rules: The names of the rules; none of a comment that cannot be read.
+        reason: Why they are ignored here; the text of a comment that cannot be read.
         finding: The place of the statement; of its problem, only the path is used.
-        used: The rules of which it has suppressed a finding.
+        used: The rules of which it has suppressed a finding, or would have.
         place: Its scope, unless that is the files of a setting.
         globs: These files.
     """
@@ -214,6 +216,8 @@ class Statement(NamedTuple):
 
     def suppresses(self, finding: Finding) -> Suppression | None:
         """Suppress a finding in its scope; None if it is about another rule."""
+        if self.kind == _MISREAD:
+            self.used.add(called(finding)[0])
         matching = [name for name in self.rules if names(name, finding)]
         self.used.update(matching)
         return Suppression(self.kind, self.reason) if matching else None
@@ -224,6 +228,9 @@ class Statement(NamedTuple):
         Args:
             is_known_to_matter: Tells whether this run checks a rule.
         """
+        if self.kind == _MISREAD:
+            yield self._misread()
+            return
         unused = [name for name in self.rules if name not in self.used and (self.globs or is_known_to_matter(name))]
         kept, names = ", ".join(name for name in self.rules if name not in unused), ", ".join(unused)
         if unused:
@@ -238,39 +245,16 @@ class Statement(NamedTuple):
             hint = f"write {_EXAMPLES[self.kind].replace('RULE', kept)}"
             yield finding_at(self.finding, UNEXPLAINED, f"gives no reason for suppressing {kept}", hint)
 
-
-class Misread(NamedTuple):
-    """A comment that draguard cannot read.
-
-    Args:
-        place: Its scope, if it is meant to suppress findings.
-        finding: The place of the comment; its problem is not used.
-    """
-
-    text: str
-    place: StatementScope
-    finding: Finding
-
-    def has(self, finding: Finding) -> bool:
-        """Tell whether a finding is in its scope."""
-        place = self.place
-        there = finding.document == place.document if place.document else finding.line == place.line
-        return there and finding.file == place.file
-
-    def reported(self, rules: Sequence[str]) -> Finding:
-        """Make the finding about it.
-
-        Args:
-            rules: The rules with findings in its scope.
-        """
-        bare = _BARE.match(self.text)
+    def _misread(self) -> Finding:
+        """Say how to write it: with the rule that it names, or those of the findings in its scope."""
+        bare, rules = _BARE.match(self.reason), sorted(self.used)
         what = "names no rule in [ ]" if bare else "is not an instruction that draguard knows"
-        reason = self.text[bare.end() :] if bare else ""
+        reason = self.reason[bare.end() :] if bare else ""
         first, _, rest = reason.partition(" ")
         if first and is_known(first):  # the brackets are missing
             rules, reason = [first], rest.strip()
         example = f"# draguard: ignore[{', '.join(rules)}] {reason or 'the reason'}" if rules else _EXAMPLE
-        message = f"`{cut(self.text, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
+        message = f"`{cut(self.reason, _LONGEST_STATEMENT)}` {what}, so it suppresses nothing"
         return finding_at(self.finding, MALFORMED, message, f"write {example}")
 
 
@@ -288,8 +272,6 @@ class Statements:
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
         """The findings about them."""
-        self.misread: list[Misread] = []
-        """The comments that draguard cannot read."""
         self._files: set[str] = set()
         self._comments = Counter[str]()
         self._places: dict[StatementScope, list[Statement]] = {}
@@ -324,7 +306,7 @@ class Statements:
             match = _IGNORE.match(comment.text)
             place = whole if comment.is_top else StatementScope(document.source, 0, comment.about)
             if match is None or not names_in(match[1]):
-                self.misread.append(Misread(comment.text, place, where))
+                self._put(Statement(_MISREAD, (), comment.text, where, set(), place))
                 continue
             self._add(Statement(INLINE, names_in(match[1]), comment.text[match.end() :], where, set(), place))
 
@@ -357,14 +339,18 @@ class Statements:
                 self._malformed(where, f"names the unknown rule {name[:_MOST_RULES]}", hint)
         if not known:
             return
-        statement = statement._replace(rules=known)
-        beside = self._places.setdefault(statement.place, [])
-        if len(beside) == _MOST_RULES:
+        if not self._put(statement._replace(rules=known)):
             self._malformed(where, f"is one of more than {_MOST_RULES} for the same place")
-            return
-        self.all.append(statement)
-        beside.append(statement)
-        self._files.add(statement.place.file)
+
+    def _put(self, statement: Statement) -> bool:
+        """Add a statement, unless there are too many for its place, among which those for a finding are sought."""
+        beside = self._places.setdefault(statement.place, [])
+        if has_room := len(beside) < _MOST_RULES:
+            beside.append(statement)
+            self._files.add(statement.place.file)
+        if has_room or statement.kind == _MISREAD:
+            self.all.append(statement)
+        return has_room
 
     def _malformed(self, where: Finding, what: str, hint: str = "", then: str = ", so it suppresses nothing") -> None:
         if len(self.findings) == _MOST_MISTAKES:
@@ -399,8 +385,6 @@ def finding_at(where: Finding, rule: str, message: str, hint: str) -> Finding:
 
 
 _SHOWN: Final = 5
-_HINTED: Final = 20
-"""For how many comments that draguard cannot read the rules are sought that they may mean."""
 
 
 class Suppressions:
@@ -450,7 +434,7 @@ class Suppressions:
                 statements.note(document)
         for finding in findings:
             statements.suppress(finding)
-        before = [*findings, *self._about_suppressions(statements, findings, has_settings=has_settings)]
+        before = [*findings, *self._about_suppressions(statements, has_settings=has_settings)]
         self.known = [*self.known, baseline.Known(baseline.REVISION, reason, baseline.counted(before))]
 
     def note(self, document: Document) -> None:
@@ -463,7 +447,7 @@ class Suppressions:
     def apply(self, report: Report) -> None:
         """Remove suppressed findings from a report, and add findings about suppressions."""
         kept = [each for finding in report.findings if (each := self._reported(finding, report)) is not None]
-        added = list(self._about_suppressions(self._statements, report.findings))
+        added = list(self._about_suppressions(self._statements))
         kept += (each for finding in added if (each := self._reported(finding, report)) is not None)
         if added:
             # Findings about policies come first, those about settings last.
@@ -473,13 +457,8 @@ class Suppressions:
         for known in () if self.finds_fewer else self.known:
             self._report_fixed(known, report)
 
-    def _about_suppressions(
-        self, statements: Statements, findings: Sequence[Finding], *, has_settings: bool = True
-    ) -> Iterator[Finding]:
+    def _about_suppressions(self, statements: Statements, *, has_settings: bool = True) -> Iterator[Finding]:
         yield from statements.findings
-        for index, each in enumerate(statements.misread):
-            around = findings if index < _HINTED else ()
-            yield each.reported(sorted({called(finding)[0] for finding in around if each.has(finding)}))
         for statement in (*statements.all, *(statements.ignores if self.is_whole and has_settings else ())):
             yield from statement.faults(self.matters)
 

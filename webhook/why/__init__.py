@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.findings import GRAVE
-from webhook.inventory import MalformedError, has_ended
+from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
 from webhook.inventory.claims import MADE, allocation_of, devices_of
 from webhook.inventory.quotas import Quotas
@@ -38,7 +38,7 @@ from webhook.references.pods import QUEUE
 from webhook.report.text import printable
 from webhook.simulation.cluster import Demand
 from webhook.simulation.rejections import pods_of
-from webhook.simulation.workloads import is_suspended, replicas_of, sample
+from webhook.simulation.workloads import is_suspended, sample
 from webhook.why import claims, drivers, pending, started
 from webhook.why.containers import brief, failed, last_words, outcome
 from webhook.why.scene import NOT_EXPLAINED, SORTS, Cause, Event, Ref, Scene, ref_of, refs_of
@@ -79,8 +79,7 @@ def explain(scene: Scene, obj: JSONObject, subject: str) -> dict[str, Any]:
         return _of_pod(scene, obj, subject)
     found, pod = of_workload(scene, obj)
     if pod is None:
-        stage = next((each.stage for each in found if each.stage), NO_POD)
-        return _answer(scene, subject, stage, found, evidence=[obj, *scene.owned(obj)])
+        return _answer(scene, subject, found[0].stage or NO_POD, found, evidence=[obj, *scene.owned(obj)])
     return _of_pod(scene, pod, subject, asked=obj)
 
 
@@ -321,11 +320,11 @@ def _by_itself(scene: Scene, workload: JSONObject, pods: Sequence[JSONObject]) -
     kind, about = text(workload, "kind"), [workload]
     if is_suspended(workload):
         said = "is suspended (spec.suspend): it makes no pods until it is resumed"
-        yield _queued(scene, workload) or Cause(said, about, (), NO_POD)
+        yield _queued(scene, workload) or Cause(said, about)
     yield from _of_job(workload, pods)
     if kind != "DaemonSet" and replicas_of(workload) == 0:
         field = "parallelism" if kind == "Job" else "replicas"
-        yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",), NO_POD)
+        yield Cause(f"has no pods, as its {field} is 0", about, (f"raise spec.{field}",))
 
 
 def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
@@ -339,7 +338,6 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
         f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{never and f': {never}'}",
         [workload, Ref("LocalQueue", queue, namespace)],
         () if never else (scene.inventory.kubectl(f"describe localqueue --namespace {namespace} {queue}"),),
-        NO_POD,
     )
 
 
@@ -377,11 +375,11 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
     pod = None
     with suppress(MalformedError):  # one without a template
         pod = sample(workload)
-    if pod is not None and (why := Quotas(scene.inventory).refusal_of_pod(pod)):
+    if pod is not None and (why := Quotas(scene.inventory).refusal(pod)):
         refs = tuple(each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota")
         who, how = (refs[0], f"lower what the pods request, or raise spec.hard of {refs[0]}") if refs else ("", "")
         said = f"{what}: {who or 'a ResourceQuota'} does not allow it: {why}"
-        yield Cause(said, [refs, workload], (how or "raise the quota",), NO_POD)
+        yield Cause(said, [refs, workload], (how or "raise the quota",))
         return
     for maker in makers:
         events: Sequence[Event] = scene.events(maker, *_FAILED)
@@ -390,7 +388,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         if words:
             words = _BEFORE.sub("", words)
             said = f"{what}: the API server refuses it: {brief(words, 280)}"
-            yield Cause(said, [scene.mentioned(words, namespace), workload], (), NO_POD)
+            yield Cause(said, [scene.mentioned(words, namespace), workload])
             return
 
 
@@ -406,19 +404,19 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         spec = mapping(workload, "spec", "template", "spec")
         selected = next((each for each in nodes if wants(spec, each)), None)
         if trouble := drivers.of_plugin(scene, workload, selected) if selected else None:
-            return Cause(f"has no pod: {trouble.text}", trouble.about, (), NO_POD)
-        return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about, (), NO_POD)
+            return Cause(f"has no pod: {trouble.text}", trouble.about)
+        return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about)
     if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):
         last = f"the last event is about pod {text(gone[0].about, 'name')}: {brief(gone[0].words)}"
-        return Cause(f"has no pod; {last}", about, (), NO_POD)
+        return Cause(f"has no pod; {last}", about)
     if kind == "CronJob":
         said = f"has no Job now: it makes one at the times of its schedule, {text(workload, 'spec', 'schedule')}"
-        return Cause(said, about, (), NO_POD, is_well=True)
+        return Cause(said, about, is_well=True)
     if at(workload, "spec", "paused") is True:
-        return Cause("has no pod, and is paused (spec.paused): its template makes none", about, (), NO_POD)
+        return Cause("has no pod, and is paused (spec.paused): its template makes none", about)
     said = "has no pod, and no event says why: does kube-controller-manager run?"
     is_collected = scene.uncollected(workload) != "Pod"
-    return Cause(said, about, (), NO_POD) if is_collected else _not_collected(workload, "Pod")
+    return Cause(said, about) if is_collected else _not_collected(workload, "Pod")
 
 
 def _of_job(workload: JSONObject, pods: Sequence[JSONObject]) -> Iterator[Cause]:

@@ -40,7 +40,7 @@ def blocking(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         return
     for use in found:
         if name_of(use.claim).endswith(MADE):
-            yield _uncreated(scene, pod, use)
+            yield _uncreated(scene, pod, use)._replace(stage=NOT_CREATED)
 
 
 def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Cause]:
@@ -78,9 +78,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
 
 def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
     """Say in which other namespace an object of a name is, or which name was probably meant; and name these objects."""
-    names = list(scene.inventory.names(ref.kind))
-    spaces = [space for space, each in names if each == ref.name]
-    known = [each for space, each in names if space == ref.namespace]
+    spaces, known = scene.inventory.namesakes(*ref)
     near, other = nearest(ref.name, known), _CLAIM if ref.kind == _TEMPLATE else _TEMPLATE
     meant = [ref._replace(namespace=each) for each in spaces]
     if near:
@@ -129,30 +127,28 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
         if quotas := [each for each in scene.mentioned(why, namespace) if each.kind == "ResourceQuota"]:
             how = "delete claims that are not needed: they count whether they are used or not"
             helps = (f"raise spec.hard of {quotas[0]}, or {how}",)
-            return Cause(f"{what}: {quotas[0]} does not allow it: {why}", [quotas, template], helps, NOT_CREATED)
+            return Cause(f"{what}: {quotas[0]} does not allow it: {why}", [quotas, template], helps)
         label = f"{admin_label(scene.settings.release)}=true"
         return Cause(
             f"{what}: admin access, which {template} asks for, needs the label {label} on namespace {namespace}",
             [Ref("Namespace", namespace), template],
             (scene.inventory.kubectl(f"label namespace {namespace} {label}"),),
-            NOT_CREATED,
         )
     submitted = {**use.claim, "metadata": {"name": "claim", "namespace": namespace}}
     for problem in review(submitted, kubernetes=str(scene.settings)).problems:
         if problem.level == ERROR and problem.path[:1] == ("spec",):
             said = f"{what}: the API server refuses what {template} asks for: {problem}"
-            return Cause(said, [template], (), NOT_CREATED)
+            return Cause(said, [template])
     made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
     for event in scene.events(pod, "FailedResourceClaimCreation"):
         if event.time >= made:
             words = event.words.removeprefix("(combined from similar events): ")
             said = f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}"
-            return Cause(said, [scene.mentioned(words, namespace), template], (), NOT_CREATED)
+            return Cause(said, [scene.mentioned(words, namespace), template])
     return Cause(
         f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
         [template],
         ("wait a moment: it tries again by itself; if not, see whether kube-controller-manager runs",),
-        NOT_CREATED,
     )
 
 

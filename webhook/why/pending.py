@@ -719,7 +719,7 @@ class _Pending:
             return Cause(f"an error ends the search for devices on all nodes: {brief(error)}", [self.pod])
         written, words, missing, of_class = self._source(claim), error.words or error, error.missing, error.of_class
         who = f"{written.kind} {written.name}"
-        total = sum(number(each.content, "count") or 1 for each in requests_of(claim))
+        total = sum(each.wanted for each in requests_of(claim))
         if not missing and total > LIMIT:
             said = f"{who} wants {total} devices: a claim may have at most {LIMIT}"
             return Cause(said, [written], sort="claim")

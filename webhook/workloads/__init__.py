@@ -43,14 +43,19 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
 
 
 def _stated(obj: JSONObject, places: Iterable[Place], *, is_partial: bool) -> Iterator[PodsIn]:
-    for place in places:
-        for steps, value in _at(obj, place.path.split(".")):
-            if found := as_template(obj, value, steps, is_partial=is_partial):
-                number = prod(_times(obj, each, steps) for each in place.times)
-                scaled = place.scaled and _read(obj, place.scaled, steps)
-                is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= number)
-                unsure = "" if is_fixed else f"{place.scaled} lets an autoscaler change their number"
-                yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=number, unsure=unsure)
+    def within(part: Any, places: Iterable[Place], at: Steps, prefix: str, number: int) -> Iterator[PodsIn]:
+        for place in places:
+            for steps, value in _at(part, place.path.split(".")):
+                here, count = (*at, *steps), number * prod(_times(part, each, steps) for each in place.times)
+                if place.parts:
+                    yield from within(value, place.parts, here, f"{prefix}{place.path}.", count)
+                elif found := as_template(obj, value, here, is_partial=is_partial):
+                    scaled = place.scaled and _read(part, place.scaled, steps)
+                    is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= count)
+                    unsure = "" if is_fixed else f"{prefix}{place.scaled} lets an autoscaler change their number"
+                    yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=count, unsure=unsure)
+
+    return within(obj, places, (), "", 1)
 
 
 def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, is_known: bool = True) -> PodsIn | None:

@@ -1,7 +1,8 @@
 """The places where workloads of other projects keep their pods, and a table of them with what tells their number.
 
 A path names fields; ``[]`` goes into each item of a list, ``*`` into each value of a map or list. It ends at a pod
-template or at a pod spec. The sources are the projects' API types and controllers, as of mid-2026.
+template, at a pod spec, or at a part with places of its own, whose paths begin there. The sources are the projects' API
+types and controllers, as of mid-2026.
 """
 
 from __future__ import annotations
@@ -41,12 +42,6 @@ class Times(NamedTuple):
     members: str = ""
     member: str = ""
 
-    def below(self, prefix: str) -> Times:
-        """Return the number with its fields below another one."""
-        stated = (self.path, self.otherwise, self.least, self.most, self.over, self.beside)
-        path, otherwise, least, most, over, beside = (each and f"{prefix}.{each}" for each in stated)
-        return self._replace(path=path, otherwise=otherwise, least=least, most=most, over=over, beside=beside)
-
 
 class Place(NamedTuple):
     """A place of pods.
@@ -55,20 +50,17 @@ class Place(NamedTuple):
         path: The path of the pod template or the pod spec.
         times: The numbers whose product is the number of pods.
         scaled: A field; if it is there and not false, an autoscaler changes the number.
+        parts: The places in what is at the path, if that is neither.
     """
 
     path: str
     times: tuple[Times, ...] = ()
     scaled: str = ""
-
-    def below(self, prefix: str, *more: Times) -> Place:
-        """Return the place in an object that holds this one's at a path; there may be several of it."""
-        times = (*more, *(each.below(prefix) for each in self.times))
-        return Place(f"{prefix}.{self.path}", times, self.scaled and f"{prefix}.{self.scaled}")
+    parts: tuple[Place, ...] = ()
 
 
-def _below(prefix: str, places: tuple[Place, ...], *more: Times) -> tuple[Place, ...]:
-    return tuple(each.below(prefix, *more) for each in places)
+def _in(path: str, parts: tuple[Place, ...], *times: Times) -> Place:
+    return Place(path, times, parts=parts)
 
 
 _JOB: Final = Times("replicatedJobs[].template.spec.parallelism", most="replicatedJobs[].template.spec.completions")
@@ -82,7 +74,7 @@ _RAY: Final = (
     Place("headGroupSpec.template"),
     Place("workerGroupSpecs[].template", (_WORKERS, Times("workerGroupSpecs[].numOfHosts")), "enableInTreeAutoscaling"),
 )
-_RAY_JOB: Final = (*_below("rayClusterSpec", _RAY), Place("submitterPodTemplate"))
+_RAY_JOB: Final = (_in("rayClusterSpec", _RAY), Place("submitterPodTemplate"))
 _LEADER: Final = "leaderWorkerTemplate.leaderTemplate"
 _LEADER_WORKER: Final = (
     Place(_LEADER, (Times("replicas"),)),
@@ -111,7 +103,7 @@ _LLM_WORKLOAD: Final = (
     Place("worker", (_LLM_REPLICAS, _LLM_SIZE), "scaling"),
 )
 _SCHEDULER: Final = Place("router.scheduler.template", (Times("router.scheduler.replicas"),))
-_LLM: Final = (*_LLM_WORKLOAD, *_below("prefill", _LLM_WORKLOAD), _SCHEDULER)
+_LLM: Final = (*_LLM_WORKLOAD, _in("prefill", _LLM_WORKLOAD), _SCHEDULER)
 _SPARK: Final = (
     Place("driver.template"),
     Place(
@@ -145,13 +137,13 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     ("argoproj.io", "Rollout"): (Place("spec.template", (Times("spec.replicas"),)),),
     ("argoproj.io", "Workflow"): (),
     ("argoproj.io", "WorkflowTemplate"): (),
-    ("batch.volcano.sh", "CronJob"): _below("spec.jobTemplate.spec", _TASKS),
-    ("batch.volcano.sh", "Job"): _below("spec", _TASKS),
+    ("batch.volcano.sh", "CronJob"): (_in("spec.jobTemplate.spec", _TASKS),),
+    ("batch.volcano.sh", "Job"): (_in("spec", _TASKS),),
     ("disaggregatedset.x-k8s.io", "DisaggregatedSet"): (
-        *_below("spec.roles[].spec", _LEADER_WORKER, Times("spec.slices")),
-        *_below("spec.roles[].template.spec", _LEADER_WORKER),  # before it was inlined
+        _in("spec.roles[].spec", _LEADER_WORKER, Times("spec.slices")),
+        _in("spec.roles[].template.spec", _LEADER_WORKER),  # before it was inlined
     ),
-    ("flow.volcano.sh", "JobTemplate"): _below("spec", _TASKS),
+    ("flow.volcano.sh", "JobTemplate"): (_in("spec", _TASKS),),
     ("grove.io", "PodClique"): (Place("spec.podSpec", (Times("spec.replicas"),)),),
     ("grove.io", "PodCliqueSet"): (
         Place(
@@ -165,39 +157,39 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
             ),
         ),
     ),  # grove, podcliqueset.go
-    ("jobset.x-k8s.io", "JobSet"): _below("spec", _JOB_SET),
+    ("jobset.x-k8s.io", "JobSet"): (_in("spec", _JOB_SET),),
     **{
         ("kubeflow.org", kind): (
             Place(f"spec.{field}.*.template", (Times(f"spec.{field}.*.replicas"),), "spec.elasticPolicy"),
         )
         for kind, field in _TRAINING.items()
     },
-    ("kubeflow.org", "MPIJob"): _below("spec", _MPI),
+    ("kubeflow.org", "MPIJob"): (_in("spec", _MPI),),
     ("kubevirt.io", "VirtualMachine"): (),
     ("kubevirt.io", "VirtualMachineInstance"): (),
     ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): (),
     ("kueue.x-k8s.io", "Workload"): (Place("spec.podSets[].template", (Times("spec.podSets[].count"),)),),
-    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _below("spec", _LEADER_WORKER),
-    ("nvidia.com", "DynamoComponentDeployment"): (_COMPONENT.below("spec"),),
-    ("nvidia.com", "DynamoGraphDeployment"): (_COMPONENT.below("spec.components[]"),),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (_in("spec", _LEADER_WORKER),),
+    ("nvidia.com", "DynamoComponentDeployment"): (_in("spec", (_COMPONENT,)),),
+    ("nvidia.com", "DynamoGraphDeployment"): (_in("spec.components[]", (_COMPONENT,)),),
     ("pool.kubevirt.io", "VirtualMachinePool"): (),
-    ("ray.io", "RayCluster"): _below("spec", _RAY),
-    ("ray.io", "RayCronJob"): _below("spec.jobTemplate", _RAY_JOB),
-    ("ray.io", "RayJob"): _below("spec", _RAY_JOB),
-    ("ray.io", "RayService"): _below("spec.rayClusterConfig", _RAY),
+    ("ray.io", "RayCluster"): (_in("spec", _RAY),),
+    ("ray.io", "RayCronJob"): (_in("spec.jobTemplate", _RAY_JOB),),
+    ("ray.io", "RayJob"): (_in("spec", _RAY_JOB),),
+    ("ray.io", "RayService"): (_in("spec.rayClusterConfig", _RAY),),
     ("serving.kserve.io", "ClusterServingRuntime"): (Place("spec"), Place("spec.workerSpec")),
-    ("serving.kserve.io", "InferenceService"): _below("spec", _SERVING),
-    ("serving.kserve.io", "LLMInferenceService"): _below("spec", _LLM),
-    ("serving.kserve.io", "LLMInferenceServiceConfig"): _below("spec", _LLM),
+    ("serving.kserve.io", "InferenceService"): (_in("spec", _SERVING),),
+    ("serving.kserve.io", "LLMInferenceService"): (_in("spec", _LLM),),
+    ("serving.kserve.io", "LLMInferenceServiceConfig"): (_in("spec", _LLM),),
     ("serving.kserve.io", "ServingRuntime"): (Place("spec"), Place("spec.workerSpec")),
     ("serving.knative.dev", "Configuration"): (),
     ("serving.knative.dev", "Revision"): (),
     ("serving.knative.dev", "Service"): (),
-    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): _below("spec.template", _SPARK),
-    ("sparkoperator.k8s.io", "SparkApplication"): _below("spec", _SPARK),
-    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): _below("spec.template.spec", _JOB_SET),
+    ("sparkoperator.k8s.io", "ScheduledSparkApplication"): (_in("spec.template", _SPARK),),
+    ("sparkoperator.k8s.io", "SparkApplication"): (_in("spec", _SPARK),),
+    ("trainer.kubeflow.org", "ClusterTrainingRuntime"): (_in("spec.template.spec", _JOB_SET),),
     ("trainer.kubeflow.org", "TrainJob"): (),
-    ("trainer.kubeflow.org", "TrainingRuntime"): _below("spec.template.spec", _JOB_SET),
+    ("trainer.kubeflow.org", "TrainingRuntime"): (_in("spec.template.spec", _JOB_SET),),
 }
 """The places of pods by API group and kind, whatever the version; none where projects.py finds them."""
 

@@ -1,17 +1,17 @@
 """Fixtures of the tests of policies."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import NODELESS, Found
 from tests.command import findings
 
 
 @pytest.fixture
-def judged(write: Callable[..., Path]) -> Found:
+def judged(write: Write) -> Found:
     """Return a function that finds what policies say of objects, or of a pod."""
 
     def judged(policies: str | list[Any], *objects: Any, options: tuple[str | Path, ...] = ()) -> list[dict[str, Any]]:
@@ -22,7 +22,7 @@ def judged(write: Callable[..., Path]) -> Found:
 
 
 @pytest.fixture
-def checked(write: Callable[..., Path]) -> Found:
+def checked(write: Write) -> Found:
     """Return a function that finds what is wrong with policies."""
 
     def checked(policies: str | list[Any], *options: str) -> list[dict[str, Any]]:

@@ -1,14 +1,14 @@
 """``draguard policy check``."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, Found, refusing
-from tests.command import draguard, findings, reported
+from tests.command import draguard, findings, reported, usage_error
 from tests.policy.examples import mutating, policy
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
@@ -17,7 +17,7 @@ INLINE = "expression: object.metadata.name == nope + 1"
 
 
 class TestCheck:
-    def test_findings_are_in_the_order_of_files_and_lines(self, write: Callable[..., Path]) -> None:
+    def test_findings_are_in_the_order_of_files_and_lines(self, write: Write) -> None:
         unused = [{"name": "a", "expression": "1"}]
         wrong = policy("wrong", matchConditions=[{"name": "x", "expression": "object."}])
         folder = write(
@@ -31,24 +31,22 @@ class TestCheck:
 
     @each_row(
         ("written", "pointed_at"),
-        [
-            (INLINE, "nope + 1"),
-            ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
-            ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
-            ("expression: object.\n      metadata.name ==\n      nope", "nope"),
-            (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
-            (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
-            ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
-            ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
-            ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
-            (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
-            ("expression: object..metadata", ".metadata"),
-            ("expression: object.metadata.name ==", ""),
-            ("expression: 1 + 1", "1 + 1"),
-            ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
-            ("message: &a nope + 1\n    expression: *a", "expression: *a"),
-            ("expression:", "expression:"),
-        ],
+        (INLINE, "nope + 1"),
+        ("expression: >-\n      object.metadata\n\n      .name == nope", "nope"),
+        ("expression: |  # why\n\n      object.metadata.name ==\n        nope", "nope"),
+        ("expression: object.\n      metadata.name ==\n      nope", "nope"),
+        (r"""'expression' : "object.metadata.name\n ==\t\"\u00e9\\n\" + nope + 1" """, 'nope + 1" '),
+        (r"""expression: "object.metadata.name == \"\x41\U0001F600\" + nope" """, 'nope" '),
+        ('expression: "object.metadata.name == \\\n      nope"', 'nope"'),
+        ("expression: 'object.metadata.name == ''a'' + nope'", "nope'"),
+        ("expression: # why\n      !!str &a object.metadata.name == nope", "nope"),
+        (f"{{{INLINE}, message: bad}}", "nope + 1, message: bad}"),
+        ("expression: object..metadata", ".metadata"),
+        ("expression: object.metadata.name ==", ""),
+        ("expression: 1 + 1", "1 + 1"),
+        ("expression: 'true'\n    messageExpression: '''a'' + nope'", "nope'"),
+        ("message: &a nope + 1\n    expression: *a", "expression: *a"),
+        ("expression:", "expression:"),
     )
     def test_a_finding_points_into_the_expression(self, checked: Found, written: str, pointed_at: str) -> None:
         before = 'expression: |\n      object.metadata.name != "bad"\n    message: bad name'
@@ -56,20 +54,18 @@ class TestCheck:
         first = next(each for each in checked(manifest) if each["level"] == "error")
         assert manifest.splitlines()[first["line"] - 1][first["column"] - 1 :] == pointed_at
 
-    @each_row("patch", ["{op: 'add', valu: 1}", "{op: 1}"])
-    def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Callable[..., Path]) -> None:
+    @each_row("patch", "{op: 'add', valu: 1}", "{op: 1}")
+    def test_a_finding_points_to_the_field_of_a_literal(self, patch: str, write: Write) -> None:
         folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
         _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
         assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
 
-    def test_what_was_not_looked_for_is_named(self, write: Callable[..., Path]) -> None:
+    def test_what_was_not_looked_for_is_named(self, write: Write) -> None:
         done = draguard("policy", "check", write(p=LIMITED.replace("spec:", "spec:\n  surplus: 1", 1)))
         assert "note: warnings are not checked for 1 object with errors\n" in done.out
         assert "not checked for" not in draguard("policy", "check", write(p=mutating("m", "[JSONPatch{}]"))).out
 
-    def test_policies_that_were_not_tried_are_named(
-        self, write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_policies_that_were_not_tried_are_named(self, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.engine.trial._WORK_OF_ALL", -1)
         patch = "[JSONPatch{op: 'remove', path: '/spec/priority'}]"
         folder = write(p=[each for name in "abcdefg" for each in mutating(name, patch)])
@@ -81,7 +77,7 @@ class TestCheck:
         (finding,) = checked(LIMITED.replace("  validations:", f"  matchConditions: {condition}\n  validations:"))
         assert (finding["line"], finding["column"]) == (8, 72)
 
-    def test_json_has_places_too(self, write: Callable[..., Path]) -> None:
+    def test_json_has_places_too(self, write: Write) -> None:
         folder = write()
         broken = policy("p", validations=[{"expression": 'object.metadata.name == "\U0001f600" + nope'}])
         (folder / "p.json").write_text(json.dumps(broken, indent=1), encoding="utf-8")
@@ -91,49 +87,45 @@ class TestCheck:
 
     @each_row(
         ("expression", "hint"),
-        [
-            ('objekt.metadata.name != "bad"', 'did you mean "object"?'),
-            ('object.metadata.name.contain("bad")', 'did you mean "contains"?'),
-            ("object.metadata.nam == ''", 'did you mean "name"?'),
-            ("exists(object.spec.containers, c, c.name == '')", "it is called on a value: VALUE.exists"),
-            ("startsWith(object.metadata.name, 'a')", "it is called on a value: VALUE.startsWith"),
-            ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
-            ("object.spec.container.size() > 0", 'did you mean "containers"?'),
-            ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
-            ("zzz", ""),
-            ("object.", ""),
-            ("1 + '2' == '3'", "both sides must be of one type: "),
-            ("object.metadata.name", "it must say true or false: "),
-        ],
+        ('objekt.metadata.name != "bad"', 'did you mean "object"?'),
+        ('object.metadata.name.contain("bad")', 'did you mean "contains"?'),
+        ("object.metadata.nam == ''", 'did you mean "name"?'),
+        ("exists(object.spec.containers, c, c.name == '')", "it is called on a value: VALUE.exists"),
+        ("startsWith(object.metadata.name, 'a')", "it is called on a value: VALUE.startsWith"),
+        ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
+        ("object.spec.container.size() > 0", 'did you mean "containers"?'),
+        ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
+        ("zzz", ""),
+        ("object.", ""),
+        ("1 + '2' == '3'", "both sides must be of one type: "),
+        ("object.metadata.name", "it must say true or false: "),
     )
     def test_a_wrong_expression_comes_with_what_was_meant(self, checked: Found, expression: str, hint: str) -> None:
         self.finds(hint, checked(LIMITED.replace('object.metadata.name != "bad"', expression)))
 
     @each_row(
         ("old", "new", "hint"),
-        [
-            ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
-            ("dyn(object.spec.containers) != null", "!has(object.spec)", "quote the expression: YAML takes a leading"),
-            ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
-            ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
-            ("resources: [pods]", "resources: [qqq]", ""),
-            ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
-            ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
-            ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
-            ('apiGroups: [""]', "apiGroups: [qqq]", ""),
-            ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
-            ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
-            ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
-            ("policyName: limited", "policyName: other", ""),
-            ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
-            ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
-            ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
-            ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
-            ("matchConstraints", "matchConstraint", 'did you mean "matchConstraints"?'),
-            ("  val", "  paramKind: {apiVersion: v1, kind: Configmap}\n  val", 'did you mean "ConfigMap"?'),
-            ("  val", "  paramKind: {apiVersion: v1, kind: Qqq}\n  val", ""),
-            ("  val", "  paramKind: {apiVersion: v2, kind: Secret}\n  val", "it serves v1"),
-        ],
+        ("message: bad name", "messageExpression: 1 + 1", "string(…) makes a string"),
+        ("dyn(object.spec.containers) != null", "!has(object.spec)", "quote the expression: YAML takes a leading"),
+        ("resources: [pods]", "resources: [Pod]", 'did you mean "pods"?'),
+        ("resources: [pods]", "resources: [jobs]", 'jobs are in the API group "batch"'),
+        ("resources: [pods]", "resources: [qqq]", ""),
+        ('apiGroups: [""]', "apiGroups: [v1]", 'that is a version; the core group is ""'),
+        ('apiGroups: [""]', "apiGroups: [app]", 'did you mean "apps"?'),
+        ('apiGroups: [""]', "apiGroups: [core]", 'write ""'),
+        ('apiGroups: [""]', "apiGroups: [qqq]", ""),
+        ("resources: [pods]", "resources: [pods/exe]", 'did you mean "exec"?'),
+        ("apiVersions: [v1]", "apiVersions: [v2]", "it serves v1"),
+        ("policyName: limited", "policyName: limit", 'did you mean "limited"?'),
+        ("policyName: limited", "policyName: other", ""),
+        ("validationActions: [Deny]", "validationActions: [deny]", 'did you mean "Deny"?'),
+        ("operations: [CREATE, UPDATE]", "operations: [Create]", 'did you mean "CREATE"?'),
+        ("metadata: {name: limited}", "metadata: {name: Few_Pods}", 'did you mean "few-pods"?'),
+        ("PolicyBinding", "PolicyBnding", 'did you mean "ValidatingAdmissionPolicyBinding"?'),
+        ("matchConstraints", "matchConstraint", 'did you mean "matchConstraints"?'),
+        ("  val", "  paramKind: {apiVersion: v1, kind: Configmap}\n  val", 'did you mean "ConfigMap"?'),
+        ("  val", "  paramKind: {apiVersion: v1, kind: Qqq}\n  val", ""),
+        ("  val", "  paramKind: {apiVersion: v2, kind: Secret}\n  val", "it serves v1"),
     )
     def test_a_finding_comes_with_what_was_meant(self, checked: Found, old: str, new: str, hint: str) -> None:
         self.finds(hint, checked(LIMITED.replace(old, new)))
@@ -159,11 +151,11 @@ class TestCheck:
         (found, *_) = checked([with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
         assert found["hint"] == "put it in brackets: […]"
 
-    def test_sound_policies_pass(self, write: Callable[..., Path]) -> None:
+    def test_sound_policies_pass(self, write: Write) -> None:
         summary = "3 documents in 2 files: no problems (Kubernetes 1.37); 1 skipped (of other kinds: 1 ConfigMap)\n"
         assert draguard("policy", "check", write(p=LIMITED, tests=SUITE, c=[CONFIG])) == (0, summary, "")
 
-    def test_what_does_not_compile_is_an_error_at_its_line(self, write: Callable[..., Path]) -> None:
+    def test_what_does_not_compile_is_an_error_at_its_line(self, write: Write) -> None:
         folder = write(p=LIMITED.replace('!= "bad"', "!= 3.0 + 1"))
         done = draguard("policy", "check", folder)
         assert (done.code, done.err) == (1, "")
@@ -178,18 +170,16 @@ class TestCheck:
 
     @each_row(
         ("policies", "options", "expected"),
-        [
-            (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
-            (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
-            (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
-        ],
+        (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
+        (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
+        (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
     )
     def test_one_fault_is_one_finding(
         self, checked: Found, policies: Any, options: list[str], expected: list[str]
     ) -> None:
         assert [each["rule"] for each in checked(policies, *options)] == expected
 
-    def test_costs_are_reported(self, write: Callable[..., Path]) -> None:
+    def test_costs_are_reported(self, write: Write) -> None:
         every = "object.spec.containers.all(c, c.name != '')"
         folder = write(p=LIMITED.replace("dyn(object.spec.containers) != null", every))
         first, *_ = draguard("policy", "check", "--costs", folder).out.splitlines()
@@ -199,15 +189,14 @@ class TestCheck:
         ]
         assert costs == [("limited", 10, False), ("limited", 12, True)]
 
-    def test_unreadable_files_are_findings(self, write: Callable[..., Path]) -> None:
+    def test_unreadable_files_are_findings(self, write: Write) -> None:
         folder = write(p=LIMITED, q="apiVersion: [")
         assert draguard("policy", "check", folder).code == 1
         assert draguard("policy", "check", folder / "gone").code == 2
 
-    def test_a_place_without_policies_is_wrong_use(self, write: Callable[..., Path]) -> None:
-        done = draguard("policy", "check", write(c=[CONFIG]))
-        assert (done.code, done.out) == (2, "")
-        assert "draguard policy check: error: no policies found in " in done.err
+    def test_a_place_without_policies_is_wrong_use(self, write: Write) -> None:
+        said = usage_error("policy", "check", write(c=[CONFIG]))
+        assert "draguard policy check: error: no policies found in " in said
 
     def test_an_action_is_needed(self) -> None:
         done = draguard("policy")
@@ -230,7 +219,7 @@ spec:
 
 
 class TestBehindAnError:
-    def test_all_errors_of_an_expression_and_the_warnings_of_others_are_shown(self, write: Callable[..., Path]) -> None:
+    def test_all_errors_of_an_expression_and_the_warnings_of_others_are_shown(self, write: Write) -> None:
         folder = write(broken=BROKEN)
         done = draguard("policy", "check", folder).out
         first = "undeclared reference to 'foo' (in container ''); undeclared reference to 'bar' (in container '')"
@@ -239,7 +228,7 @@ class TestBehindAnError:
         assert rules == ["unused-variable", "validating-expressions", "type-check"]
         assert "not checked for" not in done
 
-    def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Callable[..., Path]) -> None:
+    def test_nothing_is_concluded_from_a_variable_that_is_wrong(self, write: Write) -> None:
         done = draguard("policy", "check", write(broken=BROKEN.replace('"1"', '"1 +"'))).out
         assert "type-check" not in done
         assert "note: warnings are not checked for 1 object with errors" in done
@@ -255,7 +244,7 @@ class TestRepositories:
     """Directories with more than policies: templates of charts, values, lists."""
 
     @pytest.fixture
-    def repository(self, write: Callable[..., Path]) -> Path:
+    def repository(self, write: Write) -> Path:
         folder = write(p=LIMITED, values="a: 1", listed="[1, 2]")
         (folder / "chart/templates").mkdir(parents=True)
         (folder / "chart/Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
@@ -267,7 +256,7 @@ class TestRepositories:
         told = "not read: 1 Helm template (name its chart to render it)"
         assert told in draguard("policy", "check", repository).out
 
-    def test_pods_and_workloads_beside_policies_are_skipped(self, write: Callable[..., Path]) -> None:
+    def test_pods_and_workloads_beside_policies_are_skipped(self, write: Write) -> None:
         claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**NODELESS["spec"], **claims}}
         template = {"template": {"spec": pod["spec"]}}

@@ -1,12 +1,12 @@
 """Custom resources under policies: their CustomResourceDefinitions decode, complete and validate them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import Found
 from tests.command import draguard, findings
 from tests.policy import examples
@@ -88,15 +88,13 @@ def mutating(expression: str) -> list[dict[str, Any]]:
 
 @each_row(
     ("spec", "expression"),
-    [
-        ("{}", "object.spec.size == 3 && object.spec.owner == 'platform'"),
-        ("{size: null}", "object.spec.size == 3"),
-        ("{note: null}", "has(object.spec.note)"),
-        ("{mode: null}", "!has(object.spec.mode)"),
-        ("{labels: {a: null}}", "object.spec.labels == {}"),
-        ("{free: {a: null}}", "object.spec.free.a == null"),
-        ("{ratio: 2}", "type(object.spec.ratio) == int"),
-    ],
+    ("{}", "object.spec.size == 3 && object.spec.owner == 'platform'"),
+    ("{size: null}", "object.spec.size == 3"),
+    ("{note: null}", "has(object.spec.note)"),
+    ("{mode: null}", "!has(object.spec.mode)"),
+    ("{labels: {a: null}}", "object.spec.labels == {}"),
+    ("{free: {a: null}}", "object.spec.free.a == null"),
+    ("{ratio: 2}", "type(object.spec.ratio) == int"),
 )
 def test_policies_see_objects_as_they_are_stored(spec: str, expression: str, judged: Found) -> None:
     assert not judged(validating(expression), gadget(spec))
@@ -104,13 +102,11 @@ def test_policies_see_objects_as_they_are_stored(spec: str, expression: str, jud
 
 @each_row(
     ("spec", "field", "message", "hint"),
-    [
-        ("{sise: 1}", "spec.sise", 'strict decoding error: unknown field "spec.sise"', 'did you mean "size"?'),
-        ("{size: x}", "spec.size", 'Invalid value: "string": spec.size in body must be of type integer: "string"', ""),
-        ("{size: 11}", "spec", "Invalid value: size must be at most 10", ""),
-        ("{size: -1}", ".spec.size", "Invalid value: -1: should be a non-negative integer", ""),
-        ("{tags: [a, a]}", "spec.tags[1]", 'Duplicate value: "a"', ""),
-    ],
+    ("{sise: 1}", "spec.sise", 'strict decoding error: unknown field "spec.sise"', 'did you mean "size"?'),
+    ("{size: x}", "spec.size", 'Invalid value: "string": spec.size in body must be of type integer: "string"', ""),
+    ("{size: 11}", "spec", "Invalid value: size must be at most 10", ""),
+    ("{size: -1}", ".spec.size", "Invalid value: -1: should be a non-negative integer", ""),
+    ("{tags: [a, a]}", "spec.tags[1]", 'Duplicate value: "a"', ""),
 )
 def test_an_object_that_the_schema_refuses_reaches_no_policy(
     spec: str, field: str, message: str, hint: str, judged: Found
@@ -121,8 +117,8 @@ def test_an_object_that_the_schema_refuses_reaches_no_policy(
     assert all(each["rule"] != "policy" for each in found)
 
 
-@each_row("where", ["policies", "before", "after", "cluster"])
-def test_definitions_may_be_anywhere(where: str, judged: Found, write: Callable[..., Path]) -> None:
+@each_row("where", "policies", "before", "after", "cluster")
+def test_definitions_may_be_anywhere(where: str, judged: Found, write: Write) -> None:
     policies = validating("object.spec.size == 4")
     others = write(others=[DEFINITION]) / "others.yaml"
     options = {"after": (others,), "cluster": ("--cluster", others)}.get(where, ())
@@ -152,20 +148,16 @@ def test_a_new_object_has_no_status(judged: Found) -> None:
 
 @each_row(
     ("options", "expression"),
-    [
-        ((), "object.status.phase == 'Old' && object.spec.size == 5"),
-        (("--subresource", "status"), "object.status.phase == 'New' && object.spec.size == 4"),
-    ],
+    ((), "object.status.phase == 'Old' && object.spec.size == 5"),
+    (("--subresource", "status"), "object.status.phase == 'New' && object.spec.size == 4"),
 )
-def test_a_status_is_updated_apart(
-    options: tuple[str, ...], expression: str, judged: Found, write: Callable[..., Path]
-) -> None:
+def test_a_status_is_updated_apart(options: tuple[str, ...], expression: str, judged: Found, write: Write) -> None:
     old = write(old=[gadget("{size: 4}", status={"phase": "Old"})]) / "old.yaml"
     new = gadget("{size: 5}", status={"phase": "New"})
     assert not judged(validating(expression, "gadgets", "gadgets/status"), new, options=("--old", old, *options))
 
 
-def test_rules_of_transitions_compare_with_the_stored_object(judged: Found, write: Callable[..., Path]) -> None:
+def test_rules_of_transitions_compare_with_the_stored_object(judged: Found, write: Write) -> None:
     old = write(old=[gadget("{owner: jane}")]) / "old.yaml"
     (found,) = judged(validating("has(object.spec)"), gadget("{size: 4}"), options=("--old", old))
     assert found["message"] == "Invalid value: owner is immutable"
@@ -179,7 +171,7 @@ class TestParameters:
         (found,) = judged([*policies, self.LIMIT], gadget("{size: 4}"))
         assert found["message"].endswith("denied request: refused")
 
-    @each_row("spec", [{"sise": 1}, {"size": "x"}])
+    @each_row("spec", {"sise": 1}, {"size": "x"})
     def test_those_that_the_schema_refuses_are_none(self, spec: dict[str, Any], judged: Found) -> None:
         policies = validating("has(object.spec)", paramKind=KIND)
         found = judged([*policies, self.LIMIT | {"spec": spec}], gadget())
@@ -190,25 +182,17 @@ class TestParameters:
 class TestMutations:
     @each_row(
         ("expression", "spec", "changes"),
-        [
-            (
-                "Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}",
-                "{labels: {c: d}}",
-                {"size": 5, "labels/a": "b"},
-            ),
-            ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
-            (
-                "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
-                "{ports: [{name: a, port: 1}]}",
-                {"ports/0/port": 2},
-            ),
-            ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
-            ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
-        ],
+        ("Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
+        ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
+        (
+            "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
+            "{ports: [{name: a, port: 1}]}",
+            {"ports/0/port": 2},
+        ),
+        ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
+        ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
     )
-    def test_they_merge_by_the_schema(
-        self, expression: str, spec: str, changes: dict[str, Any], write: Callable[..., Path]
-    ) -> None:
+    def test_they_merge_by_the_schema(self, expression: str, spec: str, changes: dict[str, Any], write: Write) -> None:
         folder = write(policies=mutating(expression), gadget=[gadget(spec)])
         done = draguard("mutate", "--patch", "--policies", folder / "policies.yaml", folder / "gadget.yaml")
         patch = json.loads(done.out)["patch"] if done.out else []
@@ -231,16 +215,14 @@ class TestMutations:
 
 @each_row(
     ("expression", "expected"),
-    [
-        ("object.spec.sise == 1", "undefined field 'sise'"),
-        ("object.spec.size == 2.0", "found no matching overload for '_==_' applied to '(int, double)'"),
-        ("object.spec.ratio > 1.0", ""),
-        ("object.spec.every == 'x'", "found no matching overload for '_==_' applied to '(duration, string)'"),
-        ("object.spec.free.a == 1", "undefined field 'a'"),
-        ("object.metadata.labels.size() > 0", ""),
-        ("object.spec.ports[0].port > 'a'", "found no matching overload for '_>_' applied to '(int, string)'"),
-        ("object.extra == 1", "undefined field 'extra'"),
-    ],
+    ("object.spec.sise == 1", "undefined field 'sise'"),
+    ("object.spec.size == 2.0", "found no matching overload for '_==_' applied to '(int, double)'"),
+    ("object.spec.ratio > 1.0", ""),
+    ("object.spec.every == 'x'", "found no matching overload for '_==_' applied to '(duration, string)'"),
+    ("object.spec.free.a == 1", "undefined field 'a'"),
+    ("object.metadata.labels.size() > 0", ""),
+    ("object.spec.ports[0].port > 'a'", "found no matching overload for '_>_' applied to '(int, string)'"),
+    ("object.extra == 1", "undefined field 'extra'"),
 )
 def test_types_are_checked(expression: str, expected: str, checked: Found) -> None:
     found = [each for each in checked(validating(expression)) if each["rule"] != "fails-on-valid"]
@@ -256,12 +238,10 @@ def test_types_of_parameters_are_checked(checked: Found) -> None:
 
 @each_row(
     ("fields", "expected"),
-    [
-        ({"resources": ["gadget"]}, 'resource "gadget" does not exist in gadgets.example'),
-        ({"apiVersions": ["v2"]}, "its CustomResourceDefinition does not serve gadgets in v2"),
-        ({"resources": ["sprockets"]}, ""),
-        ({}, ""),
-    ],
+    ({"resources": ["gadget"]}, 'resource "gadget" does not exist in gadgets.example'),
+    ({"apiVersions": ["v2"]}, "its CustomResourceDefinition does not serve gadgets in v2"),
+    ({"resources": ["sprockets"]}, ""),
+    ({}, ""),
 )
 def test_rules_are_compared_with_definitions(fields: dict[str, Any], expected: str, checked: Found) -> None:
     policies = validating("has(object.spec)")
@@ -272,11 +252,9 @@ def test_rules_are_compared_with_definitions(fields: dict[str, Any], expected: s
 
 @each_row(
     ("version", "kind", "expected"),
-    [
-        ("gadgets.example/v2", "Gadget", "its CustomResourceDefinition does not serve Gadget in gadgets.example/v2"),
-        ("gadgets.example/v1", "Gadgets", 'kind "Gadgets" does not exist in gadgets.example/v1'),
-        ("gadgets.example/v1", "Sprocket", ""),
-    ],
+    ("gadgets.example/v2", "Gadget", "its CustomResourceDefinition does not serve Gadget in gadgets.example/v2"),
+    ("gadgets.example/v1", "Gadgets", 'kind "Gadgets" does not exist in gadgets.example/v1'),
+    ("gadgets.example/v1", "Sprocket", ""),
 )
 def test_param_kinds_are_compared_with_definitions(version: str, kind: str, expected: str, checked: Found) -> None:
     found = checked(validating("has(object.spec)", paramKind={"apiVersion": version, "kind": kind}))
@@ -288,17 +266,13 @@ CHANGED = "the API server refuses the object as the policies have changed it"
 
 @each_row(
     ("spec", "change", "message"),
-    [
-        ("{}", "", ""),
-        ("{size: 4}", "", "refused"),
-        ("{size: null}", "Object{spec: Object.spec{owner: 'jane'}}", ""),
-        ("{}", "Object{spec: Object.spec{size: 11}}", CHANGED),
-        ("{sise: 1}", "", "the API server drops or refuses it, so that no policy reads it"),
-    ],
+    ("{}", "", ""),
+    ("{size: 4}", "", "refused"),
+    ("{size: null}", "Object{spec: Object.spec{owner: 'jane'}}", ""),
+    ("{}", "Object{spec: Object.spec{size: 11}}", CHANGED),
+    ("{sise: 1}", "", "the API server drops or refuses it, so that no policy reads it"),
 )
-def test_suites_use_the_definitions_of_their_context(
-    spec: str, change: str, message: str, write: Callable[..., Path]
-) -> None:
+def test_suites_use_the_definitions_of_their_context(spec: str, change: str, message: str, write: Write) -> None:
     case = {"name": "a", "object": gadget(spec), "expect": {"allowed": True}}
     policies = validating("object.spec.size != 4")[:2] + (mutating(change)[:2] if change else [])
     folder = write(policies=policies, tests=[{"context": [DEFINITION], "cases": [case]}])

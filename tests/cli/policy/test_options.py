@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.manifests import CLAIM as ALPHA
+from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS, Found, refusing, telling
-from tests.command import ROOT, Done, draguard, findings
+from tests.command import ROOT, Done, draguard, findings, usage_error
 from tests.policy.examples import CLAIM, POD, binding, mutating, policy
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
@@ -35,7 +35,7 @@ def named(name: str, **metadata: Any) -> dict[str, Any]:
 
 
 class TestValidate:
-    def test_a_finding_shows_the_object_and_the_expression(self, write: Callable[..., Path]) -> None:
+    def test_a_finding_shows_the_object_and_the_expression(self, write: Write) -> None:
         folder = write(policies__p=LIMITED, pod=[BAD])
         done = draguard("validate", "--policies", folder / "policies", folder / "pod.yaml")
         kind = "ValidatingAdmissionPolicy"
@@ -68,7 +68,9 @@ class TestValidate:
 
     @each_row(
         ("actions", "level", "codes"),
-        [(["Deny", "Audit"], "error", (1, 1)), (["Warn", "Audit"], "warning", (0, 1)), (["Audit"], "note", (0, 0))],
+        (["Deny", "Audit"], "error", (1, 1)),
+        (["Warn", "Audit"], "warning", (0, 1)),
+        (["Audit"], "note", (0, 0)),
     )
     def test_the_level_is_that_of_the_bindings_actions(
         self, actions: list[str], level: str, codes: tuple[int, int], judged: Found, tmp_path: Path
@@ -78,7 +80,7 @@ class TestValidate:
         assert (draguard(*command).code, draguard(*command, "--strict").code) == codes
         assert draguard(*command).out.endswith(f"1 document in 1 file: 1 {level} (Kubernetes 1.37)\n")
 
-    @each_row(("failure_policy", "level"), [("Fail", "error"), ("Ignore", "note")])
+    @each_row(("failure_policy", "level"), ("Fail", "error"), ("Ignore", "note"))
     def test_an_evaluation_error_is_reported_under_every_failure_policy(
         self, failure_policy: str, level: str, judged: Found
     ) -> None:
@@ -86,7 +88,7 @@ class TestValidate:
         assert (found["level"], found["rule"]) == (level, "policy-error")
         assert found["message"].endswith("no such key: absent")
 
-    def test_parameters_and_namespaces_are_found_among_the_policies(self, write: Callable[..., Path]) -> None:
+    def test_parameters_and_namespaces_are_found_among_the_policies(self, write: Write) -> None:
         asking = policy(
             paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
             validations=[
@@ -109,7 +111,7 @@ class TestValidate:
         text = draguard(*command).out
         assert " |   paramRef:\n" in text
 
-    def test_several_paths_make_one_set(self, judged: Found, write: Callable[..., Path]) -> None:
+    def test_several_paths_make_one_set(self, judged: Found, write: Write) -> None:
         made, bound = refusing()
         options = ("--policies", write(b=[bound]) / "b.yaml")
         assert [each["rule"] for each in judged([made], options=options)] == ["policy"]
@@ -124,18 +126,16 @@ class TestValidate:
 
     @each_row(
         ("options", "username", "groups"),
-        [
-            ([], "kubernetes-admin", ["kubeadm:cluster-admins", "system:authenticated"]),
-            (["--as", "jane"], "jane", ["system:authenticated"]),
-            (["--as", "jane", "--as-group", "a", "--as-group", "b"], "jane", ["a", "b", "system:authenticated"]),
-            (["--as", "jane", "--as-group", "system:authenticated"], "jane", ["system:authenticated"]),
-            (["--as", "system:anonymous"], "system:anonymous", ["system:unauthenticated"]),
-            (
-                ["--as", "system:serviceaccount:ci:deployer"],
-                "system:serviceaccount:ci:deployer",
-                ["system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"],
-            ),
-        ],
+        ([], "kubernetes-admin", ["kubeadm:cluster-admins", "system:authenticated"]),
+        (["--as", "jane"], "jane", ["system:authenticated"]),
+        (["--as", "jane", "--as-group", "a", "--as-group", "b"], "jane", ["a", "b", "system:authenticated"]),
+        (["--as", "jane", "--as-group", "system:authenticated"], "jane", ["system:authenticated"]),
+        (["--as", "system:anonymous"], "system:anonymous", ["system:unauthenticated"]),
+        (
+            ["--as", "system:serviceaccount:ci:deployer"],
+            "system:serviceaccount:ci:deployer",
+            ["system:serviceaccounts", "system:serviceaccounts:ci", "system:authenticated"],
+        ),
     )
     def test_the_user_is_given_in_kubectls_words(
         self, options: list[str], username: str, groups: list[str], judged: Found
@@ -144,11 +144,9 @@ class TestValidate:
         (found,) = judged(user, options=tuple(options))
         assert found["message"].endswith(f"denied request: {username} {' '.join(groups)}")
 
-    @pytest.mark.parametrize(
-        ("releases", "comment"), [("1.36", ""), ("1.35,1.36", ""), ("1.36", "# draguard: misread\n")]
-    )
+    @each_row(("releases", "comment"), ("1.36", ""), ("1.35,1.36", ""), ("1.36", "# draguard: misread\n"))
     def test_problems_of_policies_are_in_the_order_of_files_and_lines(
-        self, releases: str, comment: str, write: Callable[..., Path]
+        self, releases: str, comment: str, write: Write
     ) -> None:
         wrong = [policy(validations=[{"expression": "object."}], variables=[{"name": "a", "expression": "1 +"}])]
         folder = write(p__b=wrong, p__c="a: [", p__a=[binding(policyName="q"), *wrong], p_x=comment + dump([NODELESS]))
@@ -159,13 +157,12 @@ class TestValidate:
         names = ["a.yaml"] * 3 + ["b.yaml"] * 2 + ["c.yaml"] + ["x.yaml"] * bool(comment)
         assert [name for name, _, _ in places] == names
 
-    @each_row("command", ["validate", "mutate"])
+    @each_row("command", "validate", "mutate")
     def test_options_that_only_policies_read_need_some(self, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
         for option in ("--as=jane", "--as-group=dev", "--as-user-extra=a=b", "--authorizer=rules.yaml"):
             name = option.partition("=")[0]
-            done = draguard(command, option, "examples/fixed")
-            assert done.code == 2
-            assert done.err.endswith(f"{name} is for policies: give them with --policies, or leave out {name}\n")
+            said = usage_error(command, option, "examples/fixed")
+            assert said.endswith(f"{name} is for policies: give them with --policies, or leave out {name}\n")
         monkeypatch.setenv("DRAGUARD_AS", "jane")
         assert draguard(command, "examples/fixed").code == 0
 
@@ -208,7 +205,7 @@ class TestValidate:
     def test_what_cannot_be_decoded_reaches_no_policy(self, judged: Found) -> None:
         assert [each["rule"] for each in judged(refusing(), with_spec(NODELESS, containers=3))] == ["wrong-type"]
 
-    def test_a_release_that_does_not_serve_policies_may_have_them(self, write: Callable[..., Path]) -> None:
+    def test_a_release_that_does_not_serve_policies_may_have_them(self, write: Write) -> None:
         of_claims = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1alpha2"], "resources": ["resourceclaims"]}
         rules = [of_claims | {"operations": ["*"]}]
         about = {"matchConstraints": {"resourceRules": rules}}
@@ -243,7 +240,7 @@ class TestValidate:
         done = draguard("validate", "--policies", tmp_path / "p.yaml", tmp_path / "pod.yaml")
         assert "1 skipped (of other kinds: 1 ConfigMap)" in done.out
 
-    def test_an_assumption_about_the_authorizer_is_reported(self, judged: Found, write: Callable[..., Path]) -> None:
+    def test_an_assumption_about_the_authorizer_is_reported(self, judged: Found, write: Write) -> None:
         found = judged(ASKING)
         assert [(each["level"], each["rule"]) for each in found] == [("error", "policy"), ("note", "assumed")]
         assert "--authorizer" in found[1]["hint"]
@@ -255,7 +252,7 @@ class TestValidate:
         assert [each["rule"] for each in found] == ["policy", "assumed", "policy", "policy"]
         assert found[1]["message"].endswith(" (and of 2 more objects)")
 
-    def test_assumed_labels_of_a_namespace_are_reported(self, judged: Found, write: Callable[..., Path]) -> None:
+    def test_assumed_labels_of_a_namespace_are_reported(self, judged: Found, write: Write) -> None:
         tier = "!has(namespaceObject.metadata.labels.tier) || namespaceObject.metadata.labels.tier != 'small'"
         picked = {"namespaceSelector": {"matchExpressions": [{"key": "tier", "operator": "Exists"}]}}
         given = ([refusing(tier)[0], binding(matchResources=picked)], named("a", namespace="team"))
@@ -273,35 +270,30 @@ class TestValidate:
 
     @each_row(
         ("policies", "options", "complaint"),
-        [
-            ("{}/pod.yaml", [], "--policies: no policies found in {}/pod.yaml"),
-            ("-", ["--old", "-"], "standard input (-) cannot be both the policies and something else"),
-            ("-", ["--cluster", "-"], "standard input (-) cannot be both the policies and something else"),
-            ("{}/p.yaml", ["--as-group", "a"], "--as-group: groups go with a user: add --as"),
-            ("{}/p.yaml", ["--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
-            ("{}/p.yaml", ["--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
-            ("{}/p.yaml", ["--authorizer", "{}/gone"], "--authorizer: {}/gone: no such file or directory"),
-            ("{}/p.yaml", ["--authorizer", "{}/p.yaml"], "--authorizer: {}/p.yaml must hold one document"),
-            ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
-            ("{}/p.yaml", ["--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
-        ],
+        ("{}/pod.yaml", [], "--policies: no policies found in {}/pod.yaml"),
+        ("-", ["--old", "-"], "standard input (-) cannot be both the policies and something else"),
+        ("-", ["--cluster", "-"], "standard input (-) cannot be both the policies and something else"),
+        ("{}/p.yaml", ["--as-group", "a"], "--as-group: groups go with a user: add --as"),
+        ("{}/p.yaml", ["--as-user-extra", "a=b"], "--as-user-extra: extra values go with a user"),
+        ("{}/p.yaml", ["--as", "a", "--as-user-extra", "b"], "--as-user-extra: 'b' is not KEY=VALUE"),
+        ("{}/p.yaml", ["--authorizer", "{}/gone"], "--authorizer: {}/gone: no such file or directory"),
+        ("{}/p.yaml", ["--authorizer", "{}/p.yaml"], "--authorizer: {}/p.yaml must hold one document"),
+        ("{}/p.yaml", ["--authorizer", "{}/pod.yaml"], "--authorizer: {}/pod.yaml: an authorizer's"),
+        ("{}/p.yaml", ["--authorizer", "{}/cut.yaml"], "--authorizer: {}/cut.yaml:1: "),
     )
-    def test_usage_errors_are_reported(
-        self, policies: str, options: list[str], complaint: str, write: Callable[..., Path]
-    ) -> None:
+    def test_usage_errors_are_reported(self, policies: str, options: list[str], complaint: str, write: Write) -> None:
         folder = write(p=LIMITED, pod=[NODELESS], cut="a: [")
         given = [each.format(folder) for each in ("--policies", policies, *options)]
-        done = draguard("validate", *given, folder / "pod.yaml")
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"draguard validate: error: {complaint.format(folder)}")
+        said = usage_error("validate", *given, folder / "pod.yaml")
+        assert said.startswith(f"draguard validate: error: {complaint.format(folder)}")
 
-    def test_policies_may_come_from_standard_input(self, write: Callable[..., Path]) -> None:
+    def test_policies_may_come_from_standard_input(self, write: Write) -> None:
         folder = write(pod=[BAD])
         done = draguard("validate", "--policies", "-", folder / "pod.yaml", stdin=LIMITED.encode())
         assert (done.code, done.err) == (1, "")
         assert "policy: <stdin>:10:7: " in done.out
 
-    def test_a_path_that_does_not_exist_is_wrong_use(self, write: Callable[..., Path]) -> None:
+    def test_a_path_that_does_not_exist_is_wrong_use(self, write: Write) -> None:
         folder = write(pod=[NODELESS])
         done = draguard("validate", "--policies", folder / "gone", folder / "pod.yaml")
         assert (done.code, done.err) == (2, "")
@@ -320,19 +312,19 @@ class TestMutate:
     def mutated(folder: Path, *options: str) -> Done:
         return draguard("mutate", *options, "--policies", folder / "p.yaml", folder / "pod.yaml")
 
-    def test_mutating_policies_change_manifests(self, write: Callable[..., Path]) -> None:
+    def test_mutating_policies_change_manifests(self, write: Write) -> None:
         labelling = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
         folder = write(p=labelling, pod=[named("p"), CONFIG, [3]])
         assert self.mutated(folder) == (0, dump([named("p", labels={"a": "b"}), CONFIG, [3]]), "")
         patch = self.mutated(folder, "--patch").out
         assert json.loads(patch)["patch"] == [{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]
 
-    def test_the_scheduler_is_brought_in_after_them(self, write: Callable[..., Path]) -> None:
+    def test_the_scheduler_is_brought_in_after_them(self, write: Write) -> None:
         done = self.mutated(write(p=mutating("m", "Object{spec: Object.spec{nodeName: 'node-2'}}"), pod=[POD]))
         assert "kubernetes.io/hostname: node-2" in done.out
         assert "warning prescheduled" in done.err
 
-    def test_namespaces_among_the_manifests_count(self, write: Callable[..., Path]) -> None:
+    def test_namespaces_among_the_manifests_count(self, write: Write) -> None:
         label = "Object{metadata: Object.metadata{labels: {'tier': namespaceObject.metadata.labels.tier}}}"
         rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]
         production = {"resourceRules": rules, "namespaceSelector": {"matchLabels": {"tier": "prod"}}}
@@ -343,25 +335,23 @@ class TestMutate:
 
     @each_row(
         "mutation",
-        [
-            "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}",  # an error, then a contradiction
-            "[JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'kubernetes.io/hostname': 'other'}}]",
-        ],
+        "Object{metadata: Object.metadata{labels: {'a': object.spec.absent}}}",  # an error, then a contradiction
+        "[JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'kubernetes.io/hostname': 'other'}}]",
     )
-    def test_an_object_whose_change_fails_stays_as_it_is(self, mutation: str, write: Callable[..., Path]) -> None:
+    def test_an_object_whose_change_fails_stays_as_it_is(self, mutation: str, write: Write) -> None:
         folder = write(p=mutating("m", mutation), pod=[NODELESS, POD])
         done = self.mutated(folder)
         assert done.code == 1
         assert done.out.endswith((folder / "pod.yaml").read_text(encoding="utf-8").rpartition("---\n")[2])
         assert f"{folder}/pod.yaml:" in done.err
 
-    def test_an_ignored_failure_of_a_policy_is_reported(self, write: Callable[..., Path]) -> None:
+    def test_an_ignored_failure_of_a_policy_is_reported(self, write: Write) -> None:
         ignoring = mutating("m", "Object{spec: Object.spec{nodeName: object.spec.absent}}", failurePolicy="Ignore")
         done = self.mutated(write(p=ignoring, pod=[NODELESS]))
         assert (done.code, done.out) == (0, dump([NODELESS]))
         assert "note policy-error: " in done.err
 
-    def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Callable[..., Path]) -> None:
+    def test_a_change_is_not_to_blame_for_what_was_there_before(self, write: Write) -> None:
         labelling = mutating("m", "[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'a': 'b'}}]")
         done = self.mutated(write(p=labelling, pod=[with_spec(NODELESS, later=True)]))
         assert (done.code, done.err) == (0, "")
@@ -379,7 +369,7 @@ class TestMissingParameters:
         added = "the CustomResourceDefinition of Quota (example.com/v1), or such an object"
         assert finding["hint"] == f"add to what --policies names: {added}"
 
-    def test_a_suite_names_what_was_looked_for(self, write: Callable[..., Path]) -> None:
+    def test_a_suite_names_what_was_looked_for(self, write: Write) -> None:
         case = {"name": "a", "object": NODELESS, "expect": {"allowed": True}}
         finding = findings("policy", "test", write(p=LACKING, tests=[{"cases": [case]}]))[0]
         assert finding["message"].endswith('(add to its context: the ConfigMap "limits" (v1) in the namespace "team")')

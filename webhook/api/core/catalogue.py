@@ -220,6 +220,7 @@ _REQUIRED: Final = {"required": True}
 _JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
     "v1.PodReadinessGate.conditionType": {"always": True, "format": formats.label_key},
     "v1.Sysctl.name": _REQUIRED,
+    "v1.Taint.effect": {"one_of": ("NoExecute", "NoSchedule", "PreferNoSchedule")},
     "v1.TopologySpreadConstraint.maxSkew": {"minimum": (1, "must be greater than zero")},
     "v1.TopologySpreadConstraint.topologyKey": {"always": True, "checked_by": _topology_key},
     "v1.TopologySpreadConstraint.whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
@@ -229,7 +230,8 @@ _JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
     "v1.VolumeMount.mountPath": _REQUIRED,
     "v1.VolumeMount.name": _REQUIRED,
 }
-"""What the items of lists in pods need, which null does not have: Go decodes it as an item without fields."""
+"""What the items of lists in pods need, which null does not have (Go decodes it as an item without fields); of taints,
+what the inventory of a cluster refuses."""
 _COUNTED: Final = frozenset(
     {
         *("CSIDriver", "CustomResourceDefinition", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass"),

@@ -23,9 +23,6 @@ class MacroError(Exception):
         self.message = message
 
 
-ANY_ARITY: Final = -1
-"""The arity of a macro that takes any number of arguments."""
-
 Expander = Callable[[int, Sequence["Expression"]], "Expression | None"]
 
 
@@ -33,7 +30,7 @@ class Macro(NamedTuple):
     """A call that is rewritten while parsing.
 
     Args:
-        arity: The number of arguments that it takes, or `ANY_ARITY`.
+        arity: The number of arguments that it takes.
         member: Whether it is called on a target.
         expand: Takes the offset of the call, to which errors about the expansion point, and the operands: the target
             of a member, then the arguments; gives the rewritten expression, or None to leave the call as it is; raises

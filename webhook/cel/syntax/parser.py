@@ -26,7 +26,7 @@ from webhook.cel.errors import (
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.lexer import CONSTANTS, END, RESERVED, Quoting, Tokens, escape, tokenize, value_of
-from webhook.cel.syntax.macros import ANY_ARITY, Macro, MacroError
+from webhook.cel.syntax.macros import Macro, MacroError
 
 # -- The grammar: tokens by what they can begin, follow or end
 
@@ -697,7 +697,7 @@ class _Parser(TokenStream):
 
     def _call(self, at: int, name: str, arguments: list[Expression], target: Expression | None = None) -> Expression:
         member = target is not None
-        macro = self._macros.get((name, len(arguments), member)) or self._macros.get((name, ANY_ARITY, member))
+        macro = self._macros.get((name, len(arguments), member))
         if macro is not None:
             self._budget.spend(_COST_OF_MACRO)
             try:

@@ -69,8 +69,7 @@ def run(arguments: Namespace) -> int:
                 report.skipped[about.api_version, about.kind] += 1
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"no policies found in {', '.join(paths)}")
-    report.left_out, report.unread = selection.left_out, selection.unread
-    report.has_fixes, report.releases = False, [f"1.{minor}"]
+    report.selection, report.has_fixes, report.releases = selection, False, [f"1.{minor}"]
     result = _checked(given, minor, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()

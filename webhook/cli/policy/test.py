@@ -18,7 +18,7 @@ from webhook.check.target import kubernetes
 from webhook.cli.console import check_outputs, paths_of, show
 from webhook.documents import STDIN, STDIN_NAME, Document, Selection, Unreadable, find, read
 from webhook.documents.search import SUFFIXES, Trees
-from webhook.engine.suites import SuiteError, SuiteErrors, SuiteResult, run_suite
+from webhook.engine.suites import SuiteError, SuiteErrors, run_suite
 from webhook.findings import Finding, found, guarded, readable
 from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
@@ -145,22 +145,18 @@ def run(arguments: Namespace) -> int:
 
 
 def _run(arguments: Namespace, paths: Sequence[str]) -> int:
-    suppressed = suppressions(arguments, paths)
-    wanted = [each.casefold() for each in arguments.filter]
-    selected = (lambda name: any(each in name.casefold() for each in wanted)) if wanted else None
+    report, suppressed = Report(), suppressions(arguments, paths)
+    report.selection, report.renders = Selection(allow_empty=arguments.allow_empty, also=is_suite), False
     with counting("cases", sys.stderr, quiet=arguments.quiet) as progress:
-        selection = Selection(allow_empty=arguments.allow_empty, also=is_suite)
-        stated, note = kubernetes(arguments), suppressed.note
-        report = test(paths, stated, note, progress, selection, strict=arguments.strict, selected=selected)
-    report.left_out, report.unread, report.renders = selection.left_out, selection.unread, False
-    if not ((report.tested and report.tested.runs) or report.findings or arguments.allow_empty):
+        report.tested = tested = _tested(arguments, paths, report, suppressed.note, progress)
+    if not (tested.runs or report.findings or arguments.allow_empty):
         raise UsageError(f"no suites found in {', '.join(paths)}; a suite is a document with cases")
-    if report.tested and selected and not report.tested.cases and not report.findings:
+    if arguments.filter and not tested.cases and not report.findings:
         raise UsageError(f"no case has a name with {' or '.join(map(repr, arguments.filter))}", "--filter")
-    if report.tested and not report.tested.runs and any(not each.line for each in report.findings):
+    if not tested.runs and any(not each.line for each in report.findings):
         report.tested = None  # the named files cannot be read
-    if arguments.verbose and report.tested:
-        report.remarks += _lines(report.tested)
+    if arguments.verbose:
+        report.remarks += _lines(tested)
     suppress(report, suppressed, arguments)
     return show(report, arguments)
 
@@ -177,81 +173,70 @@ def _lines(tested: Tested) -> Iterator[str]:
                     yield f"  {each.policy.name} shows {quoted(each.message)}, not its messageExpression: {why}"
 
 
-def test(
-    paths: Iterable[str],
-    stated: str | None,
+def _tested(
+    arguments: Namespace,
+    paths: Sequence[str],
+    report: Report,
     note: Callable[[Document], None],
     progress: Callable[[int], None],
-    selection: Selection,
-    *,
-    strict: bool,
-    selected: Callable[[str], bool] | None,
-) -> Report:
+) -> Tested:
     """Run the suites among the paths, and those beside policies among the paths.
 
     Args:
-        paths: Files, directories, globs, ``-``.
-        stated: The release for which all suites are run; None for the release of each suite.
+        report: Receives the findings.
         note: Called with each document.
         progress: Called with the number of cases so far.
-        selection: The files of directories to leave out.
-        strict: Whether an expression without full coverage is a failure.
-        selected: Selects cases by name; None to run all. Coverage is reported for all cases only.
     """
-    report, runs = Report(), list[SuiteRun]()
-    findings = list[Finding]()
+    stated, runs, findings = kubernetes(arguments), list[SuiteRun](), list[Finding]()
     coverage: dict[tuple[str, int, Path], tuple[Covered, Document]] = {}
-    for directory in _directories(paths, selection, findings):
+    wanted = [each.casefold() for each in arguments.filter]
+
+    def is_wanted(case: str) -> bool:
+        return not wanted or any(each in case.casefold() for each in wanted)
+
+    for directory in _directories(paths, report.selection, findings):
         for document in (*directory.suites, *directory.manifests):
             note(document)
         for suite in directory.suites:
             report.files[suite.source] = None
-            faults: list[Finding] = []
-            result = None
-            with guarded(suite, faults):
-                result = _result(suite, directory, stated, selected, faults)
-            findings += faults
-            if result is None:
-                continue
-            progress(sum(len(each.result.cases) for each in runs))
-            minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
-            runs.append(SuiteRun(suite, f"1.{minor}", result))
-            about = (each for each in placed(result.findings, minor, suite) if directory.reports(each))
-            findings += (*about, *runs[-1].failures())
-            if not result.cases and any(each.problem.level == ERROR for each in result.findings):
-                report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
-            if selected is None:
-                _add(coverage, directory.relevant(result.coverage), suite)
+            if ran := _ran(suite, directory, stated, is_wanted, findings):
+                runs.append(ran)
+                progress(sum(len(each.result.cases) for each in runs))
+                if not ran.result.cases and any(each.problem.level == ERROR for each in ran.result.findings):
+                    report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
+                if not wanted:  # coverage is that of all cases
+                    _add(coverage, directory.relevant(ran.result.coverage), suite)
         if not directory.suites:
             findings += _untested(each for each in directory.manifests if _real(each.source) in directory.named)
-    for each, manifest in coverage.values():
-        if each.missing:
-            message = f"no case makes this {' or '.join(each.missing)}"
-            findings.append(located(Problem(WARNING, "not-covered", "", each.path, message), manifest))
+    findings += _uncovered(coverage.values())
     report.findings += dict.fromkeys(findings)
-    report.tested = Tested(runs, list(coverage.values()), strict)
-    return report
+    return Tested(runs, list(coverage.values()), arguments.strict)
 
 
-def _result(
+def _ran(
     suite: Document,
     directory: _Directory,
     stated: str | None,
-    selected: Callable[[str], bool] | None,
-    faults: list[Finding],
-) -> SuiteResult | None:
-    """Run a suite; None if it is malformed, which is a fault."""
-    try:
-        files = _SuiteFiles(suite)
-        given = files.policies(directory.manifests)
-        minor = release(stated) if stated else None
-        return run_suite(
-            files.data, given, minor, selected or (lambda _name: True), lambda path: guarded(suite, faults, path)
-        )
-    except SuiteError as error:
-        wrong = (error, *error.others)
-        faults += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
-        return None
+    is_wanted: Callable[[str], bool],
+    findings: list[Finding],
+) -> SuiteRun | None:
+    """Run a suite; None if it is malformed, or draguard itself failed, which is a finding."""
+    with guarded(suite, findings):
+        try:
+            files = _SuiteFiles(suite)
+            given = files.policies(directory.manifests)
+            minor = release(stated) if stated else None
+            result = run_suite(files.data, given, minor, is_wanted, lambda path: guarded(suite, findings, path))
+        except SuiteError as error:
+            wrong = (error, *error.others)
+            findings += (found(Problem(ERROR, "suite", "", each.path, each.text), suite) for each in wrong)
+            return None
+        minor = release(stated or str(suite.data.get("kubernetes") or "") or None)
+        ran = SuiteRun(suite, f"1.{minor}", result)
+        about = (each for each in placed(result.findings, minor, suite) if directory.reports(each))
+        findings += (*about, *ran.failures())
+        return ran
+    return None
 
 
 class _Directory(NamedTuple):
@@ -331,3 +316,10 @@ def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
             message = "this policy has no suite beside it"
             hint = "write one, such as tests.yaml in the same directory"
             yield found(Problem(WARNING, "not-tested", "", Path(), message, hint), document)
+
+
+def _uncovered(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
+    for each, manifest in coverage:
+        if each.missing:
+            message = f"no case makes this {' or '.join(each.missing)}"
+            yield located(Problem(WARNING, "not-covered", "", each.path, message), manifest)

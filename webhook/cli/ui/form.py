@@ -21,7 +21,8 @@ from webhook.report.html import pictured
 from webhook.report.model import Report
 from webhook.report.simulated import Page, Text, level_of
 from webhook.report.text import as_markup, as_text, printable_lines
-from webhook.simulation.answers import NOT_SIMULATED
+from webhook.simulation import Placement
+from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.usage import UsageError
 
 _FIT: Final = "“how many of these fit”"
@@ -149,26 +150,26 @@ class _Result:
             self._simulate(ready, arguments)
 
     def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
-        scheduler, pods, notes = ready
-        self.said += notes
+        self.said += ready.notes
         limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
         text = Text(color=False)
         if arguments.fit:
-            copied = [pods.every[index] for index in pods.reported]
-            pod, found, last = fitted(
-                scheduler, copied, limit, quiet=True, counts=_FIT, page=self.page, answers=self.answers
-            )
+
+            def take(placement: Placement) -> None:
+                self.answers.append(Answers.brief(placement))
+
+            pod, found, last = fitted(ready, limit, quiet=True, page=self.page, take=take)
             self.summary = next(text.fit(pod, found, last))
             self.level = "fine" if found.pods else "error"
             self.said += [f"more may fit: {limit.passed}"] * found.is_cut
             return
-        if not pods.reported:
+        if not ready.reported:
             return
-        answers, _ = answer_all(scheduler, pods, limit, self.page, quiet=True)
+        answers, _ = answer_all(ready, limit, self.page, quiet=True)
         self.answers = [answers[index] for index in sorted(answers)]
         self.summary, self.level = text.summary(self.answers, None), level_of(self.answers)
-        if left := len(pods.reported) - len(self.answers):
-            self.said.append(f"{left} of {len(pods.reported)} pods are not simulated: {_passed(arguments.timeout)}")
+        if left := len(ready.reported) - len(self.answers):
+            self.said.append(f"{left} of {len(ready.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 
     def with_change(self, snapshot: Snapshot, trial: Trial) -> tuple[Trial, str]:
         """Make a change that would help one of the pods; return what it changes in the manifest, too.

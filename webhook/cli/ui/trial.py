@@ -14,7 +14,7 @@ from webhook.api.conversion import ConversionError, convert, to_v1
 from webhook.api.templates import pod_template
 from webhook.api.versions import served
 from webhook.budget import check_deadline
-from webhook.check.cluster import cluster_documents, context_of, not_found
+from webhook.check.cluster import not_found, read_cluster
 from webhook.check.simulated import what_if
 from webhook.check.target import kubernetes, settings_of
 from webhook.cli.console import tell
@@ -31,7 +31,6 @@ from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, controll
 from webhook.inventory.claims import is_pod
 from webhook.inventory.resources import container_requests
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, text
-from webhook.optional import install
 from webhook.policy.change import defaults
 from webhook.policy.change.patch import difference
 from webhook.problem import ERROR, WARNING, Problem
@@ -40,7 +39,7 @@ from webhook.report.matched import advice
 from webhook.report.model import Report
 from webhook.report.text import as_text, counted
 from webhook.scan.stored import Stored
-from webhook.simulation import Settings, release_in
+from webhook.simulation import Settings
 from webhook.simulation.cluster import Demand, amount_text
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
@@ -166,7 +165,7 @@ class Snapshot:
     """
 
     def __init__(self, arguments: Namespace) -> None:
-        self._stated = arguments
+        self.arguments = arguments
         self.number = 0
         """How many times they were read."""
         self.read()
@@ -175,25 +174,15 @@ class Snapshot:
 
     def read(self) -> None:
         """Read the objects, from the files or the cluster."""
-        install("objects")
-        report, inventory, notes = Report(), Inventory(), list[str]()
-        for document in cluster_documents(
-            self._stated.cluster, report, [*KINDS, *_WORKLOADS], quiet=self._stated.quiet, tell=notes.append
-        ):
-            try:
-                inventory.take(document.data, has_nulls=False)
-            except MalformedError as error:
-                notes.append(f"note: not read: {error}")
-                inventory.add_allocation(document.data)
-        if report.findings:
-            raise UsageError("\n".join(as_text(report.findings)).rstrip())
+        arguments, report, notes = self.arguments, Report(), list[str]()
+        stated, kinds = kubernetes(arguments), [*KINDS, *_WORKLOADS]
+        inventory = read_cluster(arguments.cluster, report, kinds, quiet=arguments.quiet, tell=notes.append)
+        notes += (f"note: not read: {why}" for _, why in inventory.unread)
+        if unreadable := [each for each in report.findings if not each.document]:
+            raise UsageError("\n".join(as_text(unreadable)).rstrip())
         if not inventory.knows("ResourceSlice"):
-            raise UsageError("\n".join([*notes, not_found("ResourceSlices", self._stated.cluster)]))
-        release = self._stated.kubernetes_version or release_in(inventory.all("Node"))
-        arguments = Namespace(**{**vars(self._stated), "kubernetes_version": release})
-        self.settings = settings_of(kubernetes(arguments), arguments, inventory)
-        self.arguments, self.inventory, self.notes = arguments, inventory, notes
-        inventory.context = context_of(arguments.cluster)
+            raise UsageError("\n".join([*notes, not_found("ResourceSlices", arguments.cluster)]))
+        self.settings, self.inventory, self.notes = settings_of(stated, arguments, inventory), inventory, notes
         cluster = Stored(inventory=inventory, settings=self.settings)
         self._fleet = Fleet(cluster.catalog, self.settings.release, self.settings.gates)
         self.rows = list(Table(cluster).rows())

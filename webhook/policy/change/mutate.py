@@ -23,7 +23,7 @@ from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers,
 from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
-from webhook.policy.evaluation.policyset import Invocation, PolicyFault, PolicySet
+from webhook.policy.evaluation.policyset import Invocation, PolicySet
 from webhook.policy.evaluation.request import DELETE, UPDATE, Request
 from webhook.policy.evaluation.session import (
     ConfigurationError,
@@ -183,7 +183,7 @@ class _Mutator:
 
     def evaluate_all(self) -> None:
         """Evaluate every policy that matches the request; those that cannot be evaluated come first."""
-        for invocation in sorted(self._session.invocations(MUTATING), key=lambda each: each.fault is None):
+        for invocation in sorted(self._session.invocations(MUTATING), key=lambda each: not each.fault):
             if invocation.fault:
                 self.tally.add(invocation.unconfigured(invocation.fault, reason="Forbidden"))
             else:
@@ -214,7 +214,7 @@ class _Mutator:
             obj = convert(self.object, matched.kind)
             bindings = self._session.bindings(invocation, convert(seen, matched.kind))
         except ConfigurationError as error:
-            self.tally.add(invocation.unconfigured(PolicyFault(str(error)), reason="Forbidden"))
+            self.tally.add(invocation.unconfigured(str(error), reason="Forbidden"))
             return
         met = evaluate_conditions(policy, bindings, self._session.request, self._session.meter)
         if met.error and not policy.fails_open:

@@ -36,14 +36,14 @@ from webhook.policy.manifest.model import (
     selects,
 )
 from webhook.policy.manifest.policies import GROUP, KINDS
-from webhook.problem import ERROR, Path, Problem, quoted
+from webhook.problem import ERROR, Problem, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 
 NamespaceLabels = Callable[[str], Mapping[str, Any]]
 RequestPlace = tuple[Resource, Kind, str, str, bool]
-Plan = tuple["Invocation | Candidate", ...]
+Plan = tuple["Candidate", ...]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -58,9 +58,9 @@ def undecodable(obj: JSONObject, kinds: Kinds) -> list[Problem]:
     if not api_version or not kind.kind:
         return []
     if served := kinds.unserved(kind):
-        message = f'no matches for kind "{kind.kind}" in version "{api_version}"'
-        hint = f"its CustomResourceDefinition serves {', '.join(served)}"
-        return [Problem(ERROR, "not-served", "NotFound", Path(("apiVersion",)), message, hint)]
+        from webhook.api.unserved import not_served  # most objects are served
+
+        return [not_served(api_version, kind.kind, f"its CustomResourceDefinition serves {', '.join(served)}")]
     custom = kinds.custom(kind)
     if not custom and not kinds.has_group(kind.group):
         return []
@@ -187,41 +187,6 @@ def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
     )
 
 
-class PolicyFault(NamedTuple):
-    """Why a policy or binding cannot be evaluated.
-
-    Args:
-        text: What the API server says.
-        missing: The object that would have to be given; empty if none would help.
-    """
-
-    text: str
-    missing: str = ""
-
-
-def _params(
-    policy: Policy, binding: Binding, namespace: str, objects: PolicySet
-) -> Sequence[JSONObject | None] | PolicyFault:
-    """List the parameters of a policy, which is evaluated once with each; None stands for no parameters.
-
-    Returns:
-        The parameters, or why they do not exist, or cannot exist.
-    """
-    kind, ref = policy.param_kind, binding.param_ref
-    if kind is None or ref is None:
-        return [None]
-    where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
-    if is_namespaced and not where:
-        return PolicyFault("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")
-    if ref.namespace and not is_namespaced:
-        return PolicyFault("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-    found = [*_found(kind, ref, where, objects)]
-    if not found and ref.denies_missing:
-        text = "no params found for policy binding with `Deny` parameterNotFoundAction"
-        return PolicyFault(text, _missing(kind, ref, where, objects))
-    return found[:1] if ref.selector is None else found
-
-
 def _found(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
     for name, each in objects.find(kind, namespace):
         if name == ref.name if ref.selector is None else selects(ref.selector, labels_of(each)):
@@ -267,7 +232,8 @@ class Invocation(NamedTuple):
         binding: The binding; None if the policy itself is at fault.
         matched: The version in which the policy sees the object.
         passed: The policy's decisions if all its validations hold.
-        fault: Why it cannot be evaluated.
+        fault: Why it cannot be evaluated, in the API server's words.
+        missing: The object that would have to be given; empty if none would help.
     """
 
     hook: Hook
@@ -275,17 +241,18 @@ class Invocation(NamedTuple):
     matched: Matched
     params: JSONObject | None = None
     passed: tuple[Decision, ...] = ()
-    fault: PolicyFault | None = None
+    fault: str = ""
+    missing: str = ""
 
     def decision(self, *, denied: bool, **facts: Any) -> Decision:
         """Return a decision of the policy."""
         return Decision(self.hook.policy, self.binding, denied, params=self.params, **facts)
 
-    def unconfigured(self, fault: PolicyFault, **facts: Any) -> Decision:
+    def unconfigured(self, fault: str, **facts: Any) -> Decision:
         """Return the decision that the policy or the binding cannot be evaluated."""
-        message = f"failed to configure {'binding' if self.binding else 'policy'}: {fault.text}"
+        message = f"failed to configure {'binding' if self.binding else 'policy'}: {fault}"
         is_of_binding = self.binding is not None
-        return self.failed(message, refuses=True, missing=fault.missing, is_of_binding=is_of_binding, **facts)
+        return self.failed(message, refuses=True, missing=self.missing, is_of_binding=is_of_binding, **facts)
 
     def failed(self, message: str, **facts: Any) -> Decision:
         """Return the decision that the evaluation failed, which the failure policy makes."""
@@ -294,10 +261,16 @@ class Invocation(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A policy that may match a request; `matched` is None if its version of the object depends on the request."""
+    """A policy that may match a request.
+
+    Args:
+        matched: The version in which it sees the object; None if that depends on the request.
+        settled: Its evaluations if they are the same for all requests in the place.
+    """
 
     hook: Hook
-    matched: Matched | None
+    matched: Matched | None = None
+    settled: tuple[Invocation, ...] = ()
 
     @property
     def is_about_namespaces(self) -> bool:
@@ -305,29 +278,49 @@ class Candidate(NamedTuple):
         matches = (self.hook.policy.match, *(binding.match for binding in self.hook.bindings))
         return all(match is None or match.is_about_namespaces for match in matches)
 
-    def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterator[Invocation]:
+    def invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterable[Invocation]:
         """List its evaluations for a request; `labels` returns the labels of a namespace, given by name."""
+        return self.settled or self._invocations(request, objects, labels)
+
+    def _invocations(self, request: Request, objects: PolicySet, labels: NamespaceLabels) -> Iterator[Invocation]:
         hook = self.hook
         matched = self.matched or match(hook.policy.match, request, objects.kinds, labels)
         if matched is None:
             return
         if (kind := hook.policy.param_kind) and objects.is_namespaced(kind) is None:
             missing = f"the CustomResourceDefinition of {kind.kind} ({kind.api_version}), or such an object"
-            fault = PolicyFault(f"failed to find resource referenced by paramKind: '{kind}'", missing)
-            yield Invocation(hook, None, matched, fault=fault)
+            fault = f"failed to find resource referenced by paramKind: '{kind}'"
+            yield Invocation(hook, None, matched, fault=fault, missing=missing)
             return
         for binding in hook.bindings:
-            if binding.match and not match(binding.match, request, objects.kinds, labels):
-                continue
-            found = _params(hook.policy, binding, request.namespace, objects)
-            if isinstance(found, PolicyFault):
-                yield Invocation(hook, binding, matched, fault=found)
-                continue
-            for params in found:
-                yield Invocation(hook, binding, matched, params, hook.passed(binding, params))
+            if not binding.match or match(binding.match, request, objects.kinds, labels):
+                yield from _with_params(Invocation(hook, binding, matched), binding, request.namespace, objects)
 
 
-def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Iterator[Invocation | Candidate]:
+def _with_params(invocation: Invocation, binding: Binding, namespace: str, objects: PolicySet) -> Iterator[Invocation]:
+    """Yield an evaluation with each of its parameters, or with the reason why they do not exist, or cannot exist."""
+    hook, ref, found, fault, missing = invocation.hook, binding.param_ref, list[Any](), "", ""
+    kind = hook.policy.param_kind
+    if kind is None or ref is None:
+        found = [None]
+    else:
+        where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
+        if is_namespaced and not where:
+            fault = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        elif ref.namespace and not is_namespaced:
+            fault = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
+        elif not (found := [*_found(kind, ref, where, objects)]) and ref.denies_missing:
+            fault = "no params found for policy binding with `Deny` parameterNotFoundAction"
+            missing = _missing(kind, ref, where, objects)
+        elif ref.selector is None:
+            del found[1:]
+    if fault:
+        yield invocation._replace(fault=fault, missing=missing)
+    for params in found:
+        yield invocation._replace(params=params, passed=hook.passed(binding, params))
+
+
+def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Iterator[Candidate]:
     if request.resource.resource in _NEVER_JUDGED.get(request.resource.group, ()):
         return
     pair = request.resource.group, request.resource.resource
@@ -336,16 +329,13 @@ def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Ite
         if criteria.named is not None and pair not in criteria.named:
             continue
         if not criteria.is_about_places:
-            yield Candidate(hook, None)
-            continue
-        matched = match(criteria, request, objects.kinds, objects.namespace_labels)
-        if matched is None:
-            continue
-        candidate = Candidate(hook, matched)
-        if all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
-            yield from candidate.invocations(request, objects, objects.namespace_labels)
-        else:
-            yield candidate
+            yield Candidate(hook)
+        elif matched := match(criteria, request, objects.kinds, objects.namespace_labels):
+            candidate = Candidate(hook, matched)
+            if not all(_is_about_places(hook.policy, binding, objects) for binding in hook.bindings):
+                yield candidate
+            elif settled := tuple(candidate.invocations(request, objects, objects.namespace_labels)):
+                yield candidate._replace(settled=settled)
 
 
 def _is_about_places(policy: Policy, binding: Binding, objects: PolicySet) -> bool:

@@ -326,10 +326,7 @@ class Session:
     def invocations_in(self, plan: Plan) -> Iterator[Invocation]:
         """List the policies of a plan to evaluate, in their order."""
         for step in plan:
-            if isinstance(step, Invocation):
-                yield step
-            else:
-                yield from step.invocations(self.request, self.policies, self.namespace_labels)
+            yield from step.invocations(self.request, self.policies, self.namespace_labels)
 
     def request_value(self, matched: Matched) -> JSONObject:
         """Return the request as the expressions of a policy see it: an AdmissionRequest without the objects."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from webhook.objects import JSONObject
 from webhook.policy.evaluation.request import Request
 from webhook.policy.manifest.model import AUDIT, DENY, WARN, Binding, Policy
-from webhook.problem import GO_JSON_ESCAPES, Path, quoted
+from webhook.problem import GO_JSON_ESCAPES, Path, cut, quoted
 from webhook.records import NamedTuple
 
 INVALID: Final = "Invalid"
@@ -159,6 +159,10 @@ def forbidden(request: Request, message: str) -> str:
 MAX_ANNOTATION_BYTES: Final = 10 * 1024
 """The maximum length of an audit annotation's value; the rest is cut off."""
 MAX_AUDITED_FAILURES: Final = 50
+_LONGEST_FAILURE: Final = 5 * 1024
+"""The most characters of an audited failure's message, as of one that a policy makes; errors may quote the object."""
+_MAX_FAILURES: Final = 1 << 16
+"""The most bytes of all audited failures, as a text in JSON; one always fits."""
 VALIDATION_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
 """The audit annotation that lists failures of bindings with the action Audit."""
 MUTATION_FAILURE: Final = "mutation_failure"
@@ -182,7 +186,8 @@ class Tally:
         self.refusals: list[Decision] = []
         self._key, self._warning = failures, warning
         self._warnings: dict[str, None] = {}
-        self._failures: list[JSONObject] = []
+        self._failures: list[str] = []
+        self._room = _MAX_FAILURES
         self._annotations: dict[str, dict[str, None]] = {}
 
     def add(self, decision: Decision, index: int = 0) -> None:
@@ -195,25 +200,26 @@ class Tally:
                 self._warnings[self._warning(decision)] = None
             elif len(self._failures) < MAX_AUDITED_FAILURES:
                 failure = {
-                    "message": decision.message,
+                    "message": cut(decision.message, _LONGEST_FAILURE),
                     "policy": decision.policy.name,
                     "binding": decision.binding.name if decision.binding else "",
                     "expressionIndex": index,
                     "validationActions": list(decision.actions),
                 }
-                self._failures.append(failure)
+                text = json.dumps(failure, ensure_ascii=False, separators=(",", ":")).translate(GO_JSON_ESCAPES)
+                self._room -= len(json.dumps(text))
+                if self._room >= 0:
+                    self._failures.append(text)
 
     def annotate(self, policy: Policy, key: str, value: str) -> None:
         """Add the value of an audit annotation; equal values of several bindings are recorded once."""
-        cut = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
-        self._annotations.setdefault(f"{policy.name}/{key}", {})[cut] = None
+        kept = value.encode(errors="replace")[:MAX_ANNOTATION_BYTES].decode(errors="replace")
+        self._annotations.setdefault(f"{policy.name}/{key}", {})[kept] = None
 
     def verdict(self, obj: JSONObject | None, notes: Iterable[str], cost: int) -> Verdict:
         """Return the verdict on an object, without the message of a refusal."""
-        annotations = {key: ", ".join(values) for key, values in self._annotations.items()}
-        if self._failures:
-            text = json.dumps(self._failures, ensure_ascii=False, separators=(",", ":"))
-            annotations[self._key] = text.translate(GO_JSON_ESCAPES)
+        failures = {self._key: f"[{','.join(self._failures)}]"} if self._failures else {}
+        annotations = failures | {key: ", ".join(values) for key, values in self._annotations.items()}
         return Verdict(
             allowed=not self.refusals,
             warnings=tuple(self._warnings),

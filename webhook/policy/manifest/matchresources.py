@@ -5,17 +5,15 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (valida
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import LabelSelector
-from webhook.problem import Path, Problem, duplicate, invalid, not_supported, required
+from webhook.problem import Problem, duplicate, invalid, not_supported, required
 from webhook.schema import Array, Nested, Struct, Text, View, check
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-MUTATING_OPERATIONS = ("*", "CONNECT", "CREATE", "UPDATE")
-"""Operations of mutating policies: a DELETE has no object to change."""
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
@@ -48,24 +46,6 @@ class MatchResources(Struct):
     objectSelector = Nested(LabelSelector, "The objects, old or new, by their labels.", pointer=True)
     resourceRules = Array(Nested(NamedRuleWithOperations), "What is matched.")
     excludeResourceRules = Array(Nested(NamedRuleWithOperations), "What is left out of it.")
-
-
-class MatchConstraints(MatchResources):
-    """The requests that a policy matches; at least one rule is needed, which determines the objects' types."""
-
-    go_name = "MatchResources"
-
-
-class MutatingMatchResources(MatchResources):
-    """The requests that a binding of a mutating policy matches."""
-
-    go_name = "MatchResources"
-
-
-class MutatingMatchConstraints(MatchConstraints):
-    """The requests that a mutating policy matches."""
-
-    go_name = "MatchResources"
 
 
 @check(NamedRuleWithOperations)
@@ -142,22 +122,3 @@ def scope(rule: View) -> Iterator[Problem]:
     """A scope is Cluster, Namespaced or *."""
     if rule.scope is not None and rule.scope not in SCOPES:
         yield not_supported(rule / "scope", rule.scope, SCOPES, rule.release)
-
-
-@check(MatchConstraints)
-def no_rules(constraints: View) -> Iterator[Problem]:
-    """A policy names at least one resource."""
-    if not constraints.resourceRules:
-        yield required(constraints / "resourceRules")
-
-
-@check(MutatingMatchResources, MutatingMatchConstraints)
-def nothing_to_mutate(constraints: View) -> Iterator[Problem]:
-    """A mutating policy cannot be about DELETE."""
-    rules: Sequence[View] = constraints.resourceRules
-    for rule in rules:
-        for index, operation in enumerate(rule.operations):
-            if operation not in MUTATING_OPERATIONS:
-                problem = not_supported(rule / "operations" / index, operation or "", MUTATING_OPERATIONS, rule.release)
-                # The API server names neither the rule nor the operation.
-                yield problem._replace(spelled=Path(("resourceRules", "operations")))

@@ -6,7 +6,7 @@ among the others, in the API server's order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar, Final
 
@@ -28,14 +28,9 @@ from webhook.policy.manifest.expressions import (
     complaints,
 )
 from webhook.policy.manifest.kinds import Kind, Kinds
-from webhook.policy.manifest.matchresources import (
-    MatchConstraints,
-    MatchResources,
-    MutatingMatchConstraints,
-    MutatingMatchResources,
-)
+from webhook.policy.manifest.matchresources import OPERATIONS, MatchResources
 from webhook.policy.manifest.model import PATCHES
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, refused, required, too_many
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
 from webhook.release import Release
 from webhook.schema import (
     CREATE,
@@ -51,7 +46,7 @@ from webhook.schema import (
     check,
     compile_struct,
 )
-from webhook.schema.decoding import UNKNOWN_FIELD, Misfit, apart, as_reported
+from webhook.schema.decoding import apart
 
 MAX_MATCH_CONDITIONS: Final = 64
 _IDENTIFIER: Final = Pattern("[_a-zA-Z][_a-zA-Z0-9]*")
@@ -92,6 +87,7 @@ class PolicySpec(Struct):
     variables = Array(
         Nested(Variable), "Expressions to be used in others, later ones in this list among them.", since=28
     )
+    matchConstraints = Nested(MatchResources, "The requests it is about.", pointer=True, required=True)
 
 
 class AdmissionPolicy(PlainObject):
@@ -122,6 +118,13 @@ def param_kind(kind: View) -> Iterator[Problem]:
     elif details := formats.dns1035_label(formats.go_lower(kind.kind)):
         detail = "may have mixed case, but should otherwise match: " + ",".join(details)
         yield invalid(kind / "kind", kind.kind, detail)
+
+
+@check(PolicySpec)
+def no_rules(spec: View) -> Iterator[Problem]:
+    """A policy names at least one resource."""
+    if spec.matchConstraints and not spec.matchConstraints.resourceRules:
+        yield required(spec.matchConstraints / "resourceRules")
 
 
 def _expression(holder: View, compiler: Compiler, role: Role, missing: str = "") -> Iterator[Problem]:
@@ -200,7 +203,6 @@ class AuditAnnotation(Struct):
 class ValidatingAdmissionPolicySpec(PolicySpec):
     """What a validating policy asks of objects."""
 
-    matchConstraints = Nested(MatchConstraints, "The requests it is about.", pointer=True, required=True)
     validations = Array(Nested(Validation), "The conditions on objects.")
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.")
 
@@ -302,7 +304,6 @@ class Mutation(Struct):
 class MutatingAdmissionPolicySpec(PolicySpec):
     """What a mutating policy changes."""
 
-    matchConstraints = Nested(MutatingMatchConstraints, "The requests it is about.", pointer=True, required=True)
     mutations = Array(Nested(Mutation), "The changes, made one after the other.")
     reinvocationPolicy = Text(
         "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="v1.ReinvocationPolicyType"
@@ -379,12 +380,12 @@ class BindingSpec(Struct):
 
     policyName = Text("The policy.", required=True, format=formats.dns_subdomain)
     paramRef = Nested(ParamRef, "The policy's parameters.", pointer=True)
+    matchResources = Nested(MatchResources, "The requests it is applied to.", pointer=True)
 
 
 class ValidatingAdmissionPolicyBindingSpec(BindingSpec):
     """Where a validating policy applies, and what a failure does."""
 
-    matchResources = Nested(MatchResources, "The requests it is applied to.", pointer=True)
     validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.")
 
 
@@ -399,8 +400,6 @@ class ValidatingAdmissionPolicyBinding(PlainObject):
 class MutatingAdmissionPolicyBindingSpec(BindingSpec):
     """Where a mutating policy applies."""
 
-    matchResources = Nested(MutatingMatchResources, "The requests it is applied to.", pointer=True)
-
 
 class MutatingAdmissionPolicyBinding(PlainObject):
     """Puts a mutating policy to work."""
@@ -408,6 +407,19 @@ class MutatingAdmissionPolicyBinding(PlainObject):
     namespaced = False
 
     spec = Nested(MutatingAdmissionPolicyBindingSpec, "Where it applies.")
+
+
+@check(MutatingAdmissionPolicySpec, MutatingAdmissionPolicyBindingSpec)
+def nothing_to_mutate(spec: View) -> Iterator[Problem]:
+    """A mutating policy cannot be about DELETE: it has no object to change."""
+    field = "matchConstraints" if "matchConstraints" in spec.type.fields else "matchResources"
+    others = tuple(each for each in OPERATIONS if each != "DELETE")
+    for rule in getattr(spec, field).resourceRules:
+        for index, operation in enumerate(rule.operations):
+            if operation not in others:
+                problem = not_supported(rule / "operations" / index, operation or "", others, rule.release)
+                # The API server names neither the rule nor the operation.
+                yield problem._replace(spelled=Path((field, "resourceRules", "operations")))
 
 
 @check(ParamRef, before=IN_PLACE)
@@ -495,32 +507,22 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
     kind = str(obj["kind"])
     versions = served(kind, release)
     if obj["apiVersion"] not in versions:
-        message = f'no matches for kind "{kind}" in version "{obj["apiVersion"]}"'
-        problem = refused("NotFound", Path(("apiVersion",)), message)
+        from webhook.api.unserved import not_served  # most policies are served
+
         hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(versions) or 'no version'}"
-        return [Problem(problem.level, "not-served", problem.reason, problem.path, message, hint)]
+        return [not_served(obj["apiVersion"], kind, hint)]
     struct = _struct(kind, obj["apiVersion"], release)
     misfits, problems = apart(struct.walk(obj))
     if not misfits:
         return list(problems)
-    found = _undecodable(misfits, struct)
+    from webhook.api.judgement import advised  # most policies can be decoded
+
+    found = [each._replace(fix=None) for each in advised(misfits, struct, obj)]  # `validate --fix` changes no policies
     if beyond_decoding:
-        from webhook.api.beyond import beyond  # most policies can be decoded
+        from webhook.api.beyond import beyond  # as above
 
         found += beyond(struct, obj, None, misfits, lambda _obj, _misfits, rest: rest)
     return found
-
-
-def _undecodable(misfits: Iterable[Misfit], struct: CompiledStruct) -> list[Problem]:
-    """List the values that the decoder refuses, with suggestions for the first unknown fields."""
-    from webhook.api.judgement import SOUGHT  # most policies can be decoded
-    from webhook.schema.suggest import suggestion
-
-    problems = [misfit.problem() for misfit in as_reported(misfits)]
-    unknown = [index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD]
-    for index in unknown[:SOUGHT]:
-        problems[index] = problems[index]._replace(hint=suggestion(struct, problems[index].path).hint)
-    return problems
 
 
 @cache

@@ -8,6 +8,7 @@ when evaluated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -48,28 +49,6 @@ _WORDS: Final = Pattern(r"\w+")
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
-class _Typing(NamedTuple):
-    """How fields are typed.
-
-    Args:
-        by_path: Whether each struct is a type of its own, named by its path; otherwise it is named by its definition.
-        has_quantities: Whether quantities and ``authorizer.requestResource`` are declared.
-    """
-
-    by_path: bool
-    has_quantities: bool
-
-
-_STATED: Final = _Typing(by_path=True, has_quantities=False)
-"""As the API server types fields: the OpenAPI schema of a quantity has no type, so its field is undefined.
-
-Source: apiserver ``pkg/cel/common/schemas.go``, SchemaDeclType.
-"""
-_MEANT: Final = _Typing(by_path=True, has_quantities=True)
-EVALUATED: Final = _Typing(by_path=False, has_quantities=True)
-"""As values are when expressions are evaluated."""
-
-
 def warning(rule: str, path: Path, message: str, hint: str = "", character: int | None = None) -> Problem:
     """Warn of a policy that the API server accepts, although it cannot work.
 
@@ -85,14 +64,17 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
     checked, all_ = (list(filter(kinds.schema_of, each)) for each in (own, kinds_matched(policy, kinds)))
     of_validations = {each.path for each in policy.of_validations}
     with limited(Budget(DOCUMENT, is_offline=True)):
-        evaluated = _found(all_, policy, kinds, release, EVALUATED)
-        stated = _found(checked, policy, kinds, release, _STATED) if of_validations else {}
-        meant = _found(checked, policy, kinds, release, _MEANT) if stated.keys() & of_validations else {}
-    for path in (path for path in stated if path in of_validations):
-        if path in meant:
-            yield _mistyped(path, stated[path], stated[path][0].hint if path in evaluated else _APART)
+        evaluated = _found(all_, policy, kinds, release)
+        stated = _found(checked, policy, kinds, release, as_stated=True) if of_validations else {}
+    for path, errors in stated.items():
+        if path not in of_validations:
+            continue
+        if any(each.kind in checked for each in evaluated.get(path, ())):
+            yield _mistyped(path, errors, errors[0].hint)
+        elif any(len({*re.findall(rf"\b{_by_path(each.kind)}\.[\w.@]+", each.text)}) > 1 for each in errors):
+            yield _mistyped(path, errors, _APART)
         else:
-            yield _mistyped(path, stated[path], _WORKS)._replace(level=NOTE)
+            yield _mistyped(path, errors, _WORKS)._replace(level=NOTE)
     variables = {each.path for each in policy.variables}
     for_some_kinds = of_validations.union(variables, (each.path for each in policy.mutations))
     for path, errors in evaluated.items():
@@ -143,7 +125,7 @@ def _missing(
     """
     missing: dict[tuple[Path, int, str], dict[Kind, str]] = {}
     for kind in filter(kinds.schema_of, matched):
-        for stated, error, environment in _errors(kind, policy, kinds, release, EVALUATED):
+        for stated, error, environment in _errors(kind, policy, kinds, release):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
             tested = _tested(environment.parse(stated.text))
@@ -172,11 +154,11 @@ class _Mistyped(NamedTuple):
 
 
 def _found(
-    checked: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release, typing: _Typing
+    checked: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
-        for stated, error, environment in _errors(kind, policy, kinds, release, typing):
+        for stated, error, environment in _errors(kind, policy, kinds, release, as_stated=as_stated):
             issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
             mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
             found.setdefault(stated.path, []).append(mistyped)
@@ -192,10 +174,10 @@ def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
 
 
 def _errors(
-    kind: Kind, policy: Policy, kinds: Kinds, release: Release, typing: _Typing
+    kind: Kind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
 ) -> Iterator[tuple[Stated, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
-    typed = environment = _environment(kind, policy, kinds, release, typing)
+    typed = environment = _environment(kind, policy, kinds, release, as_stated=as_stated)
     known: dict[str, Type] = {}
     for index, stated in enumerate(chain(policy.variables, _expressions(policy))):
         type_: Type = types.DYN
@@ -273,19 +255,19 @@ def _expressions(policy: Policy) -> Iterator[Stated]:
     return chain(policy.of_validations, policy.conditions, policy.annotations, policy.mutations)
 
 
-def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, typing: _Typing) -> Environment:
+def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(
-        release, stored=True, params=has_params, authorizer=typing.has_quantities, patch_types=makes_changes
+        release, stored=True, params=has_params, authorizer=not as_stated, patch_types=makes_changes
     )
     schema = kinds.schema_of(kind)
     assert schema is not None  # noqa: S101 - only such kinds are checked
-    type_, library = _typed(schema, kind, release, typing)
+    type_, library = _typed(schema, kind, release, as_stated=as_stated)
     declared, libraries = {"object": type_, "oldObject": type_}, [library]
-    if not typing.has_quantities:
+    if as_stated:
         declared["authorizer"] = AUTHORIZER
     if policy.param_kind and (params := kinds.schema_of(policy.param_kind)):
-        declared["params"], library = _typed(params, policy.param_kind, release, typing)
+        declared["params"], library = _typed(params, policy.param_kind, release, as_stated=as_stated)
         libraries.append(library)
     if makes_changes:
         libraries.append(_makeable(schema))
@@ -293,13 +275,17 @@ def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, typ
 
 
 @lru_cache(maxsize=64)
-def _typed(schema: Structure, kind: Kind, release: Release, typing: _Typing) -> tuple[Type, Library]:
+def _typed(schema: Structure, kind: Kind, release: Release, *, as_stated: bool) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
-    declaration = Declaration(release, typing)
-    # The API server adds the nanoseconds of the time to the name of the kind.
-    type_ = declaration.of(schema, f"{kind.kind}N" if typing.by_path else f"{kind.api_version}.{kind.kind}")
+    declaration = Declaration(release, as_stated=as_stated)
+    type_ = declaration.of(schema, _by_path(kind) if as_stated else f"{kind.api_version}.{kind.kind}")
     assert type_ is not None  # noqa: S101 - it is a struct
     return type_, Library(kind.kind, structs=tuple(declaration.structs.values()))
+
+
+def _by_path(kind: Kind) -> str:
+    """Name the type of a kind as the API server does, which adds the nanoseconds of the time in place of N."""
+    return f"{kind.kind}N"
 
 
 @lru_cache(maxsize=64)
@@ -321,34 +307,39 @@ def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
 
 
 class Declaration:
-    """Declares the types of a kind's fields."""
+    """Declares the types of a kind's fields.
 
-    def __init__(self, release: Release, typing: _Typing) -> None:
-        self._release, self._typing = release, typing
+    Args:
+        as_stated: Whether they are those by which the API server checks types: each struct is a type of its own, named
+            by its path, and quantities, which have no type in OpenAPI, are not declared (apiserver
+            ``pkg/cel/common/schemas.go``, SchemaDeclType). By default they are those of evaluated expressions.
+    """
+
+    def __init__(self, release: Release, *, as_stated: bool = False) -> None:
+        self._release, self._as_stated = release, as_stated
         self.structs: dict[str, StructType] = {}
         self._open: list[str] = []
 
     def of(self, shape: Shape, name: str) -> Type | None:
         """Return the type of a shape, named by its path or kind; None if it has none: its field does not exist."""
         if isinstance(shape, Scalar):
-            if shape.nullable and self._typing.has_quantities:
+            if shape.nullable and not self._as_stated:
                 return types.DYN
-            is_declared = self._typing.has_quantities or shape.kind != shapes.QUANTITY
-            return _SCALARS.get(shape.kind, types.DYN) if is_declared else None
+            return None if self._as_stated and shape.kind == shapes.QUANTITY else _SCALARS.get(shape.kind, types.DYN)
         if isinstance(shape, Anything):
-            return self._struct(name, {}) if shape.is_object and not self._typing.has_quantities else types.DYN
+            return self._struct(name, {}) if shape.is_object and self._as_stated else types.DYN
         if isinstance(shape, ListOf):
-            item = self.of(shape.item, f"{name}.@idx" if self._typing.by_path else name)
+            item = self.of(shape.item, f"{name}.@idx" if self._as_stated else name)
             return None if item is None else types.list_of(item)
         if isinstance(shape, MapOf):
-            value = self.of(shape.item, f"{name}.@elem" if self._typing.by_path else name)
+            value = self.of(shape.item, f"{name}.@elem" if self._as_stated else name)
             return None if value is None else types.map_of(types.STRING, value)
         return self._structure(shape, name)
 
     def _structure(self, structure: Structure, name: str) -> Type:
-        if structure.is_open and self._typing.has_quantities:
+        if structure.is_open and not self._as_stated:
             return types.DYN
-        own = name if self._typing.by_path else f"{name}.{structure.name}"
+        own = name if self._as_stated else f"{name}.{structure.name}"
         if own in self.structs:
             return self.structs[own].type
         fields: dict[str, Type] = {}
@@ -357,7 +348,7 @@ class Declaration:
             return type_
         self._open.append(structure.name)
         for field, shape in structure.fields(self._release):
-            if (declared := self.of(shape, f"{name}.{field}" if self._typing.by_path else name)) is not None:
+            if (declared := self.of(shape, f"{name}.{field}" if self._as_stated else name)) is not None:
                 fields[field] = declared
         self._open.pop()
         return type_
