@@ -90,6 +90,8 @@ def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
 
 
 def _written(value: Any, field: Field, target: Target) -> Any:
+    if value is None:  # a list that Go writes though there is none
+        return None
     if isinstance(field, Nested):
         return _ordered(value, target.replaced.get(field.type, field.type), target)
     if isinstance(field, Array):

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 from webhook.formats import exceeds
 from webhook.formats.quantities import near_quantity
+from webhook.grouping import repeated
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import (
@@ -135,7 +136,6 @@ class View:
 
     __slots__ = ("_place", "_value")
     _struct: ClassVar[CompiledStruct]
-    _boxes: ClassVar[Mapping[str, str]]
     type: ClassVar[Any]
     """The struct's class, unless a field has this name."""
     target: ClassVar[Target]
@@ -214,7 +214,8 @@ class View:
         given = self._value.get(name) if self._value else None
         if not given:
             return ()
-        if box := self._boxes.get(name):
+        item = self._struct.wire[name].struct
+        if item is not None and (box := item.type.box):
             return [(each.get(box) if each else None) or {} for each in given]
         return given if all(given) else [each or {} for each in given]
 
@@ -229,10 +230,9 @@ def view_of(struct: CompiledStruct) -> type[View]:
     An absent struct is an empty view, an absent list an empty one.
     """
     fields = {name: property(_reader(struct, name)) for name in struct.fields if name not in vars(View)}
-    boxes = {name: field.struct.type.box for name, field in struct.wire.items() if field.struct}
     target = struct.target
     facts = {"type": struct.type, "target": target, "release": target.release, "operation": target.operation}
-    return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **facts, **fields})
+    return type("View", (View,), {"__slots__": (), "_struct": struct, **facts, **fields})
 
 
 def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
@@ -1292,7 +1292,7 @@ class Array(Many):
         empty = (invalid(Path(), [], self.empty).named(EMPTY),) if validates and self.empty else absent
         limit = self.limit(target)
         goes_on = target.declarative and not self.declarative
-        size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
+        size_ends_list, find_repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
         def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not list:
@@ -1309,7 +1309,7 @@ class Array(Many):
                     if len(found) >= enough:
                         found += _misfits(items, decode_item)
                         break
-            return found if repeated is None or ends or len(value) == 1 else repeated(value, found)
+            return found if find_repeated is None or ends or len(value) == 1 else find_repeated(value, found)
 
         return walk
 
@@ -1341,28 +1341,24 @@ class Array(Many):
         at_item = target.release >= DUPLICATE_AT_ITEM_SINCE if self.at_item is None else self.at_item
         shows_item, enough, skips = self.declarative, target.enough, target.pick(self.skips_repeated)
 
-        def repeated(value: list[Any], found: list[SchemaFinding]) -> list[SchemaFinding]:
+        def find(value: list[Any], found: list[SchemaFinding]) -> list[SchemaFinding]:
             if found and refuses(found):
                 return found
             keys = [(each or _EMPTY).get(unique) or "" for each in value] if unique else [each or "" for each in value]
             if len(set(keys)) == len(keys):
                 return found
-            seen: set[Any] = set()
-            others: dict[int, Problem] = {}
-            for index, key in enumerate(keys):
-                if key in seen:
-                    path = Path((index,)) if at_item or not unique else Path((index, unique))
-                    others[index] = duplicate(path, value[index] if shows_item else key)
-                    if len(others) >= enough:
-                        break
-                seen.add(key)
+            below = () if at_item or not unique else (unique,)
+            others = {
+                index: duplicate(Path((index, *below)), value[index] if shows_item else key)
+                for index, key in islice(repeated(keys), enough)
+            }
             if self.at_item is False:
                 return sorted([*others.values(), *found], key=lambda each: each.path[:1])
             if skips:
                 found = [each for each in found if type(each) is Misfit or not each.path or each.path[0] not in others]
             return [*found, *others.values()]
 
-        return repeated
+        return find
 
     def _changer(self, item: CompiledField) -> Change | None:
         """Validate the parts that an update validates only if changed; items are matched by their key."""

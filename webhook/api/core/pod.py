@@ -15,10 +15,11 @@ from webhook.api.core.container import COMPUTE, HUGE, ResourceList, ResourceRequ
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec, containers_of
 from webhook.api.core.podupdate import Complete, changes
-from webhook.api.core.values import Quantity, Time, V1Struct, alike, repeated, unjudged
+from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import readable_quantity
+from webhook.grouping import repeated
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.release import Release
