@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.timing import build, interleaved
 from webhook.admission import Call, ReviewOptions, answer
 from webhook.admission.requests import parse
+from webhook.budget import Budget, limited
 from webhook.documents import Document, read
 from webhook.engine.mutation import Evaluator
 from webhook.optional import install
@@ -152,16 +153,16 @@ def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 def evaluating_alone(bodies: list[bytes], library: PolicySet) -> Callable[[], None]:
     """Return a function that evaluates policies for decoded reviews, as the webhook does at both endpoints."""
-    deadline = time.monotonic() + LONG
-    evaluator, first = Evaluator(library, deadline=deadline), ReviewOptions(policies=library).first
+    evaluator, first = Evaluator(library), ReviewOptions(policies=library).first
     requests = [parse(body)["request"] for body in bodies]
 
     def run() -> None:
-        for request in requests:
-            if not first or first.passes("validate", request, deadline) is None:
-                evaluator.validate(request)
-            if not first or first.passes("mutate", request, deadline) is None:
-                evaluator.mutate(request, lambda _: None)
+        with limited(Budget(deadline=time.monotonic() + LONG)):
+            for request in requests:
+                if not first or first.passes("validate", request) is None:
+                    evaluator.validate(request)
+                if not first or first.passes("mutate", request) is None:
+                    evaluator.mutate(request, lambda _: None)
 
     return run
 

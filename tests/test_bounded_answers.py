@@ -11,6 +11,7 @@ import webhook
 from tests.attacks.answers import MADE, owners, pods, segments
 from tests.attacks.target import DRA
 from tests.command import draguard
+from tests.rows import each_row
 from tests.steps import counting
 from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES
@@ -160,7 +161,7 @@ def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
     assert problem.reason == "FieldValueNotFound"
 
 
-@pytest.mark.parametrize("release", ["1.30", "1.36"])
+@each_row("release", "1.30", "1.36")
 def test_a_claim_used_as_a_whole_repeats_each_of_its_requests(release: str) -> None:
     uses: list[dict[str, str]] = [{"name": "c", "request": "a"}, {"name": "c", "request": "b"}, {"name": "c"}]
     obj = using(["c"], ["c"])

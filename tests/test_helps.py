@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.command import draguard, findings
 from tests.rows import each_row
 
@@ -207,12 +205,10 @@ def test_a_fix_keeps_the_devices_that_lack_the_attribute_of_a_denied_value(tmp_p
     assert f'!has({health}) || {health} != "bad"' in manifest.read_text()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "said"),
-    [
-        ("version: 1.2.0}", "version: 1.2.0}\n      model: {string: A}", 'no known device has the domain "gpu"'),
-        ("driver: gpu.example.com\n", "driver: other.example.com\n", "asks for 1 device, and no node has any"),
-    ],
+    ("version: 1.2.0}", "version: 1.2.0}\n      model: {string: A}", 'no known device has the domain "gpu"'),
+    ("driver: gpu.example.com\n", "driver: other.example.com\n", "asks for 1 device, and no node has any"),
 )
 def test_devices_are_those_that_are_known(old: str, new: str, said: str) -> None:
     selector = '          selectors: [{cel: {expression: \'device.attributes["gpu"].model == "A"\'}}]\n'

@@ -242,7 +242,7 @@ class TestPlainValues:
             with pytest.raises(TypeError, match="obj cannot be taken as JSON"):
                 validate(claim() | {"x": value})
 
-    @pytest.mark.parametrize("call", [lambda bad: matches("true", bad, driver=DRIVER), lambda bad: matches([bad], {})])
+    @each_row("call", lambda bad: matches("true", bad, driver=DRIVER), lambda bad: matches([bad], {}))
     def test_other_values_in_devices_and_selectors_are_refused(self, call: Callable[[Any], object]) -> None:
         with pytest.raises(TypeError, match="a is of type tuple"):
             call({"a": ()})
@@ -333,7 +333,7 @@ def test_are_refused_by_name(name: str, bad: object) -> None:
         call(bad)
 
 
-@pytest.mark.parametrize("gates", [{"DRAPrioritizedList": "true"}, {1: True}])
+@each_row("gates", {"DRAPrioritizedList": "true"}, {1: True})
 def test_gates_are_true_or_false_by_name(gates: Any) -> None:
     with pytest.raises(ValueError, match="feature_gates must be a mapping from str to bool: "):
         webhook.validate(POD, feature_gates=gates)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT
+from tests.rows import each_row
 from webhook.cli import missing
 
 OF_EXTRAS = ("cryptography", "helm_python", "httptools", "prometheus_client", "uvloop")
@@ -32,19 +33,17 @@ def light(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
-    [
-        "validate examples/fixed",
-        "validate --policies policies/claims-are-used examples/fixed/pod-with-cats.yaml",
-        "simulate examples/simulate/deployment.yaml --cluster examples/simulate/cluster.yaml",
-        "match -e true --cluster examples/simulate/cluster.yaml",
-        "mutate examples/pre-scheduled",
-        "policy check policies",
-        "review --allow-empty /dev/null",
-        "explain ResourceClaim",
-        "snapshot",
-    ],
+    "validate examples/fixed",
+    "validate --policies policies/claims-are-used examples/fixed/pod-with-cats.yaml",
+    "simulate examples/simulate/deployment.yaml --cluster examples/simulate/cluster.yaml",
+    "match -e true --cluster examples/simulate/cluster.yaml",
+    "mutate examples/pre-scheduled",
+    "policy check policies",
+    "review --allow-empty /dev/null",
+    "explain ResourceClaim",
+    "snapshot",
 )
 def test_what_looks_at_manifests_needs_no_extra(arguments: str) -> None:
     done = light(*arguments.split())
@@ -53,7 +52,7 @@ def test_what_looks_at_manifests_needs_no_extra(arguments: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("arguments", ["serve --dev", "certs"])
+@each_row("arguments", "serve --dev", "certs")
 def test_what_serves_names_the_extra(arguments: str) -> None:
     done = light(*arguments.split())
     assert done.returncode == 2

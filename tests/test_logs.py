@@ -352,7 +352,7 @@ class TestProcesses:
         lines = [json.loads(line) for line in self.run("'auto'", subprocess.PIPE).splitlines()]
         assert sorted(line["message"] for line in lines) == ["child", "end", "parent", "parent again"]
 
-    @pytest.mark.parametrize(("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+    @each_row(("environment", "coloured"), ({}, True), ({"NO_COLOR": "1"}, False))
     def test_a_terminal_gets_text(self, environment: dict[str, str], *, coloured: bool) -> None:
         ours, theirs = os.openpty()
         try:

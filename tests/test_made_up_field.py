@@ -111,7 +111,7 @@ PATCH = "[JSONPatch{op: 'add', path: '/spec/devices/requests/0', value: {'name':
 MERGE = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 
 
-@pytest.mark.parametrize("mutation", [PATCH, MERGE])
+@each_row("mutation", PATCH, MERGE)
 def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: str) -> None:
     policies = load(mutating("m", mutation, matchConstraints=OF_DEVICES))
     request = {"name": "a", "exactly": {"deviceClassName": "c", "colour": {"of": ["Red"]}}, "mood": 1}

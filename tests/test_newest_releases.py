@@ -133,7 +133,7 @@ def test_gates() -> None:
             gates.enabled(Release(38), {gate: False})
 
 
-@pytest.mark.parametrize(("spec", "selects_all"), [({"deviceSelector": {}}, True), ({}, False)])
+@each_row(("spec", "selects_all"), ({"deviceSelector": {}}, True), ({}, False))
 def test_a_taint_rule_without_a_selector_selects_nothing(spec: dict[str, Any], selects_all: bool) -> None:
     taint = {"key": "example.com/a", "effect": "NoSchedule"}
     rule = {"kind": "DeviceTaintRule", "metadata": {"name": "r"}, "spec": {"taint": taint, **spec}}

@@ -141,7 +141,7 @@ class TestMutating:
         assert response["warnings"]
         assert response["auditAnnotations"]["prescheduled"].startswith("node-2")
 
-    @pytest.mark.parametrize("fail_open", [False, True])
+    @each_row("fail_open", *(False, True))
     def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(self, fail_open: bool) -> None:
         added = mutating("m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}")
         long = {

@@ -157,6 +157,13 @@ def fits(slices: list[Json], *claims: Json, **more: Any) -> bool:
     return isinstance(answer(slices, *claims, **more), Result)
 
 
+def allocation(slices: list[Json], *claims: Json, **more: Any) -> Json:
+    """Return what is allocated to the first of claims that fit."""
+    found = answer(slices, *claims, **more)
+    assert isinstance(found, Result)
+    return found.allocations[0]
+
+
 def devices(slices: list[Json], *claims: Json, **more: Any) -> list[str] | None:
     """Return the names of the devices that claims get; nothing if there are none."""
     found = answer(slices, *claims, **more)
@@ -182,10 +189,10 @@ def held(name: str, **more: Any) -> Json:
     return {**claim(name="held"), "status": {"allocation": {"devices": {"results": [result(name, **more)]}}}}
 
 
-def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str | None, str | None]:
+def error(slices: list[Json], *claims: Json, **more: Any) -> tuple[str, str | None]:
     found = answer(slices, *claims, **more)
     assert isinstance(found, Failure)
-    return found.error, found.scope
+    return found.error or "", found.scope
 
 
 def result(name: str, **more: Any) -> Json:

@@ -12,6 +12,7 @@ from tests.allocation.clusters import (
     DRIVER,
     NODE,
     Json,
+    allocation,
     answer,
     claim,
     consuming,
@@ -110,7 +111,6 @@ def test_no_implementation_may_support_the_features() -> None:
 def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, detail: str) -> None:
     term = {"matchExpressions": [{"key": "zone", **selector}]}
     text, scope = error([resource_slice(nodeSelector={"nodeSelectorTerms": [term]})], claim(request()))
-    assert text is not None
     assert text.startswith("gather pool information: failed to perform node selection for slice s0: failed to parse")
     assert text.endswith(f": nodeSelectorTerms[0].matchExpressions[0].{detail}")
     assert scope == "abort"
@@ -138,9 +138,8 @@ def test_node_selectors_select_by_labels(requirement: Json, selected: bool) -> N
 def test_node_selectors_select_by_name_and_have_one_term() -> None:
     field = {"key": "metadata.name", "operator": "In", "values": ["n0"]}
     selector = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    found = answer([resource_slice(device("d0"), nodeSelector=selector)], claim(request()))
-    assert isinstance(found, Result)
-    assert found.allocations[0]["nodeSelector"] == selector
+    found = allocation([resource_slice(device("d0"), nodeSelector=selector)], claim(request()))
+    assert found["nodeSelector"] == selector
     terms = [{"matchExpressions": [{"key": key, "operator": "Exists"}]} for key in ("zone", "rank")]
     slices = [resource_slice(device("d0"), nodeSelector={"nodeSelectorTerms": terms})]
     text = "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms"
@@ -346,9 +345,8 @@ def test_tolerations_are_recorded_from_1_35_on() -> None:
     tolerations = [{"operator": "Exists"}]
     for release, recorded in ((34, None), (35, tolerations)):
         asked = claim(request(tolerations=tolerations))
-        found = answer([resource_slice(device("d0"))], asked, features=features, release=Release(release))
-        assert isinstance(found, Result)
-        assert found.allocations[0]["devices"]["results"][0].get("tolerations") == recorded
+        found = allocation([resource_slice(device("d0"))], asked, features=features, release=Release(release))
+        assert found["devices"]["results"][0].get("tolerations") == recorded
 
 
 def test_a_rounded_amount_is_the_default_only_if_it_is_spelled_alike() -> None:
@@ -492,10 +490,8 @@ def test_counters_that_a_pool_of_the_same_name_lacks_do_not_limit() -> None:
         return [{**each, "spec": {**each["spec"], "driver": driver}} for each in slices]
 
     slices = pool("a.example.com", "a") + pool("b.example.com", "b")
-    found = answer(slices, claim(request(count=3)))
-    assert isinstance(found, Result)
-    given = [each["driver"][0] + each["device"] for each in found.allocations[0]["devices"]["results"]]
-    assert given == ["ad0", "bd0", "bd1"]
+    given = allocation(slices, claim(request(count=3)))["devices"]["results"]
+    assert [each["driver"][0] + each["device"] for each in given] == ["ad0", "bd0", "bd1"]
 
 
 TOTAL, HALF, WANTED = 1_000_000, 500_000, 8

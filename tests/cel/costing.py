@@ -14,7 +14,7 @@ VARIABLES = {
     "items": list_of(ITEM), "nested": list_of(list_of(ITEM)), "table": map_of(STRING, ITEM),
     "tables": map_of(STRING, map_of(STRING, ITEM)), "names": map_of(STRING, STRING), "d": DYN, "dotted.name": DOUBLE,
 }  # fmt: skip
-LIBRARY = Library("items", structs=(StructType(ITEM, {"count": INT, "name": STRING}),))
+LIBRARY = Library(structs=(StructType(ITEM, {"count": INT, "name": STRING}),))
 PLAIN = Environment((*EXTENSIONS, LIBRARY), variables=VARIABLES, options=EnvironmentOptions(fold_constants=False))
 FOLDING = Environment((*EXTENSIONS, LIBRARY), variables=VARIABLES)
 KUBERNETES = FOLDING.extend(presence_test_cost=0)

@@ -8,7 +8,7 @@ import tokenize
 from webhook.cel.runtime import generator
 
 NAMES = re.compile(r"[ftvk][0-9]+")
-OWN = {"bindings", "cost", "deadline", "error", "evaluate", "left", "limit", "mark", "meter"}
+OWN = {"bindings", "cost", "error", "evaluate", "left", "limit", "mark", "meter"}
 MEMBERS = {"append", "args", "bytes", "endswith", "force", "made", "present", "put", "startswith", "value"}
 GIVEN = set(generator.BUILTINS)
 MOST_LINES = 1500

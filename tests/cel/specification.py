@@ -167,7 +167,7 @@ def environment_of(case: dict[str, Any]) -> Environment:
                 functions.append(Overload(declared["name"], each["id"], parameters, result, member=each["inst"]))
     if not variables and not functions and "container" not in case:
         return BASE
-    library = Library("declared", functions=tuple(functions))
+    library = Library(functions=tuple(functions))
     return BASE.extend(library, variables=variables, container=case.get("container", ""))
 
 
@@ -198,7 +198,7 @@ def without_checks(text: str, environment: Environment) -> Checked:
         if isinstance(node, Call) and node.function in undeclared:
             operands = (types.DYN,) * len([*node.children()])
             overload = Overload(node.function, node.function, operands, types.DYN, member=node.target is not None)
-            environment = environment.extend(Library("undeclared", functions=(overload,)))
+            environment = environment.extend(Library(functions=(overload,)))
         elif isinstance(node, Ident) and node.name in undeclared:
             environment = environment.extend(variables={node.name: types.DYN})
     return environment.check(text)

@@ -16,7 +16,6 @@ from webhook.cel.types.base import BOOL, DYN, INT, STRING, list_of, map_of, opaq
 POINT = struct("geo.Point")
 BOX = opaque("Box", parameter("T"))
 LIBRARY = Library(
-    "test",
     functions=(
         Overload("box", "box", (parameter("T"),), BOX),
         Overload("pick", "pick", (list_of(parameter("T")), parameter("T")), parameter("T")),
@@ -80,11 +79,11 @@ def test_type_parameters_are_numbered_in_order_of_calls() -> None:
 
 def test_what_one_library_declares_does_not_change_calls_of_another() -> None:
     for result in (INT, STRING, list_of(parameter("T"))):
-        library = Library("of one", functions=(Overload("make", "make", (parameter("T"),), result),))
+        library = Library(functions=(Overload("make", "make", (parameter("T"),), result),))
         shown = "list(bool)" if result.free else str(result)
         assert [str(Environment((library,)).check("make(true)").type) for _ in range(2)] == [shown] * 2
     for field in (INT, BOOL):
-        library = Library("geo", functions=LIBRARY.functions, structs=(StructType(POINT, {"x": field}),))
+        library = Library(functions=LIBRARY.functions, structs=(StructType(POINT, {"x": field}),))
         environment = Environment((library,), variables={"p": POINT})
         assert str(environment.check("pick([p], p).x").type) == str(field)
 

@@ -52,7 +52,7 @@ def test_a_presence_test_costs_nothing_itself_in_kubernetes(text: str, cost: int
 
 def test_an_environment_can_set_costs_by_function_name_or_overload() -> None:
     costs: dict[str, Any] = {"contains_string": lambda _, result: 7 + result, "_+_": lambda _, __: 9}
-    environment = FOLDING.extend(Library("costs", call_costs=costs))
+    environment = FOLDING.extend(Library(call_costs=costs))
     assert cost_of("text.contains('a')", environment, BINDINGS) == 1 + 7
     assert cost_of("text.contains('x')", environment, BINDINGS) == 1 + 8
     assert cost_of("d.name + d.name", environment, BINDINGS) == 4 + 9
@@ -132,7 +132,6 @@ def test_libraries_bring_their_estimates() -> None:
     )
     environment = FOLDING.extend(
         Library(
-            "estimates",
             functions=(twice,),
             call_estimates={"contains": lambda _, __: CallEstimate(fixed(9))},
         )

@@ -227,7 +227,6 @@ class Version:
 
 POINT = struct("Point")
 OWN = Library(
-    "own",
     functions=(
         Overload("version", "version", (STRING,), Version.cel_type, Version),
         member("later", "later", (Version.cel_type,) * 2, types.BOOL, lambda a, b: a.text > b.text),
@@ -299,7 +298,7 @@ def test_the_first_element_tells_the_overload_each_time() -> None:
         Overload("sort_of", f"sort_of_{type_.name}", (types.list_of(type_),), STRING, lambda _, name=type_.name: name)
         for type_ in (INT, STRING, types.list_of(INT), DYN)
     )
-    environment = Environment([Library("sorts", functions=overloads)], variables={"o": DYN})
+    environment = Environment([Library(functions=overloads)], variables={"o": DYN})
     program = environment.compile("sort_of(o)")
     values: list[list[Any]] = [[1], ["a"], [[1]], [["a"]], [None], []]
     found = {str(value): [program.evaluate({"o": value}) for _ in range(3)] for value in values}

@@ -178,6 +178,12 @@ def test_invalid_timestamps(text: str) -> None:
     assert conversions.parse_timestamp(text) is None
 
 
+def test_an_offset_may_have_sixty_minutes_and_end_the_year_0_as_in_go() -> None:
+    assert evaluate("timestamp('2026-01-02T03:04:05+01:60') == timestamp('2026-01-02T01:04:05Z')") is True
+    assert evaluate("timestamp('0000-12-31T23:00:00-01:00') == timestamp('0001-01-01T00:00:00Z')") is True
+    assert error_of("timestamp(t)", t="0000-12-31T23:00:00Z") == "timestamp overflow"
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_doubles_print_as_go_prints_them_and_read_back(value: float) -> None:
     text = evaluate("string(v)", v=value)

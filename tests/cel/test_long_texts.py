@@ -40,7 +40,7 @@ PARTS = "semver('1.0.0-' + {})"
 ENVIRONMENT = admission_environment(Release(36))
 
 
-@pytest.mark.parametrize("call", [*CALLS, PARTS])
+@each_row("call", *CALLS, PARTS)
 def test_memory_does_not_grow_faster_than_the_text(call: str) -> None:
     program = ENVIRONMENT.compile(f"[{call.format('object')}].size() == 1")
     with suppress(CelError):

@@ -17,7 +17,7 @@ import webhook
 from charts.generate import generated
 from charts.render import CHART, main, render
 from tests.chart.rendering import CA, NAMESPACE, VALUES, Manifest, Rendered, rendered, with_values
-from tests.rows import each_row_beside
+from tests.rows import each_row, each_row_beside
 from webhook.admission import Enforcement
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.reviews import enforcement
@@ -157,16 +157,14 @@ class TestServing:
         arguments = make_parser().parse_args(rendered(values).container["args"])
         assert arguments.command == "serve"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("cluster", "stated", "option"),
-        [
-            ("v1.34.2-gke.100", "", "1.34"),
-            ("1.28", "", "1.28"),
-            ("v1.36.0", "1.30", "1.30"),
-            (f"1.{NEWEST}", "", f"1.{NEWEST}"),
-            (f"1.{NEWEST + 1}", "", None),  # it would refuse to start
-            ("1.34", "newest", None),
-        ],
+        ("v1.34.2-gke.100", "", "1.34"),
+        ("1.28", "", "1.28"),
+        ("v1.36.0", "1.30", "1.30"),
+        (f"1.{NEWEST}", "", f"1.{NEWEST}"),
+        (f"1.{NEWEST + 1}", "", None),  # it would refuse to start
+        ("1.34", "newest", None),
     )
     def test_rules_are_those_of_the_cluster_s_release(self, cluster: str, stated: str, option: str | None) -> None:
         release = with_values(cluster, kubernetesVersion=stated, certificates={"manager": "embedded"})

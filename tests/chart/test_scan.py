@@ -13,6 +13,7 @@ from charts.render import CHART
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.cluster.scanned import Process, Scanned, cluster, scanner
 from tests.command import ROOT
+from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
 from tests.server.test_metrics import OF_TARGETS, named_in
 from tests.serving import eventually
@@ -150,7 +151,7 @@ class TestObjects:
             each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered().manifests
         }
 
-    @pytest.mark.parametrize("values", ["scanned", "scanned by several", "only reports", "only metrics"])
+    @each_row("values", "scanned", "scanned by several", "only reports", "only metrics")
     def test_its_pod_keeps_the_restricted_standard_and_draguard_takes_its_options(self, values: str) -> None:
         spec = scan_of(values)
         (container,) = spec["containers"]
@@ -194,13 +195,11 @@ class TestObjects:
         assert scan_of("only reports")["serviceAccountName"] == "mine"
         assert "draguard-scan" not in {each["metadata"]["name"] for each in release.all("ServiceAccount")}
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("values", "said"),
-        [
-            ({"every": "5"}, "/scan/every"),
-            ({"replicaCount": 0}, "/scan/replicaCount"),
-            ({"reports": "yes"}, "/scan/reports"),
-        ],
+        ({"every": "5"}, "/scan/every"),
+        ({"replicaCount": 0}, "/scan/replicaCount"),
+        ({"reports": "yes"}, "/scan/reports"),
     )
     def test_values_that_cannot_be_meant_are_refused(self, values: dict[str, Any], said: str) -> None:
         with pytest.raises(Exception, match=re.escape(said)):

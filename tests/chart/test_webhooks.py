@@ -12,7 +12,7 @@ import pytest
 
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
-from tests.rows import each_row_beside
+from tests.rows import each_row, each_row_beside
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
 from webhook.policy.evaluation.policyset import PolicySet, match
@@ -141,7 +141,7 @@ class TestRules:
     def test_api_servers_take_rules_selectors_and_conditions(self, values: str, release: int) -> None:
         assert [finding.problem for finding in policies(values, release).errors] == []
 
-    @pytest.mark.parametrize("policy", ["Fail", "Ignore"])
+    @each_row("policy", "Fail", "Ignore")
     def test_names_are_qualified_and_paths_say_what_a_failure_leads_to(self, policy: str) -> None:
         names = rendered("policies").webhooks
         for name, webhook in with_values(
@@ -172,16 +172,14 @@ class TestRules:
 
 
 class TestReach:
-    @pytest.mark.parametrize(
+    @each_row(
         ("spec", "webhooks"),
-        [
-            ({}, set()),
-            ({"nodeName": "a"}, set()),
-            ({"nodeName": "a", "resourceClaims": []}, set()),
-            (CLAIMS, {"pods"}),
-            ({"nodeName": "", **CLAIMS}, {"pods"}),
-            ({"nodeName": "a", **CLAIMS}, {"pods", "prescheduled"}),
-        ],
+        ({}, set()),
+        ({"nodeName": "a"}, set()),
+        ({"nodeName": "a", "resourceClaims": []}, set()),
+        (CLAIMS, {"pods"}),
+        ({"nodeName": "", **CLAIMS}, {"pods"}),
+        ({"nodeName": "a", **CLAIMS}, {"pods", "prescheduled"}),
     )
     def test_pods_without_claims_never_reach_draguard(self, spec: Any, webhooks: set[str]) -> None:
         assert ask(pod(**spec)) == webhooks
@@ -220,20 +218,18 @@ class TestReach:
                 count += 1
         assert count > 100
 
-    @pytest.mark.parametrize("kind", ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"])
+    @each_row("kind", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
     def test_workloads_reach_it_if_their_template_has_claims(self, kind: str) -> None:
         for spec, webhooks in (({}, set()), (CLAIMS, {"workloads"})):
             workload = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a"}}
             assert ask({**workload, "spec": {"template": {"spec": spec}}}) == webhooks
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("version", "kind", "body"),
-        [
-            ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": {"spec": CLAIMS}}}}}),
-            ("batch/v1", "Job", {"spec": {"template": {"spec": CLAIMS}}}),
-            ("v1", "PodTemplate", {"template": {"spec": CLAIMS}}),
-            ("v1", "ReplicationController", {"spec": {"template": {"spec": CLAIMS}}}),
-        ],
+        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": {"spec": CLAIMS}}}}}),
+        ("batch/v1", "Job", {"spec": {"template": {"spec": CLAIMS}}}),
+        ("v1", "PodTemplate", {"template": {"spec": CLAIMS}}),
+        ("v1", "ReplicationController", {"spec": {"template": {"spec": CLAIMS}}}),
     )
     def test_other_templates_reach_it_if_they_have_claims(self, version: str, kind: str, body: Any) -> None:
         empty = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
@@ -282,7 +278,7 @@ class TestReach:
     def test_a_deletion_never_reaches_it(self) -> None:
         assert ask(CLAIM, operation="DELETE") == set()
 
-    @pytest.mark.parametrize(("namespace", "reaches"), [("default", True), ("kube-system", False), (NAMESPACE, False)])
+    @each_row(("namespace", "reaches"), ("default", True), ("kube-system", False), (NAMESPACE, False))
     def test_exempt_namespaces_never_reach_it(self, namespace: str, *, reaches: bool) -> None:
         claim = CLAIM | {"metadata": {"name": "a", "namespace": namespace}}
         assert ask(claim) == ({"resources"} if reaches else set())
@@ -309,7 +305,7 @@ class TestReach:
         assert ask(CLAIM, "everything differs") == set()
         assert ask(CLAIM, "everything differs", user={"username": "me"}) == set()
 
-    @pytest.mark.parametrize("version", ["v1", "v1beta2", "v1beta1"])
+    @each_row("version", "v1", "v1beta2", "v1beta1")
     def test_an_object_is_sent_in_the_version_that_it_was_written_in(self, version: str) -> None:
         hooks = policies().validating
         (resources,) = (hook.policy for hook in hooks if hook.policy.name.startswith("resources."))

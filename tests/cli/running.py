@@ -14,7 +14,7 @@ from tests.command import SCRIPT
 @contextmanager
 def running(*arguments: str) -> Iterator[tuple[int, str]]:
     """Run the server on a free port; yield the port and what it has written to standard output."""
-    command = [str(SCRIPT), "serve", "--port", "0", *arguments]
+    command = [str(SCRIPT), "serve", "--port=0", "--shutdown-delay=0", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
         assert server.stdout
         assert server.stderr

@@ -28,12 +28,6 @@ class TestHelp:
         assert EXIT_CODES in done.out
         assert EXIT_CODES in draguard("validate", "--help").out
 
-    @each_row("command", *ACTIONS)
-    def test_every_command_shows_examples(self, command: str) -> None:
-        done = draguard(*command.split(), "--help")
-        assert done.code == 0
-        assert f"examples:\n  draguard {command}" in done.out
-
     def test_its_lines_fit_on_a_screen_and_are_written_for_people(self) -> None:
         commands = [*COMMANDS, *ACTIONS]
         text = "".join(draguard(*command.split(), "--help").out for command in commands) + draguard("--help").out

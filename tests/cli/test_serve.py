@@ -181,7 +181,6 @@ def options(api: ApiServer, tmp_path: Path) -> list[str]:
         "--manage-webhooks=draguard",
         "--manage-name=draguard.draguard-system.svc",
         "--manage-name=localhost",
-        "--shutdown-delay=0",
     ]
 
 

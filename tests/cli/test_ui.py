@@ -650,7 +650,7 @@ def test_without_slices_there_is_nothing_to_show(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+@each_row("end", signal.SIGINT, signal.SIGTERM)
 def test_it_serves_on_loopback_until_it_is_interrupted(end: signal.Signals) -> None:
     command = [str(SCRIPT), "ui", "--quiet", "--cluster", str(CLUSTER)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

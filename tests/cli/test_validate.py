@@ -330,16 +330,15 @@ spec:
     ("true", "", 0),
     ("ok", "", 0),
 )
-def test_keys_that_are_booleans_in_yaml_are_explained(key: str, read: str, count: int, tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(DEPLOYMENT.replace("KEY", key), encoding="utf-8")
-    done = draguard("validate", tmp_path / "a.yaml")
+def test_keys_that_are_booleans_in_yaml_are_explained(key: str, read: str, count: int) -> None:
+    done = draguard("validate", "-", stdin=DEPLOYMENT.replace("KEY", key).encode())
     assert done.out.count("warning misread-key: ") == count
     assert done.out.count(f'YAML reads the key {key} as "{read}": to mean the text, write "{key}" in quotes') == count
 
 
-def test_a_value_of_the_wrong_type_has_its_own_hint(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(DEPLOYMENT.replace("nodeSelector: {KEY: a}", "nodeSelector: {on: yes}"))
-    out = draguard("validate", tmp_path / "a.yaml").out
+def test_a_value_of_the_wrong_type_has_its_own_hint() -> None:
+    text = DEPLOYMENT.replace("nodeSelector: {KEY: a}", "nodeSelector: {on: yes}")
+    out = draguard("validate", "-", stdin=text.encode()).out
     assert out.count('YAML reads the key on as "true"') == 1
     assert out.count("help: if a string is meant, put it in quotes") == 1
 
@@ -464,18 +463,16 @@ MESSAGE = 'ResourceClaim "a" in namespace default is at line 3, too: if both are
     (NAMED.replace("resource.k8s.io/v1", "example.com/v1"), 0),
     (NAMED.replace("ResourceClaim", "ConfigMap"), 0),
 )
-def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, line: int, tmp_path: Path) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(f"{NAMED}---\n{other}", encoding="utf-8")
-    done = draguard("validate", "--level", "deprecated=off", file)
-    assert (f"{file}:{line}:12: warning repeated-object: metadata.name: {MESSAGE}" in done.out) == bool(line)
+def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, line: int) -> None:
+    done = draguard("validate", "--level", "deprecated=off", "-", stdin=f"{NAMED}---\n{other}".encode())
+    assert (f"<stdin>:{line}:12: warning repeated-object: metadata.name: {MESSAGE}" in done.out) == bool(line)
     assert done.out.count("repeated-object") == bool(line)
 
 
-def test_another_namespace_is_no_way_out_for_an_object_without_one(tmp_path: Path) -> None:
+def test_another_namespace_is_no_way_out_for_an_object_without_one() -> None:
     text = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: a, namespace: {}}}\nspec: {{}}\n"
-    (tmp_path / "a.yaml").write_text("---\n".join(map(text.format, "xy")), encoding="utf-8")
-    found = [each for each in findings("validate", tmp_path) if each["rule"] == "repeated-object"]
+    judged = findings("validate", "-", stdin="---\n".join(map(text.format, "xy")))
+    found = [each for each in judged if each["rule"] == "repeated-object"]
     assert [each["hint"] for each in found] == ["give it another name, or remove one of them"]
 
 

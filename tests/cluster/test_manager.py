@@ -182,7 +182,7 @@ def test_a_restarted_container_restores_what_is_on_its_disk(api: ApiServer, tmp_
 def test_a_manager_without_directory_keeps_the_secret_and_the_cluster_s_version(
     api: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    replica = Replica(api, tmp_path / "pair", directory=None, tells_version=True)
+    replica = Replica(api, tmp_path / "pair", directory=None)
     replica.tick()
     assert not (tmp_path / "pair").exists()
     assert (replica.rotations, list(replica.unready())) == ({"recover": 1}, [])

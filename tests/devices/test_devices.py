@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.allocation.recorded import FILES, scenarios
-from tests.command import ROOT, Done, draguard
+from tests.command import ROOT, Done, draguard, usage_error
 from tests.rows import each_row
 from tests.scan.clusters import HEALTHY, claim, device, device_class, node, pod, slices, taint_rule
 from tests.scan.clusters import listed as as_list
@@ -255,8 +255,7 @@ def test_mistakes_are_told_and_a_file_without_option_of_it(tmp_path: Path) -> No
     file = tmp_path / "cluster.json"
     file.write_text("{}", encoding="utf-8")
     for name in ("devices", "scan"):
-        done = draguard(name, file)
-        assert (done.code, f"to name the file, write --cluster {file}" in done.err) == (2, True)
+        assert f"to name the file, write --cluster {file}" in usage_error(name, file)
 
 
 def test_the_page_shows_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def steps_for(devices: int, expression: str) -> int:
     return steps()
 
 
-@pytest.mark.parametrize("expression", [f"{X} > 2", f'device.attributes["{DRIVER}"].uuid == "7"'])
+@each_row("expression", f"{X} > 2", f'device.attributes["{DRIVER}"].uuid == "7"')
 def test_ten_times_the_devices_take_hardly_more_steps(expression: str) -> None:
     steps_for(20, expression)  # compiled selectors are kept
     assert steps_for(2000, expression) < 1.2 * steps_for(200, expression)

@@ -109,7 +109,7 @@ def test_values_are_shown_as_in_expressions(value: str, shown: str) -> None:
 
 
 @pytest.mark.no_cover
-@pytest.mark.parametrize("value", ["[$, $]", '{"a": $, "b": $}', "optional.of([$, $])"])
+@each_row("value", "[$, $]", '{"a": $, "b": $}', "optional.of([$, $])")
 def test_of_a_value_that_doubles_again_and_again_only_the_beginning_is_shown(value: str) -> None:
     expression = "v60"
     for number in range(60, 0, -1):

@@ -2,15 +2,16 @@
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import yaml
 
-from tests.command import ROOT, Done, draguard, findings
+from tests.command import ROOT, Done, draguard, findings, usage_error
 from tests.rows import each_row, each_row_beside
+from tests.schemas import Validator
+from tests.schemas import schema as schema_of
 from tests.structured import claim
 from webhook.check import references
 from webhook.drivers import built_in, files, profile_of, schema, text_of
@@ -246,9 +247,8 @@ def test_checks_that_take_too_much_work_end_and_are_reported(monkeypatch: pytest
 class TestCheck:
     def test_all_mistakes_are_listed(self) -> None:
         checked("{driver: a, devices: {x: {attributes: {b: strng, c: integer}}, z: {capcity: []}}}")
-        done = draguard("driver", "check", "a.yaml", "gone.yaml")
-        assert done.code == 2
-        assert [line.partition(";")[0] for line in done.err.splitlines()] == [
+        said = usage_error("driver", "check", "a.yaml", "gone.yaml")
+        assert [line.partition(";")[0] for line in said.splitlines()] == [
             'a.yaml:1:40: devices.x: attribute b is of type "strng"',
             'a.yaml:1:50: devices.x: attribute c is of type "integer"',
             "a.yaml:1:68: devices.z: unknown key capcity",
@@ -362,8 +362,7 @@ class TestCommand:
         assert [line.split()[0] for line in listed.splitlines()] == list(built_in())
         assert yaml.safe_load(draguard("driver", "show", "dra.net").out)["driver"] == "dra.net"
         assert draguard("explain", "dra.net").out.startswith("driver: dra.net")
-        wrong = draguard("driver", "show", "gpu.nvidia.co")
-        assert (wrong.code, "did you mean gpu.nvidia.com?" in wrong.err) == (2, True)
+        assert "did you mean gpu.nvidia.com?" in usage_error("driver", "show", "gpu.nvidia.co")
 
     def test_a_profile_is_made_of_slices(self) -> None:
         made = draguard("driver", "from-cluster", ROOT / "examples/simulate/cluster.yaml")
@@ -412,8 +411,7 @@ class TestCommand:
         assert made["classes"] == {"gpu": "gpu"}
 
     def test_without_slices_there_is_no_profile(self) -> None:
-        done = draguard("driver", "from-cluster", "-", stdin=CLAIM.encode())
-        assert (done.code, "no ResourceSlices found" in done.err) == (2, True)
+        assert "no ResourceSlices found" in usage_error("driver", "from-cluster", "-", stdin=CLAIM.encode())
 
 
 def documented() -> str:
@@ -423,20 +421,15 @@ def documented() -> str:
 
 
 class TestSchema:
-    SCHEMA: ClassVar[dict[str, Any]] = json.loads(
-        (ROOT / "webhook/drivers/profile.schema.json").read_text(encoding="utf-8")
-    )
-
-    def test_it_is_printed_and_profiles_fit_it(self) -> None:
-        assert json.loads(draguard("schema", "profile").out) == self.SCHEMA
-        validator = import_module("jsonschema").Draft202012Validator
-        validator.check_schema(self.SCHEMA)
+    def test_profiles_fit_it(self) -> None:
+        validator = Validator(schema_of("profile"))
         texts = [*map(text_of, built_in()), documented()]
-        assert [[*validator(self.SCHEMA).iter_errors(yaml.safe_load(each))] for each in texts] == [[] for _ in texts]
-        assert not validator(self.SCHEMA).is_valid({"driver": "a", "rules": [{"mesage": "a"}]})
+        assert [[*validator.iter_errors(yaml.safe_load(each))] for each in texts] == [[] for _ in texts]
+        assert not validator.is_valid({"driver": "a", "rules": [{"mesage": "a"}]})
 
     def test_it_has_the_keys_that_are_read(self) -> None:
-        parts = {"profile": self.SCHEMA, **self.SCHEMA["$defs"]}
+        top = schema_of("profile")
+        parts = {"profile": top, **top["$defs"]}
         known = {
             "profile": files.KEYS,
             "devices": files.DEVICE_FORMS,

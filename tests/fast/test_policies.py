@@ -78,12 +78,12 @@ def practised(policies: PolicySet, *requests: dict[str, Any]) -> dict[str, Quick
     for each in made.values():
         for request in requests or REVIEWED:
             for _ in range(fast.OFTEN + 20):
-                each.evaluate(request, None)
+                each.evaluate(request)
     return made
 
 
 def passed(policies: PolicySet, request: dict[str, Any], kind: str = VALIDATING) -> Passed | None:
-    return practised(policies, request)[kind].evaluate(request, None)
+    return practised(policies, request)[kind].evaluate(request)
 
 
 @pytest.fixture(scope="module", params=[EVERYTHING, [*LIBRARY, TEAM]], ids=["everything", "library"])
@@ -101,8 +101,8 @@ def test_all_policies_cost_the_same_when_evaluated_quickly(
     policies, quick = several
     request = request_of_review(review)
     for result, verdict in (
-        (quick[VALIDATING].evaluate(review, None), validate(request, policies)),
-        (quick[MUTATING].evaluate(review, None), mutate(request, policies)),
+        (quick[VALIDATING].evaluate(review), validate(request, policies)),
+        (quick[MUTATING].evaluate(review), mutate(request, policies)),
     ):
         if result is not None:
             assert (verdict.allowed, verdict.warnings) == (True, ())
@@ -113,7 +113,7 @@ def test_all_policies_cost_the_same_when_evaluated_quickly(
 
 def test_common_requests_are_evaluated_quickly_in_few_steps() -> None:
     quick = practised(load(LIBRARY))
-    found = {name: [quick[kind].evaluate(each["request"], None) for kind in quick] for name, each in reviews().items()}
+    found = {name: [quick[kind].evaluate(each["request"]) for kind in quick] for name, each in reviews().items()}
     assert {name: tuple(each and each[0] for each in both) for name, both in found.items()} == {
         "pods": (62, 9),
         "deployments": (57, 0),
@@ -124,8 +124,8 @@ def test_common_requests_are_evaluated_quickly_in_few_steps() -> None:
     assert "default" in notes.pop("resourceclaims"), "its namespace was not given"
     assert set(notes.values()) == {""}
     with counting() as steps:
-        assert quick[VALIDATING].evaluate(POD, None) == (62, ())
-        assert quick[MUTATING].evaluate(POD, None) == (9, ())
+        assert quick[VALIDATING].evaluate(POD) == (62, ())
+        assert quick[MUTATING].evaluate(POD) == (9, ())
     assert steps() < 120
 
 
@@ -135,8 +135,8 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
     assert known == (326, ()), "the namespace is known"
     restricted = NAMESPACE | {"metadata": {"name": "default", "labels": {label: "restricted"}}}
     closed = practised(load([*LIBRARY, restricted]), claim_review(namespace="other"))[VALIDATING]
-    assert closed.evaluate(claim_review(), None) is None, "the class is refused"
-    elsewhere = closed.evaluate(claim_review(namespace="other"), None)
+    assert closed.evaluate(claim_review()) is None, "the class is refused"
+    elsewhere = closed.evaluate(claim_review(namespace="other"))
     assert elsewhere is not None
     assert "other" in " ".join(elsewhere[1])
     metadata = {"name": "default", "labels": {label: "restricted"}, "annotations": {label: annotation}}
@@ -154,8 +154,8 @@ def test_policies_that_depend_on_the_namespace_are_evaluated_quickly() -> None:
 def test_policies_see_their_own_request(expression: str) -> None:
     policies = load(validating(expression, matchConstraints=CLAIMS))
     quick = practised(policies, claim_review(name="c"))[VALIDATING]
-    assert quick.evaluate(claim_review(name="c"), None) is not None
-    assert quick.evaluate(claim_review(name="d", userInfo={"username": "other"}), None) is None
+    assert quick.evaluate(claim_review(name="c")) is not None
+    assert quick.evaluate(claim_review(name="d", userInfo={"username": "other"})) is None
 
 
 # -- left to the plain way
@@ -211,7 +211,7 @@ def test_objects_of_another_version_are_left_to_the_plain_way() -> None:
 def test_a_function_is_made_once_it_is_worth_it_and_not_too_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast, "OFTEN", 3)
     quick = QuickPolicies(load(validating("true")), VALIDATING)
-    assert [quick.evaluate(POD, None) is not None for _ in range(4)] == [False, False, False, True]
+    assert [quick.evaluate(POD) is not None for _ in range(4)] == [False, False, False, True]
     monkeypatch.setattr(fast, "DOCUMENT", 10)
     policies = load(validating("object.metadata.name == 'pod'"))
     assert passed(policies, POD) is None
@@ -220,12 +220,12 @@ def test_a_function_is_made_once_it_is_worth_it_and_not_too_much_work(monkeypatc
 
 def test_there_is_no_time_left_and_more_work_than_is_allowed_is_an_error_unless_offline() -> None:
     quick = practised(load(validating("true")))[VALIDATING]
-    with pytest.raises(DeadlineExceededError):
-        quick.evaluate(POD, time.monotonic() - 1)
+    with limited(Budget(deadline=time.monotonic() - 1)), pytest.raises(DeadlineExceededError):
+        quick.evaluate(POD)
     with limited(Budget(1)), pytest.raises(BudgetExceededError):
-        quick.evaluate(POD, None)
+        quick.evaluate(POD)
     with limited(Budget(1, is_offline=True)):
-        assert quick.evaluate(POD, None) is None
+        assert quick.evaluate(POD) is None
 
 
 # -- requests that are made up
@@ -236,17 +236,17 @@ def test_requests_that_are_made_up_do_not_fill_the_memory() -> None:
     quick = practised(load(LIBRARY))[VALIDATING]
     quick._places.clear()
     long = POD | {"resource": {"group": "g" * 2000, "version": "v1", "resource": "pods"}}
-    assert quick.evaluate(long, None) == (0, ())
+    assert quick.evaluate(long) == (0, ())
     assert not quick._places
     for number in range(1100):
-        assert quick.evaluate(POD | {"subResource": str(number)}, None) == (0, ())
+        assert quick.evaluate(POD | {"subResource": str(number)}) == (0, ())
     assert 0 < len(quick._places) <= 1000
     claimed = claim_review()
     for number in range(1100):
-        assert quick.evaluate(claimed | {"namespace": f"n-{number}"}, None) is not None
+        assert quick.evaluate(claimed | {"namespace": f"n-{number}"}) is not None
     assert 0 < len(quick._in_namespaces) <= 1000
     quick._in_namespaces.clear()
-    assert quick.evaluate(claim_review(namespace="n" * 2000), None) is not None
+    assert quick.evaluate(claim_review(namespace="n" * 2000)) is not None
     assert not quick._in_namespaces
 
 

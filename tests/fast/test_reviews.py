@@ -266,8 +266,8 @@ def test_what_policies_passed_once_is_not_evaluated_again(monkeypatch: pytest.Mo
 MARKS = "Object{metadata: Object.metadata{labels: {'marked': 'yes'}}}"
 
 
-@pytest.mark.parametrize("is_of_binding", [False, True])
-@pytest.mark.parametrize("names", [{}, {"resourceNames": ["guarded"]}], ids=["labels", "names"])
+@each_row("is_of_binding", *(False, True))
+@each_row("names", {}, {"resourceNames": ["guarded"]})
 def test_policies_about_labels_or_names_apply_after_any_number_of_other_requests(
     names: dict[str, Any], *, is_of_binding: bool
 ) -> None:

@@ -509,7 +509,7 @@ class TestClaimsWithTheirParameters:
     def parameters(namespace: str = "a", selector: str = CASES[0][0], **more: Any) -> dict[str, Any]:
         return {**claim_parameters(selector), "metadata": {"name": "p", "namespace": namespace}, **more}
 
-    @pytest.mark.parametrize("claim", [CLAIM, TEMPLATE], ids=["claim", "template"])
+    @each_row("claim", CLAIM, TEMPLATE)
     def test_they_become_a_part_of_it(self, claim: dict[str, Any]) -> None:
         given = self.parameters(**self.MADE)
         known = Parameters([claim, given])

@@ -3,6 +3,7 @@
 import json
 import time
 import tracemalloc
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import product
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from tests.policy.examples import BETA, CLAIM, CLAIMS, POD, PODS, binding, evaluate, mutating, of, policy, validating
 from tests.rows import each_row, each_row_beside
-from webhook.budget import DeadlineExceededError
+from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cel.kubernetes.authorizer import AuthorizerValue, Decision, PathCheck, ResourceCheck, User
 from webhook.engine import mutation
 from webhook.engine.prescheduled import Rewrite
@@ -425,9 +426,13 @@ LABELLED = "Object{metadata: Object.metadata{labels: {'x': object.metadata.name}
 REWRITE = Rewrite([{"op": "remove", "path": "/spec/nodeName"}], (), {})
 
 
-def soon() -> float:
-    """Return a time that comes before a long expression is done, but after it was begun."""
-    return time.monotonic() + 0.002
+def for_seconds(seconds: float) -> AbstractContextManager[Budget]:
+    """Put a budget in force that ends at a deadline."""
+    return limited(Budget(deadline=time.monotonic() + seconds))
+
+
+SOON = 0.002
+"""The seconds after which a long expression was begun, but is not done."""
 
 
 @each_row(
@@ -438,21 +443,25 @@ def soon() -> float:
     {"variables": [{"name": "v", "expression": "object.metadata.name"}]},
 )
 def test_after_the_deadline_no_validating_policy_is_evaluated(fields: dict[str, Any]) -> None:
-    with pytest.raises(DeadlineExceededError, match="the deadline has passed"):
-        validate(about(POD), loaded("true", **fields), deadline=time.monotonic())
+    policies = loaded("true", **fields)
+    with for_seconds(0), pytest.raises(DeadlineExceededError, match="the deadline has passed"):
+        validate(about(POD), policies)
 
 
 @each_row("ask", validate, mutate)
 def test_after_the_deadline_no_policy_about_the_object_is_evaluated(ask: Any) -> None:
     policies = load([*validating("false"), *mutating("m", LABELLED)])
-    with pytest.raises(DeadlineExceededError):
-        ask(about(POD), policies, deadline=time.monotonic())
-    assert ask(about(CLAIM), policies, deadline=time.monotonic()).allowed
+    with for_seconds(0):
+        with pytest.raises(DeadlineExceededError):
+            ask(about(POD), policies)
+        assert ask(about(CLAIM), policies).allowed
 
 
 def test_a_deadline_that_does_not_pass_changes_nothing() -> None:
     request, policies = about(POD | {"numbers": list(range(100))}), loaded(LONG, "object.spec.nodeName == ''")
-    assert validate(request, policies, deadline=time.monotonic() + 60) == validate(request, policies)
+    with for_seconds(60):
+        verdict = validate(request, policies)
+    assert verdict == validate(request, policies)
 
 
 @each_row(
@@ -465,14 +474,14 @@ def test_a_deadline_that_does_not_pass_changes_nothing() -> None:
 def test_a_comprehension_is_stopped_when_the_deadline_passes(policies: PolicySet) -> None:
     request = about(POD | {"numbers": list(range(MANY))})
     assert validate(request, policies).allowed
-    with pytest.raises(DeadlineExceededError):
-        validate(request, policies, deadline=soon())
+    with for_seconds(SOON), pytest.raises(DeadlineExceededError):
+        validate(request, policies)
 
 
 def test_a_mutation_is_stopped_when_the_deadline_passes() -> None:
     policies = load(mutating("m", f"{LONG} ? Object{{}} : Object{{}}"))
-    with pytest.raises(DeadlineExceededError):
-        mutate(about(POD | {"numbers": list(range(MANY))}), policies, deadline=soon())
+    with for_seconds(SOON), pytest.raises(DeadlineExceededError):
+        mutate(about(POD | {"numbers": list(range(MANY))}), policies)
 
 
 def test_the_deadline_holds_before_a_rewrite_during_it_and_after_it() -> None:
@@ -483,20 +492,19 @@ def test_the_deadline_holds_before_a_rewrite_during_it_and_after_it() -> None:
         rewritten.append(obj)
         return REWRITE
 
-    done = mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic() + 60)
+    with for_seconds(60):
+        done = mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite)
     assert (done.verdict.allowed, len(rewritten)) == (True, 1)
-    with pytest.raises(DeadlineExceededError):
-        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite, deadline=time.monotonic())
+    with for_seconds(0), pytest.raises(DeadlineExceededError):
+        mutation.mutate_request(about(POD), policies, DENY_ALL, rewrite)
     assert len(rewritten) == 1
-    deadline = time.monotonic() + 0.1
 
     def waiting(_: object) -> Rewrite:
-        while time.monotonic() < deadline:
-            time.sleep(0.01)
+        time.sleep(0.1)
         return REWRITE
 
-    with pytest.raises(DeadlineExceededError):
-        mutation.mutate_request(about(POD), policies, DENY_ALL, waiting, deadline=deadline)
+    with for_seconds(0.1), pytest.raises(DeadlineExceededError):
+        mutation.mutate_request(about(POD), policies, DENY_ALL, waiting)
 
 
 # -- costs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import draguard
+from tests.command import draguard, usage_error
 from tests.report.findings import HOSTILE, finding
 from tests.report.test_formats import Page
 from tests.rows import each_row
@@ -120,7 +120,7 @@ VARIED = (
 """A cluster with each state of a device."""
 
 
-@pytest.mark.parametrize("given", [VARIED, (*HEALTHY, claim("one", "gpu-0"))])
+@each_row("given", VARIED, (*HEALTHY, claim("one", "gpu-0")))
 def test_its_counts_are_those_of_the_json(given: tuple[Any, ...]) -> None:
     text, page = of(*given)
     done = draguard("devices", "--cluster", "-", "-o", "json", stdin=listed(*given))
@@ -203,25 +203,23 @@ class TestPods:
             assert page.shown(label) == each["nodes"]
         assert answers[1]["why"]["reason"].replace(">", "&gt;") in text
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("asked", "label", "options", "better", "freed"),
-        [
-            ({"count": 3}, "with count 2 in request gpu (1 node)", (), {"count": 2}, []),
-            (
-                {"count": 3},
-                "once claim default/held with 2 devices is released (pod train) (1 node)",
-                ("--release=held",),
-                {"count": 3},
-                ["a-2", "a-3"],
-            ),
-            (
-                {"deviceClassName": "gpu.exmple.com"},
-                "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu (1 node)",
-                (),
-                {},
-                [],
-            ),
-        ],
+        ({"count": 3}, "with count 2 in request gpu (1 node)", (), {"count": 2}, []),
+        (
+            {"count": 3},
+            "once claim default/held with 2 devices is released (pod train) (1 node)",
+            ("--release=held",),
+            {"count": 3},
+            ["a-2", "a-3"],
+        ),
+        (
+            {"deviceClassName": "gpu.exmple.com"},
+            "with deviceClassName: gpu.example.com in place of gpu.exmple.com in request gpu (1 node)",
+            (),
+            {},
+            [],
+        ),
     )
     def test_a_change_shows_the_devices_that_the_pod_gets_with_it(
         self, asked: Any, label: str, options: tuple[str, ...], better: Any, freed: list[str]
@@ -509,9 +507,7 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
     (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
 )
 def test_what_is_no_picture_is_refused(arguments: list[str], said: str) -> None:
-    done = draguard(*arguments, *STORY[1:], "--output=html")
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert said in usage_error(*arguments, *STORY[1:], "--output=html")
 
 
 def test_it_needs_nothing_from_elsewhere() -> None:

@@ -399,7 +399,7 @@ def test_hints_that_differ_name_their_releases(hints: tuple[str, ...], said: str
     assert (found.problem.hint, found.releases) == (said, ("1.28", "1.31", "1.36"))
 
 
-@pytest.mark.parametrize(("values", "kept"), [("ab", None), ("aa", Fix("replace", "a"))])
+@each_row(("values", "kept"), ("ab", None), ("aa", Fix("replace", "a")))
 def test_a_fix_for_some_releases_is_left_out(values: str, kept: Fix | None) -> None:
     plain = finding()
     reports = [report(plain._replace(problem=plain.problem._replace(fix=Fix("replace", value)))) for value in values]

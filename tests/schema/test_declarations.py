@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-import pytest
-
 import webhook.api
+from tests.rows import each_row
 from webhook.later import cached_property
 from webhook.schema import Anything, Array, Field, Int, Map, Nested, Struct, Text
 
@@ -68,17 +67,15 @@ def test_options_have_the_types_that_are_declared() -> None:
     assert {Text, Int, Array, Map, Nested, Anything} <= {type(field) for _, field in fields}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("field", "expected"),
-    [
-        (Text(max_length="63"), ["max_length"]),
-        (Text(gate=["DRASomething"], since=37, max_length={37: 63}), []),
-        (Text(gates="DRASomething"), ["gates"]),
-        (Int(minimum=0), ["minimum"]),
-        (Int(minimum=(0, "must not be negative")), []),
-        (Array(Text(), list_map_keys="name"), ["list_map_keys"]),
-        (Text(declared={35: {"always": "yes"}}), ["always"]),
-    ],
+    (Text(max_length="63"), ["max_length"]),
+    (Text(gate=["DRASomething"], since=37, max_length={37: 63}), []),
+    (Text(gates="DRASomething"), ["gates"]),
+    (Int(minimum=0), ["minimum"]),
+    (Int(minimum=(0, "must not be negative")), []),
+    (Array(Text(), list_map_keys="name"), ["list_map_keys"]),
+    (Text(declared={35: {"always": "yes"}}), ["always"]),
 )
 def test_a_wrong_type_is_found(field: Field, expected: list[str]) -> None:
     assert misfits(field) == expected

@@ -317,25 +317,6 @@ class TestRotation:
                 assert first.session
                 assert not first.session.has_ticket
 
-    def test_a_file_that_kubelet_swaps_is_followed(self, guarded: Guarded) -> None:
-        mount, successor = guarded.directory / "mount", authority()
-        for name, signer in (("..first", guarded.signer), ("..second", successor)):
-            (guarded.directory / name).mkdir()
-            (guarded.directory / name / "ca.crt").write_bytes(certs.pem(signer.certificate))
-        mount.mkdir()
-        (mount / "..data").symlink_to(guarded.directory / "..first")
-        (mount / "ca.crt").symlink_to("..data/ca.crt")
-        guarded.clients = Clients(mount / "ca.crt")
-        pair = certs.ephemeral(["localhost"])
-        guarded.ca = pair.ca.decode()
-        guarded.certificate = Certificate(pair.certificate, pair.key, clients=guarded.clients)
-        with guarded.serving() as served:
-            trust = guarded.identity().present(served.trust())
-            assert statuses(answer(served, trust)) == [200]
-            (mount / "..data_tmp").symlink_to(guarded.directory / "..second")
-            (mount / "..data_tmp").rename(mount / "..data")
-            assert eventually(lambda: answer(served, trust) == b"")
-
     def test_a_broken_file_is_refused_once_and_the_old_one_kept(
         self, guarded: Guarded, caplog: pytest.LogCaptureFixture
     ) -> None:

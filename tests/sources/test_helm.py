@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import ROOT, draguard
+from tests.command import ROOT, draguard, usage_error
 from tests.sources.programs import BAD, CLAIM, chart, program
 from webhook.sources import running
 from webhook.sources.rendering import as_served
@@ -317,15 +317,13 @@ class TestUsage:
     @pytest.mark.usefixtures("without_library")
     def test_without_helm_an_earlier_chart_cannot_be_rendered(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c")
-        done = draguard("validate", "--old", directory, directory / "values.yaml")
-        assert done.code == 2
-        assert done.err.startswith(f"draguard validate: error: --old: {directory} is a Helm chart, and Helm is not")
+        said = usage_error("validate", "--old", directory, directory / "values.yaml")
+        assert said.startswith(f"draguard validate: error: --old: {directory} is a Helm chart, and Helm is not")
 
     @pytest.mark.usefixtures("without_library")
     def test_without_helm_it_says_what_to_install(self, tmp_path: Path) -> None:
-        done = draguard("validate", chart(tmp_path / "c"))
-        assert (done.code, done.out) == (2, "")
-        assert done.err.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
+        said = usage_error("validate", chart(tmp_path / "c"))
+        assert said.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
 
     def test_a_chart_without_its_dependencies_needs_a_build(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", a=CLAIM.replace("NAME", '{{ include "common.name" . }}'))
@@ -351,9 +349,8 @@ class TestUsage:
 
     @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "Missing.yaml", "-"])
     def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:
-        done = draguard("validate", chart(tmp_path / "c"), "--helm-values", file)
-        assert done.code == 2
-        assert done.err == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
+        said = usage_error("validate", chart(tmp_path / "c"), "--helm-values", file)
+        assert said == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
 
 
 def test_long_words_in_templates_take_linear_time(tmp_path: Path) -> None:
@@ -420,6 +417,5 @@ def test_mutate_rewrites_what_a_chart_makes(inference: Path) -> None:
 @pytest.mark.parametrize("command", ["validate", "simulate", "match", "mutate"])
 def test_values_need_a_chart(command: str, tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}")
-    done = draguard(command, tmp_path / "pod.yaml", "--helm-set", "a=b")
-    assert done.code == 2
-    assert "--helm-values and --helm-set: no path is the directory of a Helm chart" in done.err
+    said = usage_error(command, tmp_path / "pod.yaml", "--helm-set", "a=b")
+    assert "--helm-values and --helm-set: no path is the directory of a Helm chart" in said

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import Done, draguard, findings, process
+from tests.command import Done, draguard, findings, process, usage_error
 from tests.policy.examples import binding, policy
 from tests.rows import each_row, each_row_beside
 from tests.suppression.manifests import claim, rules, suppressed
@@ -314,9 +314,8 @@ class TestBaselines:
     def test_a_file_that_is_not_a_baseline_is_refused(self, file: Path, text: str, message: str) -> None:
         baseline = file.with_name("baseline.txt")
         baseline.write_text(text, encoding="utf-8")
-        done = draguard("validate", "--baseline", baseline, file)
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"draguard validate: error: --baseline: {baseline}: {message}")
+        said = usage_error("validate", "--baseline", baseline, file)
+        assert said.startswith(f"draguard validate: error: --baseline: {baseline}: {message}")
 
     def test_one_that_is_not_there_is_refused_with_a_hint(self, file: Path) -> None:
         done = draguard("validate", "--baseline", "gone.json", file)

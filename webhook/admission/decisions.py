@@ -48,9 +48,7 @@ if TYPE_CHECKING:
         def learn(self, body: bytes, response: Response, record: Record) -> None:
             """Note a request that was answered in another way."""
 
-        def passes(
-            self, endpoint: Endpoint, request: Mapping[str, Any], deadline: float | None
-        ) -> tuple[int, Sequence[str]] | None:
+        def passes(self, endpoint: Endpoint, request: Mapping[str, Any]) -> tuple[int, Sequence[str]] | None:
             """Tell that no policy refuses or changes anything: the cost, and the assumptions; None if not known."""
 
 
@@ -124,7 +122,7 @@ def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, recor
             raise TimeoutError  # noqa: TRY301 - handled like all other errors
         before = enter(Budget(INLINE if call.is_inline else REVIEW, call.deadline))
         try:
-            response = _ENDPOINTS[call.endpoint](_Case(request, options, call.deadline, record))
+            response = _ENDPOINTS[call.endpoint](_Case(request, options, record))
         finally:
             leave(before)
     except Exception as error:  # noqa: BLE001 - whatever the error, the API server waits for a decision
@@ -170,12 +168,10 @@ class _Case(NamedTuple):
 
     Args:
         request: The request of an AdmissionReview.
-        deadline: When policies must be finished, in seconds of ``time.monotonic()``; None for no limit.
     """
 
     request: Mapping[str, Any]
     options: ReviewOptions
-    deadline: float | None
     record: Record
 
 
@@ -194,7 +190,7 @@ def _judged(request: Mapping[str, Any], options: ReviewOptions) -> Sequence[Prob
 
 
 def _validated(case: _Case) -> Response:
-    request, options, _, record = case
+    request, options, record = case
     found = _judged(request, options)
     if options.surroundings is not None:
         found = [*found, *_around(request, options.surroundings, found)]
@@ -219,13 +215,13 @@ def _validated(case: _Case) -> Response:
 def _passed(case: _Case) -> tuple[int, Sequence[str]] | None:
     """Return the cost and the assumptions of policies that do nothing; None if they must be evaluated."""
     first = case.options.first
-    return first.passes(case.record.endpoint, case.request, case.deadline) if first else None
+    return first.passes(case.record.endpoint, case.request) if first else None
 
 
 def _evaluator(case: _Case, policies: PolicySet) -> Evaluator:
     from webhook.engine.mutation import Evaluator  # needed only with policies
 
-    return Evaluator(policies, case.options.authorizer, case.deadline)
+    return Evaluator(policies, case.options.authorizer)
 
 
 def _around(request: Mapping[str, Any], surroundings: Surroundings, found: Sequence[Problem]) -> Sequence[Problem]:

@@ -27,7 +27,6 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
         def __eq__(self, other): ...             # implements `==`
 
     LIBRARY = Library(
-        "quantity",
         functions=(
             # name, id, parameter types, result type, implementation on plain values; raise EvaluationError for errors
             Overload("quantity", "string_to_quantity", (STRING,), QUANTITY, parse, cost=of_argument(0)),
@@ -47,7 +46,7 @@ Extend the language with a `Library` (see `webhook.cel.checker.declarations` for
 Parametrised types are written as `list_of(parameter("T"))`. The packages, from the bottom up: `types` (types and their
 values), `regex`, `functions` (with their costs), `syntax` (text to tree), `checker` (types and estimated costs of a
 tree), `runtime` (tree to program), `ext` (standard library, cel-go's extensions), `environment`. `kubernetes` has
-kube-apiserver's libraries, its environments and device selectors. It alone imports `webhook.formats`, which reads
-quantities and names and knows nothing of objects. Else all import from `webhook` only `budget`, `escapes`, `release`,
-`issues`, and the modules that make importing cheap: `later`, `patterns` and `records`.
+kube-apiserver's libraries, its environments and device selectors. All import from `webhook` only `budget`, `escapes`,
+`release`, `issues`, `formats`, which reads times, quantities and names and knows nothing of objects, and the modules
+that make importing cheap: `later`, `patterns` and `records`.
 """

@@ -56,7 +56,7 @@ class Program:
             EvaluationError: The evaluation failed.
             CostLimitExceededError: The evaluation cost more than the meter allows, or built too much; offline also if
                 it was more work than the budget in force allows.
-            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+            DeadlineExceededError: The evaluation passed the deadline of the budget in force.
             BudgetExceededError: The evaluation was more work than the budget in force allows.
         """
         try:
@@ -119,7 +119,7 @@ class Environment(Scope):
         return Checked(text, root, root.type)
 
     def _parse(self, text: str) -> tuple[Expression, Issues]:
-        issues = Issues(text, None if current().is_offline else MAX_REPORT)
+        issues = Issues(text) if current().is_offline else Issues(text, MAX_REPORT)
         root = parse(issues, self.macros, current(), optional_syntax=self.optional_syntax, quoting=self.options.quoting)
         return root, issues
 

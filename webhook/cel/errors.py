@@ -63,26 +63,25 @@ class CompileError(CelError):
 
     Args:
         hidden: The number of further issues.
-        most: The largest number of characters in the report; None for any number.
+        most: The largest number of characters in the report.
     """
 
-    def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int | None = None) -> None:
+    def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int = _UNLIMITED) -> None:
         self.text: Final = text
         self.issues: Final = sorted(issues, key=lambda issue: (issue.line, issue.column))
         lines = text.split("\n")
         shown: list[str] = []
         size = 0
         for issue in self.issues:
-            if most is not None and size > most:
+            if size > most:
                 hidden += len(self.issues) - len(shown)
                 break
-            shown.append(_display(issue, lines, _MAX_SNIPPET if most is None else (most - size) // 3))
-            if most is not None:
-                size += len(shown[-1])
+            shown.append(_display(issue, lines, min((most - size) // 3, _MAX_SNIPPET)))
+            size += len(shown[-1])
         if hidden:
             shown.append(f"{hidden} more errors were truncated")
         report = "\n".join(shown)
-        super().__init__(report if most is None or len(report) <= most else report[:most] + _CUT)
+        super().__init__(report if len(report) <= most else report[:most] + _CUT)
 
 
 class ProgramError(CelError):
@@ -150,13 +149,13 @@ class Issues:
     """Collects issues about one text.
 
     Args:
-        most: The largest number of characters in a report of the issues; None for any number.
+        most: The largest number of characters in a report of the issues.
 
     Attributes:
         copies: The number of copies of the current node in the tree; cel-go reports an issue for every copy.
     """
 
-    def __init__(self, text: str, most: int | None = None) -> None:
+    def __init__(self, text: str, most: int = _UNLIMITED) -> None:
         self.text = text
         self.copies = 1
         self._most = most

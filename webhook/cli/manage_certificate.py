@@ -80,7 +80,6 @@ def manager_of(arguments: Namespace, directory: Path | None) -> Manager:
             names=tuple(arguments.manage_name),
             directory=directory,
             webhooks=tuple(arguments.manage_webhooks),
-            tells_version=directory is None,
             account=Path(arguments.manage_account),
         )
     )

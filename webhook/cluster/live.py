@@ -322,29 +322,22 @@ class Server:
         return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
 
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
+        """Read the objects of a kind; of events, those that tell, and of other namespaces warnings."""
         everywhere = f"{root}/{known.resource}"
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
-        if known.kind == "Event" and self._reader:  # not for all to be kept
-            return self._events(everywhere, within if where.namespace else "", typed, where)
-        is_whole = not (where.namespace and known.namespaced)
-        if is_whole or where.only:
-            return Part(known.kind, self._objects(everywhere if is_whole else within, typed))
+        is_picked = known.kind == "Event" and self._reader is not None  # not for all to be kept
+        telling = _TELLING if is_picked else ""
+        if not (where.namespace and known.namespaced):
+            return Part(known.kind, self._objects(everywhere, typed, telling))
+        others = f"type=Warning,metadata.namespace!={where.namespace}" if is_picked else ""
+        note, found = "", list[Any]()
         try:
-            return Part(known.kind, self._objects(everywhere, typed))
+            found = [] if where.only else self._objects(everywhere, typed, others)
         except Forbidden:
             note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
-            return Part(known.kind, self._objects(within, typed), note)
-
-    def _events(self, everywhere: str, within: str, typed: JSONObject, where: Where) -> Part:
-        """Read the events of a namespace, and the warnings of others, where drivers may run."""
-        if not within:
-            return Part("Event", self._objects(everywhere, typed, _TELLING))
-        found = self._objects(within, typed, _TELLING)
-        try:
-            warnings = self._objects(everywhere, typed, f"type=Warning,metadata.namespace!={where.namespace}")
-        except Forbidden:
-            return Part("Event", found, f"events of other namespaces than {where.namespace} not read: forbidden")
-        return Part("Event", [*found, *warnings])
+        if note or is_picked or where.only:
+            found = [*self._objects(within, typed, telling), *found]
+        return Part(known.kind, found, note)
 
     def _objects(self, path: str, typed: JSONObject, fields: str = "") -> list[Any]:
         path = f"{path}?{f'fieldSelector={quote(fields)}&' if fields else ''}"

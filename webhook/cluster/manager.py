@@ -119,7 +119,7 @@ class Manager:
         self._missing: list[str] = []
         self._judged: tuple[object, datetime] | None = None
         self._campaigning = Task(self._election.campaign, RETRY_SECONDS)
-        version = [Task(self._ask_version, VERSION_SECONDS)] if options.tells_version else []
+        version = [Task(self._ask_version, VERSION_SECONDS)] if options.directory is None else []
         self._tasks = (self._campaigning, *version, Task(self._look, LOOK_SECONDS))
         self._ended = threading.Event()
         self._obtaining = False

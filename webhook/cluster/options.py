@@ -35,9 +35,9 @@ class ManagerOptions:
         secret: The Secret's name; it must exist, and may be empty.
         lease: The Lease's name; it must exist.
         names: The DNS names that the API server connects to, such as ``draguard.draguard-system.svc``.
-        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret there.
+        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret there, for pods without
+            access to the API server: then it has the cluster's version, too.
         webhooks: Names of Validating- and MutatingWebhookConfigurations whose ``caBundle`` to write.
-        tells_version: Whether to store the cluster's version in the Secret, for pods without access to the API server.
         identity: The holder of the Lease; unique among all processes, past and present.
         account: The directory with the service account's ``token`` and ``ca.crt``.
         server: Address and port of the API server; by default from the pod's environment.
@@ -52,7 +52,6 @@ class ManagerOptions:
     names: tuple[str, ...]
     directory: Path | None = None
     webhooks: tuple[str, ...] = ()
-    tells_version: bool = False
     identity: str = field(default_factory=identity)
     account: Path = SERVICE_ACCOUNT
     server: str = ""

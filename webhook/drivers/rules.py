@@ -254,5 +254,5 @@ def _environment() -> Environment:
         "requests": types.list_of(request),
         "users": types.list_of(user.type),
     }
-    library = Library("profile rules", structs=(*declaration.structs.values(), claim, container, user))
+    library = Library(structs=(*declaration.structs.values(), claim, container, user))
     return environment(NEWEST, stored=True).extend(library, variables=variables)

@@ -41,15 +41,12 @@ def mutate_request(
     authorizer: Authorizer,
     rewrite: Callable[[JSONObject | None], Rewrite | Problem | None],
     complete: Callable[[JSONObject | None], JSONObject | None] | None = None,
-    *,
-    deadline: float | None = None,
 ) -> Mutation:
     """Change an object as admission does; the given object is left as it was.
 
     Args:
         rewrite: Returns the rewrite of an object for the scheduler.
         complete: Returns an object as other admission plugins complete it, after it has been changed; None for none.
-        deadline: When policies must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
@@ -64,26 +61,25 @@ def mutate_request(
         changed = obj if obj is None or change is None else apply_patch(obj, change.patch)
         return changed if complete is None or changed == request.object else complete(changed)
 
-    return Mutation(policy.mutate(request, policies, authorizer, rewritten, deadline=deadline), change)
+    return Mutation(policy.mutate(request, policies, authorizer, rewritten), change)
 
 
 class Evaluator(NamedTuple):
-    """Policies, with the authorizer and the deadline, by ``time.monotonic`` in seconds, of their evaluation."""
+    """Policies, with the authorizer of their evaluation."""
 
     policies: PolicySet
     authorizer: Authorizer | None = None
-    deadline: float | None = None
 
     def validate(self, request: Mapping[str, Any]) -> Verdict:
         """Evaluate the validating policies for the request of an AdmissionReview."""
         review = request_of_review(request)
-        return validate(review, self.policies, self.authorizer or DENY_ALL, deadline=self.deadline)
+        return validate(review, self.policies, self.authorizer or DENY_ALL)
 
     def mutate(
         self, request: Mapping[str, Any], rewrite: Callable[[Any], Rewrite | Problem | None]
     ) -> tuple[Mutation, list[dict[str, object]]]:
         """Evaluate the mutating policies; return the changed object, and the JSON Patch that leads to it."""
         review = request_of_review(request)
-        done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite, deadline=self.deadline)
+        done = mutate_request(review, self.policies, self.authorizer or DENY_ALL, rewrite)
         is_changed = done.verdict.allowed and done.object is not review.object
         return done, difference(review.object, done.object) if is_changed else []

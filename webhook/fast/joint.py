@@ -45,7 +45,7 @@ class Evaluate(Protocol):
             CostLimitExceededError: The expressions must be evaluated one by one.
             EvaluationError: The same.
             RecursionError: The same.
-            DeadlineExceededError: The evaluation passed the meter's deadline, or the budget's.
+            DeadlineExceededError: The evaluation passed the deadline of the budget in force.
             BudgetExceededError: It was more work than the budget in force allows.
         """
 

@@ -15,7 +15,7 @@ from msgspec.json import encode
 
 from webhook.admission.responses import assuming
 from webhook.api.versions import schema_of
-from webhook.budget import DOCUMENT, Budget, BudgetExceededError, current, limited
+from webhook.budget import DOCUMENT, Budget, BudgetExceededError, check_deadline, current, limited
 from webhook.cel.environment import Program
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT
@@ -193,12 +193,11 @@ class QuickPolicies:
         """What policies have read of requests that they let pass, and the cost of that: they must read no more of the
         object and of the request than that, else one request gets the verdict on another."""
 
-    def evaluate(self, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
+    def evaluate(self, request: Mapping[str, Any]) -> Passed | None:
         """Detect that no policy applies or refuses; None if they must be evaluated one by one.
 
         Args:
             request: The request of an AdmissionReview.
-            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
         Raises:
             DeadlineExceededError: The deadline has passed.
@@ -226,11 +225,9 @@ class QuickPolicies:
             keep(self._places, key, place, len(repr(key)))
         if not (is_of(get("object"), place.kind) and is_of(get("oldObject"), place.kind)):
             return None
-        return self.evaluate_in(place, request, deadline)
+        return self.evaluate_in(place, request)
 
-    def evaluate_in(
-        self, place: Place, request: Mapping[str, Any], deadline: float | None, read: Any = None
-    ) -> Passed | None:
+    def evaluate_in(self, place: Place, request: Mapping[str, Any], read: Any = None) -> Passed | None:
         """Detect the same for a request in a known place, whose objects are of the place's kind.
 
         Args:
@@ -243,12 +240,12 @@ class QuickPolicies:
         if not steps.policies:
             return 0, steps.notes
         if read is None:
-            return self._evaluate(steps, request, deadline)
+            return self._evaluate(steps, request)
         seen = encode(read)
         cost = self._passed.get((steps, seen))
         if cost is not None:
             return cost, steps.notes
-        passed = self._evaluate(steps, {**request, "object": read["object"]}, deadline)
+        passed = self._evaluate(steps, {**request, "object": read["object"]})
         if passed:
             self._keep(steps, seen, passed[0])
         return passed
@@ -274,8 +271,8 @@ class QuickPolicies:
             else self._steps(place.plan, request)
         )
 
-    def _evaluate(self, steps: _Steps, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
-        meter = Meter(CALL_LIMIT, deadline)
+    def _evaluate(self, steps: _Steps, request: Mapping[str, Any]) -> Passed | None:
+        meter = Meter(CALL_LIMIT)
         bindings = {"object": request.get("object"), "oldObject": request.get("oldObject"), **steps.bound}
         if steps.place is not None:
             user, options = request.get("userInfo"), request.get("options")
@@ -292,6 +289,7 @@ class QuickPolicies:
     def _pass(self, steps: _Steps, bindings: dict[str, Any], meter: Meter) -> bool:
         """Tell whether certainly no policy refuses or changes anything, and count the cost of that."""
         left, built, holds = LIMIT, meter.bytes, False
+        check_deadline()
         try:
             mark = look(meter, left, left)
             for quick, bindings["params"] in steps.policies:

@@ -145,25 +145,24 @@ class Shortcut:
         passed: Passed | None = (0, ())
         if self._policies and usual.place:
             read = usual.read_for_policies(body)["request"] if usual.read_for_policies else None
-            passed = self._policies[call.endpoint].evaluate_in(usual.place, request, call.deadline, read)
+            passed = self._policies[call.endpoint].evaluate_in(usual.place, request, read)
         if passed is None:
             return None
         cost, notes = passed
         return assuming(notes), Record(call.endpoint, request=request, cost=cost)
 
-    def passes(self, endpoint: Endpoint, request: Mapping[str, Any], deadline: float | None) -> Passed | None:
+    def passes(self, endpoint: Endpoint, request: Mapping[str, Any]) -> Passed | None:
         """Tell that no policy refuses or changes an object: the cost, and the assumptions made; None if not known.
 
         Args:
             endpoint: Which policies are asked.
             request: The request of an AdmissionReview.
-            deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
         Raises:
             DeadlineExceededError: The deadline has passed.
             BudgetExceededError: The work exceeds the budget in force.
         """
-        return self._policies[endpoint].evaluate(request, deadline) if self._policies else None
+        return self._policies[endpoint].evaluate(request) if self._policies else None
 
     def learn(self, body: bytes, response: Mapping[str, Any], record: Record) -> None:
         """Note a request that was answered as a whole.

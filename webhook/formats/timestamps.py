@@ -51,6 +51,12 @@ def parse_timestamp(value: str) -> int:
 
     Raises:
         ValueError: The API server's decoder refuses the text; the error has its message.
+    """
+    return parse_with_zone(value)[0]
+
+
+def parse_with_zone(value: str) -> tuple[int, int]:
+    """Read a time as ``parse_timestamp`` does, with its zone's offset from UTC in minutes.
 
     Source: Go's ``time/format.go``, ``parse``.
     """
@@ -79,7 +85,7 @@ def parse_timestamp(value: str) -> int:
     except ValueError:
         raise _out_of_line(value, "day out of range") from None
     days -= 0 if year else _CYCLE_DAYS
-    return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * _NANOSECONDS + nanosecond
+    return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * _NANOSECONDS + nanosecond, offset
 
 
 def format_timestamp(nanoseconds: int) -> str:

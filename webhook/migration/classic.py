@@ -15,7 +15,7 @@ from typing import Any, Final
 from webhook import formats
 from webhook.api.versions import GROUP
 from webhook.inventory import CLAIMS
-from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, Path, Problem
 
 _READ: Final = re.compile(r"""\battributes\.(string|bool|int|version|quantity)\[(["'])([^"'\\]+)\2\]""")
@@ -173,19 +173,18 @@ def _class(obj: JSONObject, _: Parameters) -> tuple[JSONObject, list[Problem]]:
 
 
 def _claim(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
-    spec, problems = _claim_spec(obj.get("spec"), Path(("spec",)), parameters.devices(obj))
-    if obj.get("status"):
+    """Convert a claim or a template, whose spec holds that of its claims."""
+    path = _SPECS[obj["kind"]]
+    around = at(obj, *path[:-1])
+    if not isinstance(around, dict):
+        return obj, []
+    spec, problems = _claim_spec(around.get("spec"), Path(path), parameters.devices(obj))
+    if around is obj and obj.get("status"):
         hint = "remove the field: the cluster writes it, and allocates the claim again"
         problems.append(lost(Path(("status",)), "a status that a controller wrote cannot be converted", hint))
-    return (obj if spec is obj.get("spec") else {**obj, "spec": spec}), problems
-
-
-def _template(obj: JSONObject, parameters: Parameters) -> tuple[JSONObject, list[Problem]]:
-    outer = obj.get("spec")
-    if not isinstance(outer, dict):
-        return obj, []
-    spec, problems = _claim_spec(outer.get("spec"), Path(("spec", "spec")), parameters.devices(obj))
-    return (obj if spec is outer.get("spec") else {**obj, "spec": {**outer, "spec": spec}}), problems
+    if spec is around.get("spec"):
+        return obj, problems
+    return {**obj, "spec": spec if around is obj else {**around, "spec": spec}}, problems
 
 
 def _claim_spec(spec: Any, path: Path, devices: JSONObject | None) -> tuple[Any, list[Problem]]:
@@ -222,8 +221,7 @@ def _lost_of_claim(spec: JSONObject, path: Path) -> Iterator[Problem]:
 
 _CHANGES: Final[dict[str, Callable[[JSONObject, Parameters], tuple[JSONObject, list[Problem]]]]] = {
     "ResourceClass": _class,
-    "ResourceClaim": _claim,
-    "ResourceClaimTemplate": _template,
+    **dict.fromkeys(CLAIMS, _claim),
 }
 
 

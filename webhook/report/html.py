@@ -187,9 +187,7 @@ def _contents(report: Report, numbers: Mapping[int, int]) -> Iterator[str]:
         first = " ".join(meanings[rule].partition("\n\n")[0].replace("`", "").split())
         yield f"<tr><td>{_rule(rule)}<td>{escaped(first)}"
         yield f"<details><summary>{counted(len(findings), 'finding')}</summary><ul>"
-        for each in findings:
-            if id(each) in numbers:
-                yield f'<li><a href="#finding-{numbers[id(each)]}">{escaped(place_of(each).removesuffix(":"))}</a>'
+        yield from (f"<li>{_linked(each, numbers)}" for each in findings if id(each) in numbers)
         yield "</ul></details>"
     yield "</table></details></nav>"
 
@@ -199,10 +197,13 @@ def _matrix(shown: Iterable[Finding], releases: Sequence[str], numbers: Mapping[
     yield f'<nav class="releases"><details><summary>{counted(len(releases), "release")}</summary>'
     yield f"<table><tr><th>Finding<th>Rule{''.join(f'<th>{escaped(each)}' for each in releases)}"
     for each in shown:
-        place = f'<a href="#finding-{numbers[id(each)]}">{escaped(place_of(each).removesuffix(":"))}</a>'
         levels = "".join(f'<td class="{level}">{level}' for level in cells(each, releases))
-        yield f"<tr><td>{place}<td>{_rule(each.problem.rule)}{levels}"
+        yield f"<tr><td>{_linked(each, numbers)}<td>{_rule(each.problem.rule)}{levels}"
     yield "</table></details></nav>"
+
+
+def _linked(finding: Finding, numbers: Mapping[int, int]) -> str:
+    return f'<a href="#finding-{numbers[id(finding)]}">{escaped(place_of(finding).removesuffix(":"))}</a>'
 
 
 def _more(findings: Sequence[Finding]) -> Iterator[str]:

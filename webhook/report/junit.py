@@ -119,17 +119,15 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
         for each, manifest in tested.coverage
     ]
     yield from _suite("coverage", expressions)
-    errors = [
-        _Case(each.file, each.problem.rule, each.file, each.line, "error", str(each.problem).removeprefix(": "))
-        for each in report.findings
-        if each.problem.level == ERROR and each.problem.rule != "case"
-    ]
+    every = sorted((*report.findings, *report.suppressed), key=_is_failure, reverse=True)
     others = [
-        _Case(each.file, each.problem.rule, each.file, each.line, output=_mentioned(each))
-        for each in (*report.findings, *report.suppressed)
-        if not _is_failure(each) and each.problem.rule != "not-covered"
+        _Case(each.file, each.problem.rule, each.file, each.line, "error", str(each.problem).removeprefix(": "))
+        if _is_failure(each)
+        else _Case(each.file, each.problem.rule, each.file, each.line, output=_mentioned(each))
+        for each in every
+        if each.problem.rule != ("case" if _is_failure(each) else "not-covered")  # which the suites above have
     ]
-    yield from _suite("policies", [*errors, *others])
+    yield from _suite("policies", others)
 
 
 def _suite(name: str, cases: Iterable[_Case]) -> Iterator[str]:

@@ -333,7 +333,8 @@ def folded(line: str, width: int) -> str:
     """
     if not width or columns_of(line) <= width:
         return line
-    indent = " " * (len(line) - len(line.lstrip(" ")) + _INDENT)
+    own = len(line) - len(line.lstrip(" "))
+    indent = " " * ((own if own < width // 2 else 0) + _INDENT)
     text, taken = "", 0
     for word in re.findall(" *[^ ]+", line):
         part = word

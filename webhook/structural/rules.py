@@ -397,7 +397,7 @@ def _compiled(source: Structural, schema: Structural, release: Release) -> Itera
     declared: dict[str, StructType] = {}
     type_ = type_of(schema, "selfType", declared) or types.DYN  # as there: `self.name` is a field, not a type
     plain = environment(release, stored=True).extend(
-        Library("self", structs=tuple(declared.values())), variables={"self": type_, "oldSelf": type_}
+        Library(structs=tuple(declared.values())), variables={"self": type_, "oldSelf": type_}
     )
     optional = plain.extend(variables={"oldSelf": types.optional_of(type_)})
     for stated in source.rules:

@@ -559,11 +559,7 @@ def _numbered(number: int) -> Type:
     return types.parameter(f"_var{number}")
 
 
+@lru_cache(maxsize=1024)
 def _rebuild(type_: Type, parameters: tuple[Type, ...]) -> Type:
-    if type_.kind is Kind.LIST:
-        return types.list_of(parameters[0])
-    if type_.kind is Kind.MAP:
-        return types.map_of(*parameters)
-    if types.is_optional(type_):
-        return types.optional_of(parameters[0])
+    """The type with other parameters."""
     return Type(type_.kind, type_.name, parameters)

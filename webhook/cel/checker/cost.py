@@ -320,13 +320,7 @@ class _Estimator:
 
 
 def _sum(costs: list[Bounds]) -> Bounds:
-    if len(costs) == 1:
-        return costs[0]
-    low = high = 0
-    for cost in costs:
-        low += cost.low
-        high += cost.high
-    return Bounds(min(low, MOST), min(high, MOST))
+    return Bounds(min(sum(each.low for each in costs), MOST), min(sum(each.high for each in costs), MOST))
 
 
 def _is_scalar(type_: Type) -> bool:

@@ -73,7 +73,6 @@ class Library(NamedTuple):
     """A bundle of declarations that an environment includes together.
 
     Args:
-        name: A name for people.
         functions: Overloads of functions; they join those that the environment already has under the same name.
         macros: Macros; a later one replaces an earlier one with the same name, arity and style.
         types: Types that expressions can name, as in `type(x) == net.IP`.
@@ -84,7 +83,6 @@ class Library(NamedTuple):
         optional_syntax: Whether `a.?b` and similar syntax is allowed.
     """
 
-    name: str
     functions: tuple[Overload, ...] = ()
     macros: tuple[Macro, ...] = ()
     variables: Mapping[str, Type] = _NOTHING
@@ -163,7 +161,7 @@ class Scope:
         """The first parts of all other names with dots."""
         self._prefixes: tuple[str, ...] = ()
         self._overloads: dict[tuple[str, int, bool], tuple[Overload, ...]] = {}
-        self._add((*libraries, Library("variables", variables=variables or {})))
+        self._add((*libraries, Library(variables=variables or {})))
 
     def _add(self, libraries: Sequence[Library]) -> None:
         """Adds to an environment under construction; shared parts are replaced, not changed."""
@@ -207,7 +205,7 @@ class Scope:
         if options:
             extended.options = self.options._replace(**options)
             extended._overloads = {}  # noqa: SLF001 - it is in the making
-        extended._add((*libraries, Library("variables", variables=variables or {})))  # noqa: SLF001 - as above
+        extended._add((*libraries, Library(variables=variables or {})))  # noqa: SLF001 - as above
         return extended
 
     def overloads(self, function: str, arity: int, *, member: bool) -> tuple[Overload, ...]:

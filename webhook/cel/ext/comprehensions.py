@@ -34,7 +34,7 @@ def _bind(at: int, operands: Sequence[Expression]) -> Expression | None:
     return binding(at, name.name, value, body)
 
 
-BINDINGS: Final = Library("bindings", macros=(Macro("bind", 3, member=True, expand=_bind),))
+BINDINGS: Final = Library(macros=(Macro("bind", 3, member=True, expand=_bind),))
 
 _INSERT: Final = "cel.@mapInsert"
 _K, _V = parameter("K"), parameter("V")
@@ -77,7 +77,6 @@ _EXPANDERS: Final = {
     "transformMapEntry": _map_transform("transformMapEntry"),
 }
 TWO_VARIABLE_COMPREHENSIONS: Final = Library(
-    "two-variable comprehensions",
     macros=tuple(
         Macro(name, arity, member=True, expand=expand)
         for name, expand in _EXPANDERS.items()

@@ -26,7 +26,7 @@ from webhook.cel.functions import (
     fixed,
     member,
 )
-from webhook.cel.runtime.operators import COMPARABLE, Comparison, equal, must_fit, precedes
+from webhook.cel.runtime.operators import COMPARABLE, contains, equal, must_fit, precedes
 from webhook.cel.syntax import ast
 from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Macro, MacroError, collect, variable
@@ -195,7 +195,7 @@ def _sorting(type_: Type) -> tuple[Overload, Overload]:
 
 
 LISTS: Final = Library(
-    "lists",
+
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
         member("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),
@@ -222,12 +222,10 @@ LISTS: Final = Library(
 
 
 def _contains(whole: list[Value], part: list[Value]) -> bool:
-    contains = Comparison().contains
     return all(contains(each, whole) for each in part)
 
 
 def _intersects(first: list[Value], second: list[Value]) -> bool:
-    contains = Comparison().contains
     return any(contains(each, second) for each in first)
 
 
@@ -237,7 +235,6 @@ def _set_function(name: str, implementation: Implementation, factor: float) -> O
 
 
 SETS: Final = Library(
-    "sets",
     functions=(
         _set_function("contains", _contains, 1.0),
         _set_function("equivalent", lambda first, second: _contains(first, second) and _contains(second, first), 2.0),

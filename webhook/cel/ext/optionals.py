@@ -14,9 +14,8 @@ from webhook.cel.syntax.ast import Expression
 from webhook.cel.syntax.macros import Expander, Macro, MacroError
 from webhook.cel.types import base as types
 from webhook.cel.types.base import DYN, INT, list_of, map_of, optional_of, parameter
-from webhook.cel.types.values import NONE, Duration, Optional, Timestamp, Value
+from webhook.cel.types.values import NONE, TIMESTAMP_MIN, Duration, Optional, Timestamp, Value
 
-_YEAR_ONE: Final = -62_135_596_800_000_000_000
 _K: Final = parameter("K")
 _V: Final = parameter("V")
 _OPTIONAL: Final = optional_of(_V)
@@ -33,7 +32,7 @@ def _value_of(optional: Optional) -> Value:
 def _of_non_zero(value: Value) -> Optional:
     is_zero = value is None or (isinstance(value, (bool, int, float, str, bytes, list, dict)) and not value)
     if isinstance(value, Duration | Timestamp):
-        is_zero = value.nanos == (0 if type(value) is Duration else _YEAR_ONE)
+        is_zero = value.nanos == (0 if type(value) is Duration else TIMESTAMP_MIN)
     return NONE if is_zero else Optional(value)
 
 
@@ -58,7 +57,6 @@ def _mapping(name: str, *, flat: bool) -> Expander:
 
 
 OPTIONALS: Final = Library(
-    "optional",
     optional_syntax=True,
     types=(types.opaque(types.OPTIONAL_NAME),),
     macros=(

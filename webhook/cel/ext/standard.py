@@ -271,7 +271,6 @@ _STRINGS: Final = (
 )
 
 STANDARD: Final = Library(
-    "standard",
     functions=tuple(
         each._replace(**_CHARGES.get(each.id, {}))
         for each in (

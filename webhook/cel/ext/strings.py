@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -58,57 +59,23 @@ class _FormatError(Exception):
         self.node = node
 
 
-def _interpolate(
-    text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
-) -> tuple[str, int]:
-    """Replaces every clause by the function's result for its letter, precision and argument's index."""
-    pieces = []
-    used = at = 0
-    while at < len(text):
-        if text[at] != "%":
-            pieces.append(text[at])
-            at += 1
-        elif text[at + 1 : at + 2] == "%":
-            pieces.append("%")
-            at += 2
-        else:
-            is_last = at + 1 >= len(text)
-            if used >= count and not (is_last and is_checked):
-                raise _FormatError(f"index {used} out of range")
-            if is_last:
-                raise _FormatError("unexpected end of string")
-            precision, letter_at = _precision(text, at + 1)
-            try:
-                pieces.append(clause(text[letter_at], precision, used))
-            except _FormatError as error:
-                prefix = "could not parse formatting clause" if error.node is _PARSING else "error during formatting"
-                raise _FormatError(f"{prefix}: {error}", None if error.node is _PARSING else error.node) from None
-            at = letter_at + 1
-            used += 1
-    return "".join(pieces), used
+_CLAUSE: Final = Pattern(r"%(?:%|(?:\.([0-9]*))?(.?))", re.DOTALL)
+_PRECISION: Final = "could not parse formatting clause: error while parsing precision: "
 
 
-_PARSING: Final = ast.Failed(0)
-
-
-def _precision(text: str, at: int) -> tuple[int | None, int]:
-    if text[at] != ".":
-        return None, at
-    end = at + 1
-    while end < len(text) and "0" <= text[end] <= "9":
-        end += 1
-    prefix = "could not parse formatting clause: error while parsing precision: "
-    if end >= len(text):
-        raise _FormatError(f"{prefix}could not find end of precision specifier")
-    digits = text[at + 1 : end]
+def _precision(found: re.Match[str]) -> int | None:
+    """The precision of a clause."""
+    digits = found[1]
+    if digits is None:
+        return None
+    if not found[2]:
+        raise _FormatError(f"{_PRECISION}could not find end of precision specifier")
     if not digits:
-        raise _FormatError(
-            f'{prefix}error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
-        )
-    precision = int(digits) if len(digits) < 5 else _MAX_PRECISION + 1  # noqa: PLR2004 - already too many
-    if precision > _MAX_PRECISION:
-        raise _FormatError(f"{prefix}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}")
-    return precision, end
+        conversion = 'error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax'
+        raise _FormatError(f"{_PRECISION}{conversion}")
+    if len(digits) > len(str(_MAX_PRECISION)) or int(digits) > _MAX_PRECISION:
+        raise _FormatError(f"{_PRECISION}precision {digits} exceeds maximum allowed precision {_MAX_PRECISION}")
+    return int(digits)
 
 
 class Formatter:
@@ -121,7 +88,7 @@ class Formatter:
     """
 
     def __init__(self, refusals: dict[str, tuple[frozenset[Kind], str]], *, is_plain: bool) -> None:
-        self.refusals = refusals
+        self.refusals = {**refusals, "X": refusals["x"]}
         self._is_plain = is_plain
         self._item = self._string if is_plain else self._nested
 
@@ -132,24 +99,53 @@ class Formatter:
         def clause(letter: str, precision: int | None, index: int) -> str:
             nonlocal size
             type_ = type_of(arguments[index])
-            self.check(letter, type_.kind, type_.name, None)
+            self.check(letter, type_.kind, type_.name)
             shown = self._apply(letter, precision, arguments[index])
             size += len(shown)
             must_fit(size)
             return shown
 
         try:
-            return _interpolate(text, len(arguments), clause)[0]
+            return self.interpolate(text, len(arguments), clause)[0]
         except _FormatError as error:
             raise EvaluationError(str(error)) from None
 
-    def check(self, letter: str, kind: Kind, name: str, node: Expression | None) -> None:
+    def interpolate(
+        self, text: str, count: int, clause: Callable[[str, int | None, int], str], *, is_checked: bool = False
+    ) -> tuple[str, int]:
+        """Replaces every clause by the function's result for its letter, precision and argument's index.
+
+        Returns:
+            The text, and how many arguments it has used.
+        """
+        used = 0
+
+        def replaced(found: re.Match[str]) -> str:
+            nonlocal used
+            if found[0] == "%%":
+                return "%"
+            is_last, letter = found[0] == "%", found[2]
+            if used >= count and not (is_last and is_checked):
+                raise _FormatError(f"index {used} out of range")
+            if is_last:
+                raise _FormatError("unexpected end of string")
+            precision = _precision(found)
+            if letter not in self.refusals:
+                raise _FormatError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
+            try:
+                shown = clause(letter, precision, used)
+            except _FormatError as error:
+                raise _FormatError(f"error during formatting: {error}", error.node) from None
+            used += 1
+            return shown
+
+        return _CLAUSE.sub(replaced, text), used
+
+    def check(self, letter: str, kind: Kind, name: str, node: Expression | None = None) -> None:
         """Refuses a type that a clause cannot show."""
-        accepted = self.refusals.get("x" if letter == "X" else letter)
-        if accepted is None:
-            raise _FormatError(f'unrecognized formatting clause "{letter}"', _PARSING)
-        if kind not in accepted[0] and kind is not Kind.DYN:
-            raise _FormatError(f"{accepted[1]}{name}", node)
+        accepted, refusal = self.refusals[letter]
+        if kind not in accepted and kind is not Kind.DYN:
+            raise _FormatError(f"{refusal}{name}", node)
 
     def _apply(self, letter: str, precision: int | None, value: Value) -> str:
         if letter == "s":
@@ -286,7 +282,7 @@ def format_validator(formatter: Formatter) -> Validator:
             return ""
 
         try:
-            used = _interpolate(text, len(elements), clause, is_checked=True)[1]
+            used = formatter.interpolate(text, len(elements), clause, is_checked=True)[1]
         except _FormatError as error:
             issues.report(call.offset if error.node is None else error.node.offset, str(error))
             return
@@ -415,7 +411,7 @@ def strings(version: int) -> Library:
     Version 4 formats without a locale.
     """
     if version == 0:
-        return Library("strings", functions=_FUNCTIONS)
+        return Library(functions=_FUNCTIONS)
     formatter = PLAIN if version >= _PLAIN_FORMAT_SINCE else WITH_LOCALE
     functions = [
         *_FUNCTIONS,
@@ -430,4 +426,4 @@ def strings(version: int) -> Library:
     ]  # fmt: skip
     if version >= _REVERSE_SINCE:
         functions.append(member("reverse", "string_reverse", (STRING,), STRING, lambda text: text[::-1]))
-    return Library("strings", functions=tuple(functions), validators=(format_validator(formatter),))
+    return Library(functions=tuple(functions), validators=(format_validator(formatter),))

@@ -82,7 +82,6 @@ homogeneous_aggregates: Final = Validator(_check_aggregates)
 """All elements of a list, all keys and all values of a map must be of one type, save in arguments of `format`."""
 
 EXTENDED_VALIDATIONS: Final = Library(
-    "extended validations",
     validators=(
         _literals("duration", {**CONVERSIONS[types.DURATION], types.NULL: _nothing}),
         _literals("timestamp", {**CONVERSIONS[types.TIMESTAMP], types.NULL: _nothing}),

@@ -118,7 +118,6 @@ def _narrowing(name: str, id_: str, field: str) -> Overload:
 
 
 LIBRARY: Final = Library(
-    "kubernetes.authz",
     functions=(
         member("path", "authorizer_path", (AUTHORIZER, STRING), PATH_CHECK, _path),
         member("group", "authorizer_group", (AUTHORIZER, STRING), GROUP_CHECK, _GroupCheck),
@@ -137,7 +136,6 @@ LIBRARY: Final = Library(
 )
 
 SELECTORS: Final = Library(
-    "kubernetes.authzSelectors",
     functions=(
         _narrowing("fieldSelector", "authorizer_fieldselector", "field_selector"),
         _narrowing("labelSelector", "authorizer_labelselector", "label_selector"),

@@ -184,7 +184,6 @@ def _equality_estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> C
 
 
 ESTIMATES: Final = Library(
-    "kubernetes estimates",
     call_estimates={name: estimate for name, (_, estimate) in _CHARGES.items()} | {"_==_": _equality_estimate},
 )
-COSTS: Final = Library("kubernetes costs", call_costs={name: cost for name, (cost, _) in _CHARGES.items()})
+COSTS: Final = Library(call_costs={name: cost for name, (cost, _) in _CHARGES.items()})

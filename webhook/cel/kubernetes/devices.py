@@ -6,7 +6,7 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -19,7 +19,7 @@ from webhook.cel.errors import CompileError, EvaluationError, ProgramError
 from webhook.cel.ext.comprehensions import BINDINGS
 from webhook.cel.functions import Bounds, CallEstimate, EstimatedNode, SizeOf, member
 from webhook.cel.kubernetes import semver
-from webhook.cel.kubernetes.environments import Versioned, compatible_with, environment
+from webhook.cel.kubernetes.environments import compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.runtime.operators import equal
@@ -54,6 +54,7 @@ _DOMAIN_MAX: Final = 63
 _ID_MAX: Final = 32
 _ENTRIES_MAX: Final = 32
 _VALUE_MAX: Final = 64
+"""The largest size of an attribute; a list has fewer elements."""
 _LIST_MAX: Final = 48
 
 
@@ -155,8 +156,7 @@ def compile_selector(
         return Refusal(f"program instantiation failed: {error}", is_internal=True)
     if release < _ESTIMATED_SINCE:
         return Selector(program, checked.root, None)
-    sizes = _DEVICES[release >= _LISTS_SINCE and LIST_ATTRIBUTES in relevant]
-    return Selector(program, checked.root, lambda: estimate_cost(checked, known, sizes.of).high)
+    return Selector(program, checked.root, lambda: estimate_cost(checked, known, _size_of).high)
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:
@@ -180,8 +180,8 @@ def _of_derived(type_: Type, *, has_lists: bool) -> str:
 # -- environments
 
 _DEVICE: Final = struct("kubernetes.DRADevice")
-_SEMVER: Final = Versioned(semver.library(0), since=_FIRST, until=33)
-"""From 1.33 on, it is in every environment, in another version."""
+_SEMVER_SINCE: Final = 33
+"""The first release that has it in every environment, in another version."""
 _NAMED_VALUES: Final = {
     "quantity": QUANTITY,
     "bool": BOOL,
@@ -192,7 +192,7 @@ _NAMED_VALUES: Final = {
     "version": SEMVER,
 }
 _NAMED_RESOURCES_LIBRARY: Final = Library(
-    "named resources", variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
+    variables={f"attributes.{name}": map_of(STRING, type_) for name, type_ in _NAMED_VALUES.items()}
 )
 
 
@@ -203,9 +203,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     if release <= _NAMED_RESOURCES:
         return base.extend(_NAMED_RESOURCES_LIBRARY, semver.library(0))
     usable = max(compatible_with(release, stored=stored), _FIRST)
-    libraries = [BINDINGS]
-    if _SEMVER.is_in(usable):
-        libraries.append(_SEMVER.library)
+    libraries = [BINDINGS] if usable >= _SEMVER_SINCE else [BINDINGS, semver.library(0)]
     if release >= _LISTS_SINCE and (stored or LIST_ATTRIBUTES in gates):
         libraries.append(_INCLUDES if release < _ANY_LENGTH_SINCE else _INCLUDES_OF_ANY_LENGTH)
     attribute = _attribute_type(release, gates, stored=stored)
@@ -216,7 +214,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     }
     if release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates):
         fields["allowMultipleAllocations"] = BOOL
-    device = Library("device", variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+    device = Library(variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
     return base.extend(*libraries, device)
 
 
@@ -227,77 +225,50 @@ def _attribute_type(release: Release, gates: frozenset[str], *, stored: bool) ->
     return DYN if LIST_ATTRIBUTES in gates or (stored and release >= _ANY_LENGTH_SINCE) else ANY
 
 
-def _includes(target: Value, sought: Value) -> bool:
-    return any(equal(value, sought) for value in target) if type(target) is list else equal(target, sought)
+def _including(id_: str, most: int | None = None) -> Library:
+    """The library whose `includes` looks for a value in the first elements of a list, or in all."""
 
-
-def _includes_in_short(target: Value, sought: Value) -> bool:
-    if type(target) is not list:
-        return equal(target, sought)
-    found = _includes(target[:_LIST_MAX], sought)
-    if not found and len(target) > _LIST_MAX:
-        raise EvaluationError(f"'includes' function cannot be applied to lists longer than {_LIST_MAX} values")
-    return found
-
-
-def _including(id_: str, includes: Callable[[Value, Value], bool], size: Bounds | None = None) -> Library:
-    """The library whose `includes` goes through a list of some size, or of its own."""
+    def includes(target: Value, sought: Value) -> bool:
+        if type(target) is not list:
+            return equal(target, sought)
+        if any(equal(value, sought) for value in target[:most]):
+            return True
+        if most is not None and len(target) > most:
+            raise EvaluationError(f"'includes' function cannot be applied to lists longer than {most} values")
+        return False
 
     def estimate(size_of: SizeOf, arguments: Sequence[EstimatedNode]) -> CallEstimate:
-        return CallEstimate(size or size_of(arguments[0]))
+        return CallEstimate(size_of(arguments[0]) if most is None else Bounds(0, most))
 
-    return Library("includes", functions=(member("includes", id_, (DYN, DYN), BOOL, includes, estimate=estimate),))
+    return Library(functions=(member("includes", id_, (DYN, DYN), BOOL, includes, estimate=estimate),))
 
 
-_INCLUDES: Final = _including("dra_includes_dyn_dyn", _includes_in_short, Bounds(0, _LIST_MAX))
-_INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes", _includes)
+_INCLUDES: Final = _including("dra_includes_dyn_dyn", _LIST_MAX)
+_INCLUDES_OF_ANY_LENGTH: Final = _including("list_includes")
 """From Kubernetes 1.37 on, the list library provides `includes`."""
 
 
 # -- sizes
 
 
-class _Sized(NamedTuple):
-    """The largest number of characters, elements or entries of a part of a device, and of the parts in it."""
-
-    most: int
-    key: _Sized | None = None
-    element: _Sized | None = None
-    fields: Mapping[str, _Sized] | None = None
-    any_field: bool = False
-
-    def of(self, node: EstimatedNode) -> Bounds | None:
-        """The size of the value at a path from the device; None if it is not declared."""
-        root, *names = node.path or ("",)
-        here: _Sized | None = self if root == "device" else None
-        for name in names:
-            here = here and here.step(name)
-        return None if here is None else Bounds(0, here.most)
-
-    def step(self, name: str) -> _Sized | None:
-        """The size of the value after one step."""
-        if name in {"@items", "@values"}:
-            return self.element
-        if name == "@keys":
-            return self.key
-        if self.fields is not None and name in self.fields:
-            return self.fields[name]
-        return self.element if self.any_field else None
-
-
-def _sizes(attribute: int) -> _Sized:
-    domain, id_ = _Sized(_DOMAIN_MAX), _Sized(_ID_MAX)
-    fields = {
-        "driver": domain,
-        "allowMultipleAllocations": _Sized(1),
-        "attributes": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(attribute), any_field=True)),
-        "capacity": _Sized(_ENTRIES_MAX, domain, _Sized(_ENTRIES_MAX, id_, _Sized(0))),
-    }
-    return _Sized(0, fields=fields)
-
-
-_DEVICES: Final = {False: _sizes(_VALUE_MAX), True: _sizes(max(_VALUE_MAX, _LIST_MAX))}
-"""The sizes of devices, by whether attributes can be lists."""
+def _size_of(node: EstimatedNode) -> Bounds | None:
+    """The number of characters, elements or entries of the value at a path; None if it is not declared."""
+    match node.path:
+        case ("device", "attributes" | "capacity") | ("device", "attributes" | "capacity", "@items" | "@values"):
+            most = _ENTRIES_MAX
+        case ("device", "driver") | ("device", "attributes" | "capacity", "@keys"):
+            most = _DOMAIN_MAX
+        case ("device", "attributes" | "capacity", "@items" | "@values", "@keys"):
+            most = _ID_MAX
+        case ("device", "attributes", "@items" | "@values", _):
+            most = _VALUE_MAX
+        case ("device", "allowMultipleAllocations"):
+            most = 1
+        case ("device",) | ("device", "capacity", "@items" | "@values", "@items" | "@values"):
+            most = 0
+        case _:
+            return None
+    return Bounds(0, most)
 
 
 _NO_COLUMN_SINCE: Final = 32

@@ -32,7 +32,6 @@ from webhook.release import Release
 
 _ESCAPES: Final = str.maketrans({"/": "~1", "~": "~0"})
 _JSON_PATCH_KEYS: Final = Library(
-    "kubernetes.jsonpatch",
     functions=(
         Overload(
             "jsonpatch.escapeKey",
@@ -63,20 +62,14 @@ _QUOTES_SINCE: Final = 33
 """The first release whose cel-go parses fields in backquotes."""
 _NEWER_CEL_SINCE: Final = 37
 """The first release whose cel-go supports fields in backquotes, and restricts `or` and `orValue` to optionals."""
-_ALWAYS: Final = 0
-_NEVER: Final = 1000
 
 
 class Versioned(NamedTuple):
     """A library, and the releases that have it: from `since` to before `until`."""
 
     library: Library
-    since: int = _ALWAYS
-    until: int = _NEVER
-
-    def is_in(self, release: Release) -> bool:
-        """Whether a release has the library."""
-        return self.since <= release < self.until
+    since: int = 0
+    until: int = 1000
 
 
 LIBRARIES: Final = (
@@ -97,7 +90,7 @@ LIBRARIES: Final = (
     Versioned(semver.library(1), since=33),
     Versioned(LISTS, since=34),
 )
-_HOMOGENEOUS: Final = Library("homogeneous aggregate literals", validators=(homogeneous_aggregates,))
+_HOMOGENEOUS: Final = Library(validators=(homogeneous_aggregates,))
 
 
 def compatible_with(release: Release, *, stored: bool) -> Release:
@@ -110,7 +103,7 @@ def environment(release: Release, *, stored: bool = False) -> Environment:
     """The environment of all expressions in Kubernetes, stored ones or others; it declares no variables."""
     usable = compatible_with(release, stored=stored)
     quoting = Quoting.ALLOWED if release >= _NEWER_CEL_SINCE else Quoting.REFUSED
-    libraries = [each.library for each in LIBRARIES if each.is_in(usable)]
+    libraries = [each.library for each in LIBRARIES if each.since <= usable < each.until]
     if release >= _VALIDATED_SINCE:
         libraries.append(_HOMOGENEOUS)
     if usable >= _FORMATS_SINCE:
@@ -181,12 +174,10 @@ _METADATA: Final = _record(
 _NAMESPACE: Final = _record("Namespace", metadata=_METADATA.type, spec=_SPEC.type, status=_STATUS.type)
 
 _REQUEST_VARIABLES: Final = Library(
-    "admission",
     variables={"object": DYN, "oldObject": DYN, "request": _REQUEST.type},
     structs=(_REQUEST, _KIND, _RESOURCE, _USER),
 )
 _NAMESPACE_VARIABLE: Final = Library(
-    "namespaceObject",
     variables={"namespaceObject": _NAMESPACE.type},
     structs=(_NAMESPACE, _METADATA, _SPEC, _STATUS, _CONDITION),
 )
@@ -218,9 +209,7 @@ def any_object(name: str) -> StructType:
 
 # Other fields of a JSONPatch have no type (apiserver/pkg/cel/mutation/jsonpatch.go).
 _PATCH_FIELDS: Final = _OpenFields({"op": STRING, "path": STRING, "from": STRING, "value": DYN}, Type(Kind.BOOL, ""))
-_PATCH_TYPES: Final = Library(
-    "patch types", structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS))
-)
+_PATCH_TYPES: Final = Library(structs=(any_object("Object"), StructType(struct("JSONPatch"), _PATCH_FIELDS)))
 
 
 @lru_cache(maxsize=64)
@@ -250,7 +239,7 @@ def admission_environment(
 def with_variables(environment: Environment, variables: Mapping[str, Type]) -> Environment:
     """The environment with `variables.x`, of `variable_type`; names that are added later count, too."""
     type_ = StructType(struct("kubernetes.variables"), variables)
-    return environment.extend(Library("variables", variables={"variables": type_.type}, structs=(type_,)))
+    return environment.extend(Library(variables={"variables": type_.type}, structs=(type_,)))
 
 
 def variable_type(type_: Type | None) -> Type:

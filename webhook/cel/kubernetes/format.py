@@ -14,6 +14,7 @@ from webhook.cel.kubernetes.url import parse_request_uri
 from webhook.cel.types.base import STRING, list_of, optional_of, struct
 from webhook.cel.types.values import NONE, Optional, only_class
 from webhook.patterns import Pattern
+from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.release import Release
@@ -32,29 +33,18 @@ _SHORTEST_DATETIME: Final = 4
 
 
 @only_class(FORMAT)
-class Format:
+class Format(NamedTuple):
     """A format, as a value of expressions.
 
     Args:
-        name: Its name; formats are equal if their names are.
+        name: Its name; two formats of a release have two names.
         validate: Returns the errors of a text.
         regex_size: The length of the pattern whose cost a check has.
     """
 
-    __slots__ = ("name", "regex_size", "validate")
-
-    def __init__(self, name: str, validate: Callable[[str], formats.Messages], regex_size: int) -> None:
-        self.name = name
-        self.validate = validate
-        self.regex_size = regex_size
-
-    def __eq__(self, other: object) -> bool:
-        """Formats are equal if their names are."""
-        return isinstance(other, Format) and self.name == other.name
-
-    def __hash__(self) -> int:
-        """Equal formats hash alike."""
-        return hash(self.name)
+    name: str
+    validate: Callable[[str], formats.Messages]
+    regex_size: int
 
 
 def _is_date(text: str) -> bool:
@@ -133,7 +123,6 @@ def library(release: Release) -> Library:
     known = named(release)
 
     return Library(
-        "kubernetes.format",
         functions=(
             member("validate", "format-validate", (FORMAT, STRING), optional_of(list_of(STRING)), _validate),
             Overload(

@@ -74,7 +74,6 @@ def _sum(type_: Type) -> Overload:
 
 
 LIBRARY: Final = Library(
-    "kubernetes.lists",
     functions=(
         *(
             member("isSorted", f"list_{name}_is_sorted_bool", (list_of(type_),), BOOL, _is_sorted)

@@ -286,7 +286,6 @@ def _contains_cidr(cidr: CIDR, other: CIDR | str) -> bool:
 
 
 LIBRARY: Final = Library(
-    "kubernetes.net",
     types=(IP_TYPE, CIDR_TYPE),
     functions=(
         Overload("ip", "string_to_ip", (STRING,), IP_TYPE, _ip),

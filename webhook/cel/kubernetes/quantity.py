@@ -13,19 +13,17 @@ from webhook.cel.runtime.operators import compare
 from webhook.cel.types.base import BOOL, DOUBLE, INT, STRING, struct
 from webhook.cel.types.values import only_class
 from webhook.formats import quantities
+from webhook.records import NamedTuple
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
 
 @only_class(QUANTITY)
-class Quantity:
+class Quantity(NamedTuple):
     """A quantity, as a value of expressions; `computed` if it is the result of `add` or `sub`."""
 
-    __slots__ = ("computed", "number")
-
-    def __init__(self, number: quantities.Quantity, *, computed: bool = False) -> None:
-        self.number = number
-        self.computed = computed
+    number: quantities.Quantity
+    computed: bool = False
 
     def __eq__(self, other: object) -> bool:
         """Quantities are equal if their numbers are, however written; but no value equals a computed one."""
@@ -90,7 +88,6 @@ def _sum(name: str, *, negated: bool) -> tuple[Overload, Overload]:
 
 
 LIBRARY: Final = Library(
-    "kubernetes.quantity",
     functions=(
         Overload("quantity", "string_to_quantity", (STRING,), QUANTITY, parse),
         Overload("isQuantity", "is_quantity_string", (STRING,), BOOL, succeeds(parse)),

@@ -41,7 +41,6 @@ def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 LIBRARY: Final = Library(
-    "kubernetes.regex",
     functions=(
         member("find", "string_find_string", (STRING, STRING), STRING, _find),
         member("findAll", "string_find_all_string", (STRING, STRING), list_of(STRING), _find_all),

@@ -149,4 +149,4 @@ def _without_zeros(part: str) -> str:
 @lru_cache(maxsize=2)
 def library(version: int) -> Library:
     """Version 0 of the library, or 1, which brought the second argument of `semver` and `isSemver`, to normalize."""
-    return Library("kubernetes.Semver", functions=_FUNCTIONS + (_NORMALIZING if version else ()))
+    return Library(functions=_FUNCTIONS + (_NORMALIZING if version else ()))

@@ -309,7 +309,6 @@ _URL: Final = (URL_TYPE,)
 
 
 LIBRARY: Final = Library(
-    "kubernetes.urls",
     functions=(
         Overload("url", "string_to_url", (STRING,), URL_TYPE, _url),
         Overload("isURL", "is_url_string", (STRING,), BOOL, succeeds(parse_request_uri)),

@@ -24,7 +24,7 @@ MAX_SIZE: Final = (128 << 20) // 40
 
 COUNT: Final = "invalid repeat count"
 _ARGUMENT: Final = "missing argument to repetition operator"
-LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, BAR, OPEN, CAPTURE = range(8)
+LITERAL, CLASS, OTHER, CONCATENATION, ALTERNATION, CAPTURE = range(6)
 
 
 class PatternError(Exception):
@@ -40,7 +40,7 @@ class Node(Record):
         height: The depth of nested parts, including itself.
         copies: The number of times that nested repetitions repeat the innermost part.
         weight: About the number of RE2's instructions for it.
-        fold: Whether a literal ignores case; for an open group, whether the text before it did.
+        fold: Whether a literal ignores case.
     """
 
     kind: int
@@ -95,12 +95,15 @@ def read_pattern(text: str) -> ParsedPattern:
 
 
 class _Reader:
-    """Reads a pattern, with the stack of the parts that have been read, but not closed."""
+    """Reads a pattern, with the branches of the innermost group so far, and the parts of the last branch."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
-        self._stack: list[Node] = []
+        self._branches: list[Node] = []
+        self._parts: list[Node] = []
+        self._around: list[tuple[int, bool, list[Node], list[Node]]] = []
+        """Of each open group, its kind, and the state before it: whether case was ignored, the branches and parts."""
         self._fold = False
         self._pieces: list[str] = []
         self._copied = 0
@@ -115,35 +118,33 @@ class _Reader:
             repeated = start if self._repetition(start, repeated) else -1
             if repeated < 0:
                 self._one(text[start])
-        self._concatenate()
-        self._alternate()
-        if len(self._stack) != 1:
+        whole = self._whole()
+        if self._around:
             self._fail("missing closing )", 0)
         self._pieces.append(text[self._copied :])
-        return ParsedPattern("".join(self._pieces), self._stack[0].weight)
+        return ParsedPattern("".join(self._pieces), whole.weight)
 
     def _fail(self, what: str, start: int, end: int | None = None) -> NoReturn:
         raise PatternError(f"error parsing regexp: {what}: `{self._text[start:end]}`")
 
-    # -- the stack
+    # -- what has been read
 
     def _push(self, node: Node) -> None:
         self._merge()
-        self._stack.append(node)
+        self._parts.append(node)
         self._check(node)
 
     def _literal(self, *, fold: bool | None = None) -> None:
         self._push(Node(LITERAL, fold=self._fold if fold is None else fold))
 
     def _merge(self) -> None:
-        """Joins the two literals on top, as no repetition can apply to the last one alone any more."""
-        stack = self._stack
-        if len(stack) > 1:
-            last, before = stack[-1], stack[-2]
+        """Joins the two last literals, as no repetition can apply to the last one alone any more."""
+        if len(self._parts) > 1:
+            before, last = self._parts[-2:]
             if last.kind == before.kind == LITERAL and last.fold == before.fold:
                 before.size += last.size
                 before.weight += last.weight
-                stack.pop()
+                self._parts.pop()
 
     def _check(self, node: Node) -> None:
         if node.size > MAX_SIZE:
@@ -151,20 +152,9 @@ class _Reader:
         if node.height > MAX_HEIGHT:
             self._fail("expression nests too deeply", 0)
 
-    def _top(self) -> list[Node]:
-        """Takes the parts above the last open group or bar."""
-        stack = self._stack
-        at = len(stack)
-        while at and stack[at - 1].kind not in {OPEN, BAR}:
-            at -= 1
-        parts = stack[at:]
-        del stack[at:]
-        return parts
-
-    def _joined(self, parts: list[Node], kind: int) -> None:
+    def _joined(self, parts: list[Node], kind: int) -> Node:
         if len(parts) == 1:
-            self._push(parts[0])
-            return
+            return parts[0]
         node = Node(kind if parts else OTHER)
         if parts:
             node.size = sum(each.size for each in parts) + (len(parts) - 1 if kind == ALTERNATION else 0)
@@ -172,44 +162,37 @@ class _Reader:
             node.copies = max(each.copies for each in parts)
             # Concatenations in concatenations are one.
             node.height = 1 + max(each.height - (each.kind == kind) for each in parts)
-        self._push(node)
+        self._check(node)
+        return node
 
-    def _concatenate(self) -> None:
+    def _end_branch(self) -> None:
+        """Ends a branch of an alternation, in which those that match one character are joined."""
         self._merge()
-        self._joined(self._top(), CONCATENATION)
-
-    def _swap(self) -> bool:
-        """Puts the part on top below the bar beneath it, where parts that match one character are joined."""
-        stack = self._stack
-        if len(stack) < 2 or stack[-2].kind != BAR:  # noqa: PLR2004 - a bar, and what is above it
-            return False
-        last = stack[-1]
-        alike = (last, stack[-3]) if len(stack) > 2 else ()  # noqa: PLR2004 - and what is beneath
-        if alike and all(each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in alike):
-            stack[-3].weight += last.weight
-            stack[-3].kind = CLASS
-            stack.pop()
+        branch, branches = self._joined(self._parts, CONCATENATION), self._branches
+        self._parts = []
+        if branches and all(
+            each.kind == CLASS or (each.kind == LITERAL and each.size == 1) for each in (branches[-1], branch)
+        ):
+            branches[-1].weight += branch.weight
+            branches[-1].kind = CLASS
         else:
-            stack[-2], stack[-1] = last, stack[-2]
-        return True
-
-    def _alternate(self) -> None:
-        if self._swap():
-            self._stack.pop()
-        self._joined(self._top(), ALTERNATION)
+            branches.append(branch)
 
     def _open(self, kind: int) -> None:
-        self._push(Node(OPEN, fold=self._fold, copies=kind))  # its kind once it is closed
+        self._around.append((kind, self._fold, self._branches, self._parts))
+        self._branches, self._parts = [], []
+
+    def _whole(self) -> Node:
+        """All of the innermost group."""
+        self._end_branch()
+        return self._joined(self._branches, ALTERNATION)
 
     def _close(self) -> None:
-        self._concatenate()
-        self._alternate()
-        if len(self._stack) < 2 or self._stack[-2].kind != OPEN:  # noqa: PLR2004 - a group and what is in it
+        part = self._whole()
+        if not self._around:
             self._fail("unexpected )", 0)
-        part = self._stack.pop()
-        group = self._stack.pop()
-        self._fold = group.fold
-        if group.copies == CAPTURE:
+        kind, self._fold, self._branches, self._parts = self._around.pop()
+        if kind == CAPTURE:
             part = Node(OTHER, part.size + 2, weight=part.weight + 2, height=part.height + 1, copies=part.copies)
         self._push(part)
 
@@ -227,9 +210,7 @@ class _Reader:
             if char == "(":
                 self._open(CAPTURE)
             elif char == "|":
-                self._concatenate()
-                if not self._swap():
-                    self._push(Node(BAR))
+                self._end_branch()
             elif char == ")":
                 self._close()
             elif char == ".":
@@ -259,13 +240,13 @@ class _Reader:
             self._at += 1
         if repeated >= 0:
             self._fail("invalid nested repetition operator", repeated, self._at)
-        if not self._stack or self._stack[-1].kind in {OPEN, BAR}:
+        if not self._parts:
             self._fail(_ARGUMENT, start, self._at)
         self._repeat(start, counts)
         return True
 
     def _repeat(self, start: int, counts: tuple[int, int] | None) -> None:
-        part = self._stack[-1]
+        part = self._parts[-1]
         least, most = counts or (1, 1)
         count = max(1, least if most < 0 else most)
         if counts is None:
@@ -281,7 +262,7 @@ class _Reader:
             height=part.height + 1,
             copies=part.copies * count if most else 1,
         )
-        self._stack[-1] = node
+        self._parts[-1] = node
         self._check(node)
         if count > 1 and node.copies > MAX_REPEAT:
             self._fail(COUNT, start, self._at)

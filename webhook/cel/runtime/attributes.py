@@ -141,18 +141,6 @@ class Chain(NamedTuple):
     own_cost: int = 1
 
 
-class Steps(NamedTuple):
-    """Links whose keys are known.
-
-    Args:
-        keys: The keys, and whether each step is optional.
-        strict: Whether an optional step from a value without parts is an error.
-    """
-
-    keys: tuple[tuple[Value, bool], ...]
-    strict: bool
-
-
 # -- writing source
 
 
@@ -183,14 +171,13 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
             start = _known_steps(writer, start, [link])
         return start
     writer.spend(len(links))
-    keys = tuple(link.key for link in links)
-    steps = Steps(tuple((link.key, link.is_optional) for link in links), writer.scope.options.strict_presence_test)
-    step, cls = (steps, Optional) if is_optional else (keys, None)
-    known = writer.facts.get((start.text, step)) if writer.gives_up else None
+    steps, cls = tuple(links), Optional if is_optional else None
+    known = writer.facts.get((start.text, steps)) if writer.gives_up else None
     if known and not is_optional:
         return Operand(known, fails=False)
     result = known or writer.name()
-    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)})"
+    strict = writer.scope.options.strict_presence_test
+    otherwise = f"left, {result} = follow(left, {start.text}, {writer.given(steps)}, {strict})"
     if known:  # an absent value refunds steps
         writer.line(f"if not {known}.present: {otherwise}")
         return Operand(known, cls, fails=False)
@@ -203,10 +190,10 @@ def _known_steps(writer: Writer, start: Operand, links: list[Link]) -> Operand:
         writer.line(f"\t{result} = Optional({start.text}[{key}])")
         fails = writer.otherwise("else:", otherwise, result)
     else:
-        source = start.text + "".join(f"[{writer.given(key)}]" for key in keys)
+        source = start.text + "".join(f"[{writer.given(link.key)}]" for link in links)
         writer.line(f"try: {result} = {f'Optional({source})' if is_optional else source}")
         fails = writer.otherwise("except LOOKUP:", otherwise, result)
-    writer.facts[start.text, step] = result
+    writer.facts[start.text, steps] = result
     return Operand(result, cls, fails)
 
 
@@ -252,18 +239,21 @@ def unbound(name: str) -> EvaluationError:
     return EvaluationError(f"no such attribute(s): {name}")
 
 
-def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
+def follow(left: int, value: Value, links: tuple[Link, ...], strict: bool) -> tuple[int, Value]:
     """Follows links that were paid for; from the first optional one on, missing keys are absent.
+
+    Args:
+        strict: Whether an optional step from a value without parts is an error.
 
     Returns:
         The cost left to be spent, and the value or error.
     """
-    unpaid = len(steps.keys)
+    unpaid = len(links)
     if type(value) is EvaluationError:
         return left + unpaid, value
     optional = False
     try:
-        for key, is_optional in steps.keys:
+        for key, _, is_optional in links:
             if type(value) is Optional and not optional:
                 if not value.present:
                     return left + unpaid, value
@@ -274,7 +264,7 @@ def follow(left: int, value: Value, steps: Steps) -> tuple[int, Value]:
                 if type(value) is dict and type(key) is str:
                     value = value.get(key, ABSENT)
                 else:
-                    value = find_present(value, key, strict=steps.strict)
+                    value = find_present(value, key, strict=strict)
                 if value is ABSENT:
                     return left + unpaid, NONE
                 unpaid -= 1
@@ -311,7 +301,7 @@ def step(left: int, value: Value, key: Value, is_optional: bool, strict: bool, i
         return left + (is_optional or cls is Optional), key
     if kind not in KEYS:
         return left + (is_optional or cls is Optional), no_key(key, is_native=is_native)
-    return follow(left, value, Steps(((key, is_optional),), strict))
+    return follow(left, value, (Link(key, None, is_optional),), strict)
 
 
 def present(left: int, value: Value, field: str, strict: bool, negated: bool) -> tuple[int, Value]:
@@ -334,7 +324,7 @@ def resolved_presence(left: int, value: Value, field: str, strict: bool, negated
     cel-go continues with the chain alone, without converting it to a bool (interpreter/interpretable.go, evalTestOnly).
     """
     if type(value) is Optional:
-        return follow(left, value, Steps(((field, False),), strict))
+        return follow(left, value, (Link(field),), strict)
     return present(left, value, field, strict, negated)
 
 

@@ -17,8 +17,8 @@ from webhook.cel.errors import CostLimitExceededError, EvaluationError, crash
 from webhook.cel.functions import CostFunction, traversal
 from webhook.cel.runtime.constants import is_in_list
 from webhook.cel.runtime.dispatch import PATTERN_AT, PLANNED, callable_of, charge
-from webhook.cel.runtime.meter import SHARE, Meter, caught
-from webhook.cel.runtime.operators import OPERATORS, Comparison, contains, equal, no_such_overload
+from webhook.cel.runtime.meter import SHARE, caught
+from webhook.cel.runtime.operators import OPERATORS, contains, equal, no_such_overload
 from webhook.cel.runtime.writer import NOT_CONSTANT, Operand, Writer
 from webhook.cel.types.values import PLAIN_CLASSES, Optional, UInt, Value, are_comparable, go_type, python_type, size_of
 
@@ -174,7 +174,7 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
     first, second = (writer.emit(each) for each in node.arguments)
     negated = node.function == "_!=_"
     result = writer.name()
-    arguments = f"meter, left, mark, {first.text}, {second.text}, {negated}"
+    arguments = f"left, {first.text}, {second.text}, {negated}"
     fails = first.fails or second.fails or not (negated or first.cls in _ANSWERING)
     writer.settle()
     if {first.cls, second.cls} <= {str, None}:
@@ -184,9 +184,9 @@ def emit_equality(writer: Writer, node: ast.Call) -> Operand:
         sign = "!=" if negated else "=="
         cost = f"(({one} if {one} < {other} else {other}) + 9) // 10"
         writer.line(f"{header}left -= {cost}; {result} = {first.text} {sign} {second.text}")
-        fails &= writer.otherwise("else:", f"left, mark, {result} = same({arguments})", result)
+        fails &= writer.otherwise("else:", f"left, {result} = same({arguments})", result)
     else:
-        writer.line(f"left, mark, {result} = same({arguments})")
+        writer.line(f"left, {result} = same({arguments})")
     return writer.settled(Operand(result, bool, fails))
 
 
@@ -209,7 +209,7 @@ def emit_membership(writer: Writer, node: ast.Call) -> Operand:
     is_plain = f"type({item}) is str and ({is_short if is_list else f'type({container}) is dict or {is_short}'})"
     paid = f"left -= len({container}); " if is_list else ""
     writer.line(f"if {is_plain}: {paid}{result} = {item} in {container}")
-    writer.line(f"else: left, mark, {result} = member(meter, left, mark, {item}, {container}, {is_list})")
+    writer.line(f"else: left, {result} = member(left, {item}, {container}, {is_list})")
     writer.spend(0 if is_list else 1)
     writer.look()
     return Operand(result, bool)
@@ -238,37 +238,31 @@ def undecided(first: Value, second: Value) -> EvaluationError:
     return not_bool(second if type(first) is bool else first)
 
 
-def same(meter: Meter, left: int, mark: int, first: Value, second: Value, negated: bool) -> tuple[int, int, Value]:
-    """`first == second` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
+def same(left: int, first: Value, second: Value, negated: bool) -> tuple[int, Value]:
+    """`first == second` for values of any kind, or errors: the rest of the cost, and the result."""
     cls, other = type(first), type(second)
     if cls in _SCALARS and other in _SCALARS:
-        return left - 1, mark, equal(first, second) is not negated
+        return left - 1, equal(first, second) is not negated
     own: int | None = None if negated else getattr(first, "cel_equality_cost", None)
     left -= traversal(min(size_of(first), size_of(second))) if own is None else own
     if cls is EvaluationError:
-        return left, mark, first
+        return left, first
     if other is EvaluationError:
-        return left, mark, second
+        return left, second
     if not are_comparable(first, second):
-        return left, mark, True if negated else no_such_overload()
-    if cls is not other or cls in _SCALARS:
-        return left, mark, equal(first, second) is not negated
-    comparison = Comparison(meter, left, mark)
-    result = comparison.equal(first, second) is not negated
-    return left, comparison.mark, result
+        return left, True if negated else no_such_overload()
+    return left, equal(first, second) is not negated
 
 
-def member(meter: Meter, left: int, mark: int, item: Value, container: Value, is_list: bool) -> tuple[int, int, Value]:
-    """`item in container` for values of any kind, or errors: the rest of the cost, the next mark, the result."""
+def member(left: int, item: Value, container: Value, is_list: bool) -> tuple[int, Value]:
+    """`item in container` for values of any kind, or errors: the rest of the cost, and the result."""
     result: Value = item if type(item) is EvaluationError else container
     if type(result) is not EvaluationError:
-        comparison = Comparison(meter, left, mark)
         try:
-            result = comparison.contains(item, container)
+            result = contains(item, container)
         except EvaluationError:
             result = caught()
-        mark = comparison.mark
-    return left - (size_of(container) if is_list else 0), mark, result
+    return left - (size_of(container) if is_list else 0), result
 
 
 def among(item: Value, container: list[Value]) -> Value:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from webhook.cel.checker.declarations import Checked, Scope
 
 
-_UNKNOWN: Final = object()
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
@@ -57,25 +56,26 @@ class Analysis:
         self.scope: Final = scope
         self.variables: Final[dict[str, None]] = {}
         self.weights: Final[dict[Expression, int]] = {}
-        self.size = 0
-        self._known: dict[Expression, Value] = {}
+        self._values: dict[Expression, Value] = {}
         self._visit(checked.root)
 
     def _visit(self, node: Expression) -> int:
         """Looks at a node and those below it; gives its weight."""
         if node in self.weights:
             return 1
-        self.size += 1
         weight = 1
         variables = len(self.variables)
         for each in node.children():
             weight += self._visit(each)
         self.weights[node] = weight
+        value = self._find(node)
+        if value is not NOT_CONSTANT:
+            self._values[node] = value
         if isinstance(node, (ast.Ident, ast.Select)):
             name = node.resolved
             if type(name) is str and name.startswith("."):
                 self.variables[name[1:]] = None
-        elif isinstance(node, ast.Call) and self.value(node) is not NOT_CONSTANT:
+        elif isinstance(node, ast.Call) and value is not NOT_CONSTANT:
             while len(self.variables) > variables:  # `x in []` does not evaluate x
                 self.variables.popitem()
         self._refuse_invalid(node)
@@ -104,20 +104,17 @@ class Analysis:
                     raise ProgramError(str(error)) from None
 
     def value(self, node: Expression) -> Value:
-        """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`.
+        """The value of a node that cel-go folds into a constant, else `NOT_CONSTANT`."""
+        return self._values.get(node, NOT_CONSTANT)
+
+    def _find(self, node: Expression) -> Value:  # noqa: PLR0911 - one return for each kind of node
+        """The value of a node, from those of the nodes in it.
 
         Raises:
             ProgramError: The constant always fails.
         """
         if isinstance(node, ast.Literal):
             return node.value
-        # Every level needs its value, and computing it takes a walk through all levels below.
-        found = self._known.get(node, _UNKNOWN)
-        if found is _UNKNOWN:
-            found = self._known[node] = self._find(node)
-        return found
-
-    def _find(self, node: Expression) -> Value:  # noqa: PLR0911 - one return for each kind of node
         if isinstance(node, (ast.Ident, ast.Select)):
             return node.resolved if type(node.resolved) is Type else NOT_CONSTANT
         if not self.scope.options.fold_constants:

@@ -13,11 +13,13 @@ from typing import Any, Final
 
 from webhook.budget import READ, work
 from webhook.cel.errors import EvaluationError
+from webhook.cel.syntax.lexer import integer
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type
 from webhook.cel.types.values import (
     INT_MAX,
     INT_MIN,
     NANOS,
+    TIMESTAMP_MIN,
     UINT_MAX,
     Duration,
     Timestamp,
@@ -28,9 +30,9 @@ from webhook.cel.types.values import (
     within,
 )
 from webhook.escapes import GO_ESCAPES
+from webhook.formats.timestamps import parse_with_zone
 from webhook.patterns import Pattern
 
-_DAY: Final = 86_400
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
 """The period of the Gregorian calendar, after which dates fall on the same days of the week again."""
@@ -49,8 +51,6 @@ _UNITS: Final = {
     "h": 3600 * NANOS,
 }
 _DURATION_PART: Final = Pattern(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_TIMESTAMP: Final = Pattern(r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_MAX_OFFSET_HOURS: Final = 24
 _MAX_DURATION_DIGITS: Final = 30
 _MAX_FRACTION: Final = 18
 
@@ -95,25 +95,11 @@ def _epoch() -> dt.datetime:
 
 def parse_timestamp(text: str) -> Timestamp | None:
     """Reads a timestamp in RFC 3339 format; None if it is malformed."""
-    found = _TIMESTAMP.fullmatch(text)
-    if found is None:
-        return None
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    offset = 0
-    if found[8] != "Z":
-        hours, minutes = int(found[8][1:3]), int(found[8][4:])
-        if hours > _MAX_OFFSET_HOURS or minutes >= 60:  # noqa: PLR2004 - minutes of an hour
-            return None
-        offset = (hours * 60 + minutes) * (-60 if found[8][0] == "-" else 60)
-    if year == 0:
-        raise EvaluationError("timestamp overflow")
     try:
-        delta = dt.datetime(year, month, day, hour, minute, second, tzinfo=dt.UTC) - _epoch()
+        nanos, minutes = parse_with_zone(text)
     except ValueError:
         return None
-    seconds = delta.days * _DAY + delta.seconds - offset
-    fraction = (found[7] or "")[:9].ljust(9, "0")
-    return Timestamp(seconds * NANOS + int(fraction), offset)
+    return Timestamp(nanos + TIMESTAMP_MIN, minutes * 60)
 
 
 def format_timestamp(timestamp: Timestamp) -> str:
@@ -203,7 +189,6 @@ _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
-_MAX_DIGITS: Final = 20
 _EXPONENT_FROM: Final = 6
 
 
@@ -230,21 +215,12 @@ def _reader(target: Type, read: Callable[[str], Value], characters: int = READ) 
     return convert
 
 
-def _whole(text: str, form: Pattern, least: int, most: int) -> int | None:
-    """The number that a text of some form is in decimal, if it is within bounds."""
-    if form.fullmatch(text) and len(digits := text.lstrip("+-").lstrip("0") or "0") <= _MAX_DIGITS:
-        value = int(digits) * (-1 if text[0] == "-" else 1)
-        if least <= value <= most:
-            return value
-    return None
-
-
 def _int64(text: str) -> int | None:
-    return _whole(text, _INTEGER, INT_MIN, INT_MAX)
+    return integer(text, INT_MIN, INT_MAX) if _INTEGER.fullmatch(text) else None
 
 
 def _uint64(text: str) -> UInt | None:
-    value = _whole(text, _DIGITS, 0, UINT_MAX)
+    value = integer(text, 0, UINT_MAX) if _DIGITS.fullmatch(text) else None
     return None if value is None else UInt(value)
 
 
@@ -322,7 +298,7 @@ CONVERSIONS: Final[Mapping[Type, Mapping[Type, Callable[[Any], Value]]]] = {
     TIMESTAMP: {
         TIMESTAMP: identity,
         INT: lambda seconds: Timestamp(seconds * NANOS),
-        STRING: _reader(TIMESTAMP, parse_timestamp),
+        STRING: _reader(TIMESTAMP, parse_timestamp, 16),
     },
     UINT: {UINT: identity, DOUBLE: uint64, INT: uint64, STRING: _reader(UINT, _uint64)},
 }

@@ -102,9 +102,9 @@ class _Dispatcher:
 
     __slots__ = ("_candidates", "_function", "_looks_inside", "known")
 
-    def __init__(self, function: str, overloads: tuple[Overload, ...]) -> None:
+    def __init__(self, function: str, overloads: tuple[Overload, ...], arity: int) -> None:
         self._function = function
-        self._candidates = [each for each in overloads if each.implementation is not None]
+        self._candidates = [each for each in overloads if each.implementation and len(each.parameters) == arity]
         self._looks_inside = any(
             part.kind not in _ANYTHING
             for each in self._candidates
@@ -140,11 +140,9 @@ class _Dispatcher:
         return found
 
     def _chosen(self, arguments: Sequence[Value]) -> Callable[..., Value]:
-        for overload in self._candidates:
-            parameters, found = overload.parameters, overload.implementation
-            may_take = fits if overload.guarded else _is_of
-            if found is not None and len(parameters) == len(arguments) and all(map(may_take, arguments, parameters)):
-                return found
+        for each in self._candidates:
+            if each.implementation and all(map(fits if each.guarded else _is_of, arguments, each.parameters)):
+                return each.implementation
         raise refusal(self._function, arguments)
 
 
@@ -154,7 +152,7 @@ def callable_of(function: str, overloads: tuple[Overload, ...], arity: int) -> C
 
     An argument that is an error is the result. Memory that the call may have built is counted.
     """
-    dispatcher = _Dispatcher(function, overloads)
+    dispatcher = _Dispatcher(function, overloads, arity)
     known, find = dispatcher.known, dispatcher.find
     builds = any(overload.result.kind in BUILT for overload in overloads)
     builds_texts = any(overload.result == _TEXTS for overload in overloads)

@@ -303,7 +303,7 @@ def compiled(analyses: Iterable[Analysis], make: Callable[[], Generator]) -> Any
         BudgetExceededError: Compiling is more work than the budget in force allows.
     """
     try:
-        work(sum(analysis.size for analysis in analyses) * _WORK_OF_NODE)
+        work(sum(len(analysis.weights) for analysis in analyses) * _WORK_OF_NODE)
         generator = make()
         name = generator.write()
         names = {"__builtins__": BUILTINS, **generator.constants}

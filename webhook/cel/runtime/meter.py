@@ -1,51 +1,48 @@
-"""The limits of evaluations in cost, memory and time, with checks of the clock in between.
+"""The limits of evaluations in cost and memory, and their work for the budget in force, which has a deadline.
 
-A generated function keeps the cost `left` to be spent in a local variable, beside the `mark` below which it checks the
-clock next. Callees that may take long get both, and return them updated.
+A generated function keeps the cost `left` to be spent in a local variable, beside the `mark` below which it spends work
+next. Callees that may take long get both, and return them updated.
 """
 
 from __future__ import annotations
 
 import sys
 from sys import getsizeof
-from time import monotonic
 from typing import Any, Final
 
-from webhook.budget import DeadlineExceededError, current
+from webhook.budget import work
 from webhook.cel.errors import CostLimitExceededError, EvaluationError
 from webhook.cel.functions import UNLIMITED
 
 MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""
 SHARE: Final = 100
-"""The cost spent between two checks of the clock: some tens of microseconds."""
+"""The cost spent between two looks at the limits: some tens of microseconds."""
 _COST_OF_WORK: Final = 5
 """The cost that is spent in the time of a unit of work."""
 TOO_DEEP: Final = "the values are nested too deeply"
 
 
 class Meter:
-    """The limit of cost and the deadline of each of some evaluations, with the cost and the memory of all together.
+    """The limit of cost of each of some evaluations, with the cost and the memory of all together.
 
     Args:
         limit: The most that one evaluation may cost.
-        deadline: The end of evaluations, by `time.monotonic` in seconds; None for no end.
     """
 
-    __slots__ = ("bytes", "cost", "deadline", "limit")
+    __slots__ = ("bytes", "cost", "limit")
 
-    def __init__(self, limit: int = UNLIMITED, deadline: float | None = None) -> None:
+    def __init__(self, limit: int = UNLIMITED) -> None:
         self.limit = limit
-        self.deadline = deadline
         self.cost = 0
         self.bytes = MAX_BYTES
 
 
 def look(meter: Meter, left: int, mark: int) -> int:
-    """Checks the clock and spends work; gives the mark for the next check.
+    """Checks the limits and spends work; gives the mark for the next look.
 
     Args:
-        mark: That of this check: the cost below it is work, too, as one call may cost much.
+        mark: That of this look: the cost below it is work, too, as one call may cost much.
 
     Raises:
         CostLimitExceededError: The limit is reached.
@@ -54,25 +51,8 @@ def look(meter: Meter, left: int, mark: int) -> int:
     """
     if left < 0 or meter.bytes < 0:
         raise CostLimitExceededError(left=left)
-    if meter.deadline is not None and monotonic() >= meter.deadline:
-        raise DeadlineExceededError
-    current().spend((SHARE + mark - left) // _COST_OF_WORK)
+    work((SHARE + mark - left) // _COST_OF_WORK)
     return left - SHARE if left > SHARE else 0
-
-
-def check_sooner(meter: Meter, left: int, mark: int, steps: int) -> int:
-    """Brings the next check of the clock nearer, for work that takes longer than it costs; gives its mark.
-
-    Args:
-        steps: The units of cost that would match the work.
-
-    Raises:
-        CostLimitExceededError: The limit is reached.
-        DeadlineExceededError: The deadline has passed.
-        BudgetExceededError: It is more work than the budget in force allows.
-    """
-    mark += steps
-    return look(meter, left, mark) if left < mark else mark
 
 
 def count_bytes(meter: Meter, size: int) -> None:

@@ -1,20 +1,19 @@
 """Operators on values of any type, with exact 64-bit arithmetic (cel-go common/types).
 
 The cost of `==` and `in` depends on the outermost size at most, as in cel-go, so comparing large values may cost one
-unit; but a `Comparison` is interrupted at the deadline, as loops are.
+unit; but it is work for the budget in force, which looks at the clock in between.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice, product, repeat
 from operator import add, ge, gt, le, lt, mul, neg, sub
 from typing import Any, Final, NoReturn
 
 from webhook.budget import work
 from webhook.cel.errors import NO_SUCH_OVERLOAD, NO_SUCH_OVERLOAD_OF, CostLimitExceededError, EvaluationError
-from webhook.cel.runtime.meter import SHARE, Meter, check_sooner
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import (
     ABSENT,
@@ -74,10 +73,8 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
         return bool(first == second)
     if cls in _PLAIN:
         return cls is other and bool(first == second)
-    if cls is list:
-        return other is list and _equal_lists(first, second)
-    if isinstance(first, dict):
-        return _are_alike(first, second) and _equal_maps(first, second)
+    if cls is list or isinstance(first, dict):
+        return Comparison().equal(first, second)
     if cls is Optional:
         return (
             other is Optional
@@ -90,9 +87,9 @@ def equal(first: Value, second: Value, *, otherwise: bool = False) -> bool:  # n
 
 
 _PER_UNIT: Final = 8
-"""The number of elements compared in the time of a unit of cost or of work, roughly."""
-_STRIDE: Final = _PER_UNIT * SHARE
-"""The largest number of elements compared between two checks of the clock: some tenths of a millisecond."""
+"""The number of elements compared for a unit of work."""
+_STRIDE: Final = 800
+"""The most elements compared between two looks at the budget: some tenths of a millisecond."""
 _TEXTS: Final = 64
 """The number of texts compared for a unit of work."""
 _FEW: Final = 1000
@@ -109,69 +106,41 @@ def _are_alike(first: Value, second: Value) -> bool:
     return are_plain or getattr(first, "cel_type", None) == getattr(second, "cel_type", None)
 
 
-def _equal_lists(first: list[Value], second: list[Value]) -> bool:
-    if len(first) != len(second):
-        return False
-    work(1 + len(first) // _PER_UNIT)
-    for one, other in zip(first, second, strict=True):  # noqa: SIM110 - `all` would need C stack for every level
-        if not equal(one, other, otherwise=True):
-            return False
-    return True
+def _worked(elements: Iterable[Value], count: int) -> Iterable[Value]:
+    """The elements of a value, which are work; very many are spent one stride after the other."""
+    if count > _STRIDE:
+        return _strides(iter(elements), count)
+    work(1 + count // _PER_UNIT)
+    return elements
 
 
-def _equal_maps(first: dict[Value, Value], second: dict[Value, Value]) -> bool:
-    work(1 + len(first) // _PER_UNIT)
-    for key, one in first.items():
-        other = second.get(key, ABSENT)
-        if other is ABSENT or not equal(one, other, otherwise=True):
-            return False
-    return True
+def _strides(elements: Iterator[Value], count: int) -> Iterator[Value]:
+    for start in range(0, count, _STRIDE):
+        work(1 + min(count - start, _STRIDE) // _PER_UNIT)
+        yield from islice(elements, _STRIDE)
 
 
 class Comparison:
-    """Compares values of any size.
+    """Compares lists and maps of any size, and the parts that they share only once."""
 
-    Args:
-        meter: That of the evaluation, whose clock is checked in between; None where only work is counted.
-        left: The cost left to be spent.
-        mark: That below which the clock is checked; it is nearer afterwards.
-    """
+    __slots__ = ("_known", "_parts")
 
-    __slots__ = ("_known", "_left", "_meter", "_parts", "mark")
-
-    def __init__(self, meter: Meter | None = None, left: int = 0, mark: int = 0) -> None:
-        self._meter = meter
-        self._left = left
+    def __init__(self) -> None:
         self._parts = 0
-        self._known: set[tuple[int, int]] | None = None
-        """Parts that are equal, by their identities."""
-        self.mark = mark
+        self._known: set[tuple[int, int]] = set()
+        """Parts that are equal, by their identities: both live as long as the values that they are parts of."""
 
     def equal(self, first: Value, second: Value) -> bool:
-        """`first == second`, as `equal` has it.
-
-        Raises:
-            DeadlineExceededError: The deadline passed in between.
-        """
+        """`first == second`, as `equal` has it, of which the first is a list or map."""
         if type(first) is list:
             if type(second) is not list or len(first) != len(second):
                 return False
-            return self._are_equal(zip(first, second, strict=True), len(first))
-        if not isinstance(first, dict):
-            return equal(first, second)
-        if not _are_alike(first, second):
+            pairs = zip(first, second, strict=True)
+        elif _are_alike(first, second):
+            pairs = zip(first.values(), map(second.get, first, repeat(ABSENT)), strict=True)
+        else:
             return False
-        others = map(second.get, first, repeat(ABSENT))
-        return self._are_equal(zip(first.values(), others, strict=True), len(first))
-
-    def _are_equal(self, pairs: Iterator[tuple[Value, Value]], count: int) -> bool:
-        while count > _STRIDE:
-            if not self._are_equal(islice(pairs, _STRIDE), _STRIDE):
-                return False
-            count -= _STRIDE
-        work(1 + count // _PER_UNIT)
-        self._check_sooner(1 + count // _PER_UNIT)
-        for one, other in pairs:
+        for one, other in _worked(pairs, len(first)):
             if type(one) in CONTAINERS:
                 self._parts += 1
                 if not (self.equal(one, other) if self._parts <= _FEW else self._are_shared_equal(one, other)):
@@ -182,53 +151,36 @@ class Comparison:
 
     def _are_shared_equal(self, one: Value, other: Value) -> bool:
         """Compare parts of values, of which there are very many: those that are shared are compared only once."""
-        pair = id(one), id(other)  # both live as long as the values that they are parts of
-        if self._known is None or len(self._known) == _KEPT:
-            self._known = set()
+        pair = id(one), id(other)
         if pair in self._known:
             return True
         if not self.equal(one, other):
             return False
+        if len(self._known) == _KEPT:
+            self._known.clear()
         self._known.add(pair)
         return True
-
-    def contains(self, item: Value, container: Value) -> bool:
-        """`item in container`, a list or a map.
-
-        Raises:
-            DeadlineExceededError: The deadline passed in between.
-        """
-        cls = type(item)
-        if type(container) is list:
-            if cls is str:  # the search is too fast to be interrupted
-                if self._meter is not None:
-                    work(1 + len(container) // _TEXTS)
-                    self._check_sooner(1 + len(container) // _TEXTS)
-                return item in container
-            compare = self.equal if cls in CONTAINERS and self._meter is not None else equal
-            for start in range(0, len(container), _STRIDE):
-                elements = container[start : start + _STRIDE] if len(container) > _STRIDE else container
-                self._check_sooner(1 + len(elements) // _PER_UNIT)
-                for each in elements:
-                    if compare(item, each):
-                        return True
-            return False
-        if isinstance(container, Struct):
-            return cls is str and item in container
-        if not isinstance(container, dict):
-            raise no_such_overload()
-        if cls is str or cls in _NUMBERS:
-            return item in container
-        return cls is bool and to_key(item) in container
-
-    def _check_sooner(self, steps: int) -> None:
-        if self._meter is not None:
-            self.mark = check_sooner(self._meter, self._left, self.mark, steps)
 
 
 def contains(item: Value, container: Value) -> bool:
     """`item in container`, a list or a map."""
-    return Comparison().contains(item, container)
+    cls = type(item)
+    if type(container) is list:
+        if cls is str:  # the search is too fast to be interrupted
+            work(1 + len(container) // _TEXTS)
+            return item in container
+        compare = Comparison().equal if cls in CONTAINERS else equal
+        for each in _worked(container, len(container)):  # noqa: SIM110 - as quick as it can be
+            if compare(item, each):
+                return True
+        return False
+    if isinstance(container, Struct):
+        return cls is str and item in container
+    if not isinstance(container, dict):
+        raise no_such_overload()
+    if cls is str or cls in _NUMBERS:
+        return item in container
+    return cls is bool and to_key(item) in container
 
 
 # -- arithmetic and order

@@ -34,7 +34,7 @@ def evaluate(bindings, *, meter=None):
 	if meter is None: meter = Meter()
 	left = limit = meter.limit
 	try:
-		mark = 0 if meter.deadline is None and current() is NONE else look(meter, left, left)"""
+		mark = 0 if current() is NONE else look(meter, left, left)"""
 # A raised error in a local variable would hold its frame, and with it the data, in a reference cycle.
 _AFTER: Final = """\
 		if left < 0: raise CostLimitExceededError(left=left)

@@ -185,9 +185,9 @@ def value_of(kind: str, text: str) -> object:
     return value
 
 
-def _integer(text: str, least: int, most: int) -> int | None:
-    """The value of a decimal or hexadecimal literal, None when it is out of range."""
-    digits = text.lstrip("-")
+def integer(text: str, least: int, most: int) -> int | None:
+    """The value of a decimal or hexadecimal number, None when it is out of range."""
+    digits = text.lstrip("+-")
     base = 16 if digits.startswith("0x") else 10
     significant = (digits[2:] if base > 10 else digits).lstrip("0")  # noqa: PLR2004 - ten is ten
     if len(significant) > 20:  # noqa: PLR2004 - more digits than 64 bits can have
@@ -197,7 +197,7 @@ def _integer(text: str, least: int, most: int) -> int | None:
 
 
 def _unsigned(text: str) -> UInt | None:
-    value = _integer(text[:-1], 0, UINT_MAX)
+    value = integer(text[:-1], 0, UINT_MAX)
     return None if value is None else UInt(value)
 
 
@@ -260,7 +260,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 _PARSERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
-    "NUM_INT": (partial(_integer, least=INT_MIN, most=INT_MAX), "int"),
+    "NUM_INT": (partial(integer, least=INT_MIN, most=INT_MAX), "int"),
     "NUM_UINT": (_unsigned, "uint"),
     "NUM_FLOAT": (_double, "double"),
     "STRING": (_string, "string"),

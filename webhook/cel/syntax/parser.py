@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Final, NoReturn
 
 from webhook.budget import Budget
@@ -529,24 +530,15 @@ class _Parser(TokenStream):
             self.advance()
             name += f".{self.take()}"
         offset = self.advance()
-        entries: list[ast.Entry] = []
         start = self.offset
 
-        def read() -> bool:
-            optional = self._optional_mark()
+        def read_field() -> str | None:
             self.follow.append(COLON)
             field = self._field_name(start, COLON)
             self.follow.pop()
-            colon = self.offset
-            if not self.colon("entry"):
-                return False
-            if field is None and self._quoting is not Quoting.UNKNOWN:
-                self._report(start, "unsupported ident kind")
-            entries.append(ast.Entry(colon, field or "", self._within(IN_MAP), optional=optional))
-            return True
+            return field
 
-        self._inside("}", self._fields, read)
-        node = ast.StructExpression(offset, name, entries)
+        node = ast.StructExpression(offset, name, self._keyed(self._fields, read_field))
         return self._raised(node, *node.children(), by=0)
 
     def _optional_mark(self) -> bool:
@@ -571,20 +563,27 @@ class _Parser(TokenStream):
         return self._raised(ast.ListExpression(offset, elements, frozenset(optional)), *elements, by=0)
 
     def _map(self, offset: int) -> Expression:
+        node = ast.MapExpression(offset, self._keyed(OPERAND, partial(self._within, COLON)))
+        return self._raised(node, *node.children(), by=0)
+
+    def _keyed(self, starts: frozenset[str], read_key: Callable[[], Expression | str | None]) -> list[ast.Entry]:
+        """The entries of a map or struct; the construct of a key that is None has ended."""
         entries: list[ast.Entry] = []
+        start = self.offset
 
         def read() -> bool:
             optional = self._optional_mark()
-            key = self._within(COLON)
+            key = read_key()
             colon = self.offset
             if not self.colon("entry"):
                 return False
-            entries.append(ast.Entry(colon, key, self._within(IN_MAP), optional=optional))
+            if key is None and self._quoting is not Quoting.UNKNOWN:
+                self._report(start, "unsupported ident kind")
+            entries.append(ast.Entry(colon, key or "", self._within(IN_MAP), optional=optional))
             return True
 
-        self._inside("}", OPERAND, read)
-        node = ast.MapExpression(offset, entries)
-        return self._raised(node, *node.children(), by=0)
+        self._inside("}", starts, read)
+        return entries
 
     def _inside(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> None:
         """The entries in brackets, and the closing bracket.

@@ -29,7 +29,7 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1
 NANOS: Final = 1_000_000_000
-_TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
+TIMESTAMP_MIN: Final = -62_135_596_800 * NANOS
 _TIMESTAMP_MAX: Final = 253_402_300_799 * NANOS + NANOS - 1
 
 
@@ -96,7 +96,7 @@ class Timestamp(_Nanos):
     __slots__ = ("offset",)
 
     def __init__(self, nanos: int, offset: int = 0) -> None:
-        if not _TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
+        if not TIMESTAMP_MIN <= nanos <= _TIMESTAMP_MAX:
             raise EvaluationError("timestamp overflow")
         self.nanos = nanos
         self.offset = offset

@@ -79,24 +79,22 @@ def mutate(
     policies: PolicySet,
     authorizer: Authorizer = DENY_ALL,
     webhooks: Webhooks = lambda obj: obj,
-    *,
-    deadline: float | None = None,
 ) -> Verdict:
     """Evaluate the mutating policies for a request, and the webhooks that follow them.
 
     The verdict's ``object`` is the changed object; the request's own is left as it was. If the object has changed,
-    evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only the deadline and webhooks raise.
+    evaluated policies with ``reinvocationPolicy: IfNeeded`` are evaluated again. Only webhooks raise, and the
+    end of the budget in force.
 
     Args:
         authorizer: Decides what the user may do.
         webhooks: Returns the object as webhooks change it; None if they refuse it, so that no policy runs again.
-        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
     """
     # Each policy is evaluated once, and once more if something has changed (apiserver pkg/admission/reinvocation.go).
-    session = Session(request, policies, authorizer, deadline)
+    session = Session(request, policies, authorizer)
     mutator = _Mutator(session)
     tally = mutator.tally
     try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from webhook.api import conversion
+from webhook.budget import check_deadline
 from webhook.cel.errors import NO_SUCH_KEY, CostLimitExceededError, EvaluationError, WorkExceededError
 from webhook.cel.kubernetes.environments import CALL_LIMIT, MATCH_CONDITIONS_LIMIT
 from webhook.cel.runtime.meter import Meter
@@ -140,6 +141,7 @@ class Evaluation:
         compiled = expression.compiled
         if isinstance(compiled, Failure):
             return EvaluationResult(error=f"compilation error: {compiled.text}")
+        check_deadline()
         meter = self._meter
         try:
             value = compiled.program.evaluate(self._bindings, meter=meter)
@@ -280,20 +282,17 @@ class Session:
 
     Args:
         authorizer: Decides what the user may do.
-        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Attributes:
         meter: Limits the cost of each expression, and counts the cost of all.
         notes: The assumptions made.
     """
 
-    def __init__(
-        self, request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, deadline: float | None = None
-    ) -> None:
+    def __init__(self, request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> None:
         self.request = request
         self.notes: set[str] = set()
         self.policies = policies
-        self.meter = Meter(CALL_LIMIT, deadline)
+        self.meter = Meter(CALL_LIMIT)
         self._authorizer = authorizer
         self._objects: dict[tuple[int, Kind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}

@@ -35,19 +35,16 @@ _Result = tuple[Sequence[Decision], Sequence[tuple[str, str]]]
 _NOTHING: Final[_Result] = (), ()
 
 
-def validate(
-    request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL, *, deadline: float | None = None
-) -> Verdict:
-    """Evaluate the validating policies for a request; raises only at the deadline.
+def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
+    """Evaluate the validating policies for a request; raises only at the end of the budget in force.
 
     Args:
         authorizer: Decides what the user may do.
-        deadline: When evaluation must be finished, by ``time.monotonic`` in seconds; None for no limit.
 
     Raises:
         DeadlineExceededError: The deadline has passed.
     """
-    session = Session(request, policies, authorizer, deadline)
+    session = Session(request, policies, authorizer)
     tally = Tally(VALIDATION_FAILURE, _warning)
     for invocation in session.invocations(VALIDATING):
         policy, fault = invocation.hook.policy, invocation.fault

@@ -280,7 +280,7 @@ def _typed(schema: Structure, kind: Kind, release: Release, *, as_stated: bool) 
     declaration = Declaration(release, as_stated=as_stated)
     type_ = declaration.of(schema, _by_path(kind) if as_stated else f"{kind.api_version}.{kind.kind}")
     assert type_ is not None  # noqa: S101 - it is a struct
-    return type_, Library(kind.kind, structs=tuple(declaration.structs.values()))
+    return type_, Library(structs=tuple(declaration.structs.values()))
 
 
 def _by_path(kind: Kind) -> str:
@@ -291,7 +291,7 @@ def _by_path(kind: Kind) -> str:
 @lru_cache(maxsize=64)
 def _makeable(schema: Structure) -> Library:
     """Declare the types that a mutation of a known kind can make: ``Object``, ``Object.spec`` and so on."""
-    return Library(f"changes of {schema.name}", structs=tuple(_makeable_below(schema, "Object")))
+    return Library(structs=tuple(_makeable_below(schema, "Object")))
 
 
 def _makeable_below(shape: Shape, name: str) -> Iterator[StructType]:
