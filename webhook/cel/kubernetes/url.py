@@ -27,7 +27,7 @@ def _bytes(text: str) -> frozenset[int]:
 
 _ALPHANUMERIC: Final = _bytes("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _UNRESERVED: Final = _ALPHANUMERIC | _bytes("-_.~")
-_ESCAPE: Final = Pattern(rb"%[0-9A-Fa-f]{2}")
+_ESCAPE: Final = Pattern(rb"%([0-9A-Fa-f]{2})")
 _SCHEME: Final = Pattern(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _PORT: Final = Pattern(rb"(:[0-9]*)?")
 _CONTROL: Final = Pattern(rb"[\x00-\x1f\x7f]")
@@ -161,17 +161,21 @@ def unescape(data: bytes, part: Part) -> bytes:
     """
     if part is Part.QUERY:
         data = data.replace(b"+", b" ")
-    allowed = _ESCAPABLE.get(part, range(256))
-
-    def plain(found: re.Match[bytes]) -> bytes:
+    plain, at = bytearray(), 0
+    for found in (_OF_HOSTS if part in {Part.HOST, Part.ZONE} else _PERCENTS).finditer(data):
         if not found[0].startswith(b"%"):
             raise ValueError(f"invalid character {quoted(_text(found[0]))} in host name")
-        if not _ESCAPE.fullmatch(found[0]) or (found[0] != _PERCENT and int(found[0][1:], 16) not in allowed):
-            raise ValueError(f"invalid URL escape {quoted(_text(found[0]))}")
-        return bytes.fromhex(found[0][1:].decode())
+        _check_escape(found[0], part)
+        plain += data[at : found.start()]
+        plain.append(int(found[0][1:], 16))
+        at = found.end()
+    return bytes(plain) + data[at:]
 
-    text: bytes = (_OF_HOSTS if part in {Part.HOST, Part.ZONE} else _PERCENTS).sub(plain, data)
-    return text
+
+def _check_escape(escaped: bytes, part: Part) -> None:
+    match = _ESCAPE.fullmatch(escaped)
+    if match is None or (escaped != _PERCENT and int(match[1], 16) not in _ESCAPABLE.get(part, range(256))):
+        raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
 
 
 def parse_request_uri(text: str) -> URL:
