@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from operator import is_
 from typing import Any, Final
 
@@ -60,12 +60,11 @@ def items(obj: Any, *path: str) -> list[JSONObject]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def placed(obj: Any, *path: str) -> Iterator[tuple[tuple[str | int, ...], JSONObject]]:
-    """Yield the objects of the list at a path, each with its own path."""
+def placed(obj: Any, *path: str) -> list[tuple[tuple[str | int, ...], JSONObject]]:
+    """Return the objects of the list at a path, each with its own path."""
     found = at(obj, *path)
-    for index, each in enumerate(found if isinstance(found, list) else ()):
-        if isinstance(each, dict):
-            yield (*path, index), each
+    every = enumerate(found) if isinstance(found, list) else ()
+    return [((*path, index), each) for index, each in every if isinstance(each, dict)]
 
 
 def texts(obj: Any, *path: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ VALUES: list[dict[str, Any]] = [
     {},
 ]
 X = f'device.attributes["{DRIVER}"].x'
+MISSING = f'device.attributes["{DRIVER}"].missing == 1'
 
 
 @each_row(
@@ -92,6 +94,31 @@ def test_devices_with_conditions_are_refused_where_the_scheduler_does_not_wait_f
     found = whole.sorted_out((), selector(f'{X} == "a"'))
     assert [group.devices for group in found.taken] == [group.devices for group in found.refused] == [1]
     assert whole.choose((), selector(f'{X} == "a"'), found.refused[0].content).outcome == FALSE
+
+
+def test_a_device_with_a_wrong_attribute_is_alone_wherever_it_stands() -> None:
+    wrong = {"attributes": {**VALUES[0]["attributes"], "y": {"version": "no version"}}}
+    for devices in ([VALUES[0], wrong], [wrong, VALUES[0]]):
+        found = fleet(devices).sorted_out((), selector(f'{X} == "a"'))
+        assert [len(found.taken), len(found.failing)] == [1, 1]
+
+
+@each_row(
+    ("of_class", "own"),
+    ([MISSING], [f'{X} == "c"']),
+    ([], [MISSING, f'{X} == "c"']),
+    ([f"has({X})"], [f'{X} == "c"', MISSING]),
+)
+def test_the_first_selector_that_fails_counts_even_where_a_later_one_is_false(
+    of_class: list[str], own: list[str]
+) -> None:
+    around, wanted = ([one for each in several for one in selector(each)] for several in (of_class, own))
+    for value in VALUES:
+        whole = fleet([value])
+        (content,) = whole.contents
+        found = whole.sorted_out(around, wanted)
+        outcomes: dict[str, Sequence[object]] = {TRUE: found.taken, FALSE: found.refused, ERROR: found.failing}
+        assert len(outcomes[whole.choose(around, wanted, content).outcome]) == 1
 
 
 def test_selectors_without_end_are_not_remembered() -> None:

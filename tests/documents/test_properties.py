@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webhook.documents import Document, Unreadable, parse
 from webhook.documents.compose import compose
-from webhook.documents.source import Composed, ContentError
+from webhook.documents.source import Content, ContentError
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def test_any_text_has_the_same_outcome_without_libyaml(text: str) -> None:
         assert repr(before.value) == repr(after.value)
 
 
-def outcome(text: str) -> Composed | ContentError:
+def outcome(text: str) -> Content | ContentError:
     try:
         return compose(text)
     except ContentError as fault:

@@ -1,5 +1,6 @@
 """Scheduling in small clusters; test_clusters compares it with a real scheduler."""
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject, name_of
 from webhook.report.simulated import gets_devices
 from webhook.simulation import Cluster, Scheduler, Settings
-from webhook.simulation.scheduler import fit
+from webhook.simulation.answers import Answers
+from webhook.simulation.scheduler import Verdicts, fit
 
 NODES = [node("a"), node("b")]
 
@@ -60,6 +62,16 @@ def test_devices_that_draw_on_the_same_counters_are_held() -> None:
     (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
     (group,) = answer["why"]["nodes"]
     assert group["requests"][0]["heldBy"] == [HELD]
+
+
+def test_verdicts_are_not_kept_for_all_pods() -> None:
+    scheduler = Scheduler(Cluster(Inventory(NODES), Settings.of()))
+    tell = Answers(scheduler)
+    for number in range(100):
+        tell.of(scheduler.schedule(pod(f"p{number}", requests={"cpu": str(100 + number)})))
+    gc.collect()
+    known = [each for each in gc.get_objects() if isinstance(each, Verdicts)]
+    assert sum(each._cluster is scheduler.cluster for each in known) < 70  # noqa: SLF001 - not those of other tests
 
 
 def test_nodes_that_suit_or_fail_alike_are_named_some_of_many() -> None:

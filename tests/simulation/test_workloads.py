@@ -29,6 +29,7 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
     (workload("apps/v1", "Deployment", replicas=2), ["w-XXXXX-0", "w-XXXXX-1"]),
     (workload("apps/v1", "Deployment", replicas=0), []),
     (workload("apps/v1", "StatefulSet", replicas=2), ["w-0", "w-1"]),
+    (workload("apps/v1", "StatefulSet", replicas=2, ordinals={"start": 5}), ["w-5", "w-6"]),
     (workload("apps/v1", "DaemonSet"), ["w-a", "w-b"]),
     (workload("batch/v1", "Job", parallelism=3, completions=2), ["w-XXXXX-0", "w-XXXXX-1"]),
     (workload("batch/v1", "Job", parallelism=1), ["w-XXXXX"]),

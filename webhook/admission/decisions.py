@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from webhook.admission.enforcement import AUDIT, DENY, WARN, Enforcement, Mode, milder
 from webhook.admission.record import ALLOWED, DENIED, EXEMPT, FAILED, Call, Endpoint, Record, RecordedFinding
@@ -79,26 +79,14 @@ class ReviewOptions:
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
+    read_first: ClassVar[Callable[[ReviewOptions], Reader] | None] = None
+    """Makes what answers requests before they are decided, if it admits them."""
 
     @cached_property
     def first(self) -> Reader | None:
         """What looks at requests before they are decided."""
-        return _First.make(self) if _First.make else None
-
-
-class _First:
-    """What looks at requests before they are decided."""
-
-    make: Callable[[ReviewOptions], Reader | None] | None = None
-
-
-def read_first(make: Callable[[ReviewOptions], Reader | None] | None) -> None:
-    """Let something else answer requests first, if it admits them.
-
-    Args:
-        make: Returns what answers with certain options; None for none.
-    """
-    _First.make = make
+        make = type(self).read_first
+        return make(self) if make else None
 
 
 def decide(request: Mapping[str, Any], call: Call, options: ReviewOptions, record: Record) -> Response:

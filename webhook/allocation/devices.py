@@ -204,12 +204,6 @@ def terms(selector: Mapping[str, Any] | None) -> int:
     return -1 if selector is None else len(selector.get("nodeSelectorTerms") or ())
 
 
-def newest(slices: Sequence[Slice]) -> list[Slice]:
-    """Return the slices of the newest generation among those of a pool."""
-    generation = max(each.generation for each in slices)
-    return [each for each in slices if each.generation == generation]
-
-
 class Taint(NamedTuple):
     """A taint."""
 
@@ -330,7 +324,8 @@ class Catalog:
     @cached_property
     def current(self) -> Mapping[PoolId, Sequence[Slice]]:
         """The slices of each pool's newest generation."""
-        return {pool: newest(slices) for pool, slices in self.by_pool.items()}
+        last = {pool: max(each.generation for each in slices) for pool, slices in self.by_pool.items()}
+        return {pool: [each for each in self.by_pool[pool] if each.generation == last[pool]] for pool in last}
 
     def number(self, parts: Hashable) -> int:
         """Return a number for a value; equal values have the same number."""

@@ -231,8 +231,8 @@ class Funnel:
     @cached_property
     def unused(self) -> list[Unused]:
         """The pools that have devices of the class but cannot be used."""
-        chooser = self.ask.chooser
-        return [each for each in self.view.unused if any(chooser.is_of_class(one) is True for one in each.contents)]
+        first_false = partial(self.ask.chooser.first_false, of_class=True)
+        return [each for each in self.view.unused if None in map(first_false, each.contents)]
 
     @property
     def key(self) -> Hashable:

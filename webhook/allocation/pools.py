@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from webhook.allocation.demand import Demand
-from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount, newest
+from webhook.allocation.devices import Catalog, Content, Counters, Device, PoolId, Slice, decode_amount
 from webhook.allocation.features import Implementation
 from webhook.inventory.affinity import SelectorError, node_matches
 from webhook.later import cached_property
@@ -187,9 +187,9 @@ def unusable_elsewhere(catalog: Catalog, variant: Implementation) -> list[Pool]:
     return [pool for pool in pools if pool is not None and (not pool.is_usable or pool.is_ambiguous)]
 
 
-def whole(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
+def whole(pool: PoolId, catalog: Catalog, variant: Implementation) -> Pool | None:
     """Return a pool as a node sees it that all its newest slices serve; None if slices are considered one by one."""
-    return _pool(newest(slices), catalog, variant) if variant.sees_whole_pools else None
+    return _pool(catalog.current[pool], catalog, variant) if variant.sees_whole_pools else None
 
 
 def ignored(each: Slice, variant: Implementation) -> Flaw | None:
@@ -237,15 +237,14 @@ def _by_pool(every: Iterable[Slice]) -> dict[PoolId, list[Slice]]:
     return found
 
 
-def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
+def _pool(slices: Sequence[Slice], catalog: Catalog, variant: Implementation) -> Pool | None:
     first = slices[0]
     is_ambiguous = any(each.count != first.count for each in slices) or len({s.name for s in slices}) < len(slices)
-    all_slices: list[Slice] | None = None
+    all_slices: Sequence[Slice] = ()
     if len(slices) != first.count:
-        in_pool = catalog.by_pool[first.id]
-        if any(each.generation > first.generation for each in in_pool):  # obsolete; in another order it may seem whole
+        all_slices = catalog.current[first.id]
+        if all_slices[0].generation > first.generation:  # obsolete; in another order it may seem whole
             return Pool(first.driver, first.pool, is_ambiguous=True) if is_ambiguous else None
-        all_slices = [each for each in in_pool if each.generation == first.generation]
         if len(all_slices) != first.count:
             return Pool(first.driver, first.pool, is_incomplete=True, is_ambiguous=is_ambiguous)
     if variant.is_sorted:
@@ -253,7 +252,7 @@ def _pool(slices: list[Slice], catalog: Catalog, variant: Implementation) -> Poo
     partitionable = variant.features.PartitionableDevices
     with_devices = [each for each in slices if not (partitionable and each.counter_sets)]
     names = {each.name for each in slices}
-    others = [each for each in all_slices or () if partitionable and each.name not in names]
+    others = [each for each in all_slices if partitionable and each.name not in names]
     sets: dict[str, Mapping[str, Any]] = {}
     reason = _duplicate(with_devices)
     if partitionable and not reason:
@@ -333,8 +332,8 @@ def _serves(each: Slice, node: str, labels: Mapping[str, str]) -> bool:
 def unused(catalog: Catalog, variant: Implementation) -> Mapping[int, Flaw]:
     """Return the slices whose devices no node uses, or only by chance, with the reason for each, by their order."""
     found = {}
-    for current in catalog.current.values():
-        pool = whole(current, catalog, variant)
+    for id_, current in catalog.current.items():
+        pool = whole(id_, catalog, variant)
         is_faulty = pool is not None and (not pool.is_usable or _contradictory(current))
         for each in current:
             if why := _fault(pool, current) if pool and is_faulty else ignored(each, variant):

@@ -95,39 +95,28 @@ Choice = bool | SelectorFault
 """Whether selectors hold for a device."""
 
 
-class Reads(NamedTuple):
-    """The attributes and capacity of a device that an expression reads.
+Reads = Sequence[tuple[str, str]]
+"""The parts of a device that an expression reads: ``attributes`` or ``capacity``, and a name with its domain."""
 
-    Args:
-        attributes: The names of attributes, with their domains.
-    """
 
-    attributes: tuple[str, ...]
-    capacity: tuple[str, ...]
+def reads_of(selector: Selector) -> Reads | None:
+    """Return the reads of a selector beside those of all devices, None if their names are not known."""
+    found = []
+    for path in sorted(set(reads(selector.root, "device"))):
+        if path in {("driver",), ("allowMultipleAllocations",)}:
+            continue
+        if len(path) < _NAMED or path[0] not in {"attributes", "capacity"}:
+            return None
+        found.append((path[0], f"{path[1]}/{path[2]}"))
+    return tuple(found)
 
-    @classmethod
-    def of(cls, selector: Selector) -> Reads | None:
-        """Return the reads of a selector, None if their names are not known."""
-        found: dict[str, list[str]] = {"attributes": [], "capacity": []}
-        for path in sorted(set(reads(selector.root, "device"))):
-            if path in {("driver",), ("allowMultipleAllocations",)}:
-                continue
-            if len(path) < _NAMED or path[0] not in found:
-                return None
-            found[path[0]].append(f"{path[1]}/{path[2]}")
-        return cls(tuple(found["attributes"]), tuple(found["capacity"]))
 
-    def key(self, content: Content) -> Hashable:
-        """Return a key that is the same for devices that look the same; their attributes are plain."""
-        driver, attributes, capacity = content.driver, content.attributes, content.capacity
-        parts: list[Hashable] = [driver, content.is_shared]
-        for name in self.attributes:
-            found = named(attributes, driver, name)
-            parts.append(None if found is None else next(iter(found.items())))
-        for name in self.capacity:
-            found = named(capacity, driver, name)
-            parts.append(None if found is None else str(found.get("value")))
-        return tuple(parts)
+def seen(content: Content, holder: str, name: str) -> Hashable:
+    """Return what expressions see of a device under a name; its attributes are plain."""
+    found = named(content.attributes if holder == "attributes" else content.capacity, content.driver, name)
+    if found is None:
+        return None
+    return next(iter(found.items())) if holder == "attributes" else str(found.get("value"))
 
 
 _BYTES_A_CHARACTER: Final = 400
@@ -145,16 +134,19 @@ class _Selector:
         known = _programs.get(key)
         if known is None:
             compiled = compile_selector(expression, release, gates, stored=True)
-            known = compiled, None if isinstance(compiled, Refusal) else Reads.of(compiled)
+            known = compiled, None if isinstance(compiled, Refusal) else reads_of(compiled)
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
         self.expression = expression
         self._values = values
         self._alike: dict[Hashable, bool | Fault] = {}
+        self.holds = by_content(self._holds)
+        """Tells whether the selector holds, or returns its error."""
 
-    def holds(self, content: Content) -> bool | Fault:
-        """Tell whether the selector holds, or return its error."""
-        key = content.index if self.reads is None or not content.is_plain else self.reads.key(content)
+    def _holds(self, content: Content) -> bool | Fault:
+        if self.reads is None or not content.is_plain:
+            return self._evaluate(content)
+        key = content.driver, content.is_shared, *(seen(content, *read) for read in self.reads)
         if key not in self._alike:
             self._alike[key] = self._evaluate(content)
         return self._alike[key]
@@ -271,12 +263,10 @@ class Chooser:
         return [each.reads for each in (*self._of_class, *self._of_request)]
 
     def _choose(self, content: Content) -> Choice:
-        is_bindable = self._binds or not content.others.get("bindingConditions")
-        return is_bindable and self._choice(self.first_false(content))
-
-    def is_of_class(self, content: Content) -> Choice:
-        """Tell whether a device belongs to the class, whatever the request wants."""
-        return self._choice(self.first_false(content, of_class=True))
+        if not self._binds and content.others.get("bindingConditions"):
+            return False
+        first = self.first_false(content)
+        return first is None or (first.detail is not NO_FAULT and first)
 
     def first_false(self, content: Content, *, of_class: bool = False) -> SelectorFault | None:
         """Return the first selector that does not hold, with an empty detail if it is just false; None if all hold.
@@ -290,10 +280,6 @@ class Chooser:
                 if found is not True:
                     return SelectorFault(is_class, place, found or NO_FAULT, selector.expression)
         return None
-
-    @staticmethod
-    def _choice(first: SelectorFault | None) -> Choice:
-        return True if first is None else first.detail is not NO_FAULT and first
 
 
 _CHOOSERS: Final = 64

@@ -10,7 +10,7 @@ from webhook.allocation.devices import Counters, Device, PoolId, decode_amount, 
 from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
-from webhook.inventory import statuses_of
+from webhook.inventory import devices_reported
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -183,11 +183,9 @@ class Table:
         self._classes = by_key((content.index, name_of(each)) for each, contents in selected for content in contents)
         """The classes that select each content."""
         self._sick = {
-            text(one, "resourceID"): text(one, "health")
+            text(each, "resourceID"): text(each, "health")
             for pod in cluster.inventory.running()
-            for each in statuses_of(pod)
-            for resource in items(each, "allocatedResourcesStatus")
-            for one in items(resource, "resources")
+            for each in devices_reported(pod)
         }
         """The health of devices as kubelet reports it in the status of pods."""
 
@@ -198,7 +196,7 @@ class Table:
             counters: Counters = {}
             of_pool, variant = self._cluster.catalog.by_pool[pool], self._cluster.variant
             if any(each.counter_sets for each in of_pool):
-                seen = whole(of_pool, self._cluster.catalog, variant)
+                seen = whole(pool, self._cluster.catalog, variant)
                 if seen is not None and seen.is_usable:
                     counters = available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
             for each in sorted(slices, key=lambda one: one.name):

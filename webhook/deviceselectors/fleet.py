@@ -15,7 +15,7 @@ from webhook.allocation import Features
 from webhook.allocation.capacity import Lack, as_published, lack_of_capacity, take
 from webhook.allocation.devices import Catalog, Content, Slice, named
 from webhook.allocation.features import implementation
-from webhook.allocation.selecting import Chooser, Reads, SelectorFault, Selectors
+from webhook.allocation.selecting import Chooser, Reads, SelectorFault, Selectors, seen
 from webhook.api import gates
 from webhook.api.judgement import judge
 from webhook.api.versions import DEFAULT, release_of
@@ -140,7 +140,8 @@ class Fleet:
         self._variant = implementation(features, release)
         self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[Chooser, Sorted] = {}
-        self._groups: dict[frozenset[Reads | None], list[Group]] = {}
+        self._groups: dict[frozenset[tuple[str, str]] | None, list[Group]] = {}
+        self._columns: dict[tuple[str, str], list[Hashable]] = {}
         self._by_value: dict[tuple[int, str], Mapping[tuple[str, Any] | None, Sequence[Group]]] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
@@ -171,11 +172,11 @@ class Fleet:
         chooser = self._selectors.chooser(of_class, own)
         if chooser not in self._sorted:
             if len(self._sorted) >= _SORTED_MAX:
-                for known in (self._sorted, self._groups, self._by_value):
-                    known.clear()
+                del self._sorted[next(iter(self._sorted))]
             groups = self._alike(chooser.reads)
             found, spend = Sorted(groups, [], []), current().spend
-            for group in self._promising(groups, own):
+            may_fail = bool(own and of_class and self.sorted_out(of_class, ()).failing)
+            for group in groups if may_fail else self._promising(groups, own):
                 spend(_EVALUATION)
                 choice = chooser.choose(group.content)
                 if choice is True:
@@ -194,24 +195,41 @@ class Fleet:
         Args:
             reads: The reads of the selectors; None for a selector that may read anything.
         """
-        known = frozenset(reads)
-
-        def look(content: Content) -> Hashable:
-            if None in known or not content.is_plain:  # whatever is read, an attribute may be an error
-                return content.index
-            looks = (each.key(content) for each in known if each)
-            return content.driver, content.is_shared, bool(content.others.get("bindingConditions")), *looks
-
+        several = [*reads]
+        known = None if None in several else frozenset(read for each in several for read in each or ())
         if known not in self._groups:
-            alike = by_key((look(each), each) for each in self.contents)
+            if len(self._groups) >= _SORTED_MAX:
+                for cache in (self._groups, self._by_value, self._columns):
+                    cache.clear()
+            columns: list[Iterable[Hashable]] = [range(len(self.contents))]
+            if known is not None:
+                columns = [self._looks, *(self._column(*read) for read in known)]
+            alike = by_key(zip(zip(*columns, strict=True), self.contents, strict=True))
             groups = (Group(each[0], each, sum(map(self.contents.__getitem__, each))) for each in alike.values())
             self._groups[known] = sorted(groups, key=lambda each: -each.devices)
         return self._groups[known]
 
+    @cached_property
+    def _looks(self) -> list[Hashable]:
+        """What all selectors see of each content; one with an attribute that may be an error looks like no other."""
+        return [
+            (each.driver, each.is_shared, bool(each.others.get("bindingConditions"))) if each.is_plain else each.index
+            for each in self.contents
+        ]
+
+    def _column(self, holder: str, name: str) -> list[Hashable]:
+        """Return what each content has under a name."""
+        if (holder, name) not in self._columns:
+            self._columns[holder, name] = [each.is_plain and seen(each, holder, name) for each in self.contents]
+        return self._columns[holder, name]
+
     def _promising(self, groups: list[Group], own: Sequence[JSONObject]) -> Iterable[Group]:
-        """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text."""
-        known = (parts.once("limits", limits) for parts in map(self._parts, own) if parts)
-        limit = next(filter(None, known), None)
+        """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text.
+
+        The first selector decides: others may fail, but are not looked at where it is false.
+        """
+        parts = self._parts(own[0]) if own else None
+        limit = parts.once("limits", limits) if parts else None
         if limit is None or any(type(each) not in _KINDS for each in limit[1]):
             return groups
         (_, *name), values = limit

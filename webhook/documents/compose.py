@@ -27,14 +27,14 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from webhook.documents.nodes import BLOCK_STYLES, Entry, Node
-from webhook.documents.scalars import KEY_WORDS, MERGE_KEY, NUMBER_STARTS, WORDS, ScalarError, typed, typed_key
+from webhook.documents.scalars import KEY_WORDS, MERGE_KEY, NUMBER_STARTS, WORDS, typed, typed_key
 from webhook.documents.source import (
     MAX_ALIASED,
     MAX_DEPTH,
     MAX_EXCERPT,
     MAX_TAG_DIRECTIVES,
     MAX_VALUES,
-    Composed,
+    Content,
     ContentError,
     too_deep,
     too_many_values,
@@ -53,7 +53,7 @@ _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
 _MOST_WRONG_TAGS: Final = 20
-"""The most tags unreadable to libyaml that are handled in a text; each takes another parse."""
+"""The most of these tags that are handled in a text; each takes another parse."""
 _SPELLED: Final = str.maketrans(",[]", ";;;")
 
 
@@ -65,28 +65,17 @@ def _with_whole_tags(text: str) -> str:
     readers accept.
     """
     for _ in range(_MOST_WRONG_TAGS):
-        pieces: list[str] = []
-        at = 0
-        wrong = None
         try:
-            for start, end in _tags(text):
-                if start >= at and text[end : end + 1] in frozenset(",[]"):
-                    whole = _TAG.match(text, start)
-                    assert whole is not None  # noqa: S101 - a tag begins there
-                    pieces += text[at:start], whole[0].translate(_SPELLED)
-                    at = whole.end()
+            tags = ((_TAG.match(text, start), end) for start, end in _tags(text))
+            whole = next((whole for whole, end in tags if whole and whole.end() > end), None)
         except yaml.MarkedYAMLError as error:
-            if error.context == "while scanning a tag" and error.context_mark is not None:
-                wrong = _TAG.match(text, error.context_mark.index)
-        except PARSER_ERRORS:
-            pass  # the parser reports it
-        if wrong is not None and wrong.start() >= at:
-            pieces += text[at : wrong.start()], wrong[0].translate(_SPELLED)
-            at = wrong.end()
-        changed = "".join((*pieces, text[at:]))
-        if wrong is None or changed == text:
-            return changed
-        text = changed
+            mark = error.context_mark if error.context == "while scanning a tag" else None
+            whole = _TAG.match(text, mark.index) if mark else None
+        except PARSER_ERRORS:  # the parser reports it
+            break
+        if whole is None:
+            break
+        text = f"{text[: whole.start()]}{whole[0].translate(_SPELLED)}{text[whole.end() :]}"
     return text
 
 
@@ -177,7 +166,7 @@ class _Anchor(NamedTuple):
     height: int
 
 
-def compose(text: str) -> Composed:
+def compose(text: str) -> Content:
     """Read the first document of a text.
 
     Raises:
@@ -259,8 +248,9 @@ def _read(event: Any, read: Callable[[str | None, str], Any]) -> Any:
     """Read a scalar that may not be a string, such as a number."""
     try:
         return read(event.tag, event.value)
-    except ScalarError as error:
-        raise _error_at(event, str(error), error.hint) from None
+    except ContentError as error:
+        error.offset = event.start_mark.index
+        raise
 
 
 class _Composer:
@@ -276,16 +266,16 @@ class _Composer:
         self._seen = 0
         self._aliased = 0
 
-    def document(self) -> Composed:
+    def document(self) -> Content:
         self._next()
         if type(self._next()) is not DocumentStartEvent:
-            return Composed(None)
+            return Content(None)
         event = self._next()
         value = self._node(event, 0)
         if self._aliased > _ALIASES_FREE and self._aliased > _allowed_aliases(self._seen):
             raise _excessive_aliasing(event)
         end = self._next().end_mark.index
-        return Composed(value, self._repeated, None if self._is_last() else end)
+        return Content(value, self._repeated, None if self._is_last() else end)
 
     def _is_last(self) -> bool:
         try:

@@ -213,10 +213,11 @@ def read_nodes(text: str, extent: tuple[int, int], *, is_json: bool) -> tuple[No
 
 
 def documents_of(value: Any, index: int, origin: Origin) -> list[Document]:
-    """Return the objects of a document; a list stands for its items.
+    """Return the objects of a document, none if it is null; a list stands for its items.
 
     Args:
         value: The value of the document.
         index: Its index in its source.
     """
-    return [Document(item, index, origin, within) for item, within in expanded(value)]
+    items = () if value is None else expanded(value)
+    return [Document(item, index, origin, within) for item, within in items]

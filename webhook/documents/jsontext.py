@@ -11,8 +11,7 @@ from typing import Any, Final
 
 from webhook.documents.nodes import Entry, Node
 from webhook.documents.scalars import integer
-from webhook.documents.source import MAX_DEPTH, MAX_VALUES, ContentError, too_deep, too_many_values
-from webhook.records import NamedTuple
+from webhook.documents.source import MAX_DEPTH, MAX_VALUES, Content, ContentError, too_deep, too_many_values
 
 _NUMBER: Final = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 TOKEN: Final = re.compile(rf'[{{}}\[\]:,]|"[^"\\]*+(?:(?=\\.)\\.[^"\\]*+)*+"?|{_NUMBER}|[^\s{{}}\[\]:,"]+', re.DOTALL)
@@ -30,29 +29,11 @@ _is_number: Final = re.compile(_NUMBER).fullmatch
 _MAX_SHOWN: Final = 40
 
 
-class Decoded(NamedTuple):
-    """One JSON value of a text.
-
-    Args:
-        value: The value; ``None`` if there is an error.
-        start: The offset of its text.
-        end: The offset of the text after it.
-        repeated: Whether an object has a key twice; the last one is in the value.
-        error: Why the value cannot be used although it is JSON.
-    """
-
-    value: Any
-    start: int
-    end: int
-    repeated: bool = False
-    error: ContentError | None = None
-
-
 class _ConstantError(Exception):
     """``NaN`` or ``Infinity``, which only Python accepts as JSON."""
 
 
-def decoded(text: str) -> Iterator[Decoded]:
+def decoded(text: str) -> Iterator[Content]:
     """Read the values of a text, one after the other.
 
     Raises:
@@ -87,7 +68,7 @@ def decoded(text: str) -> Iterator[Decoded]:
     while content := _CONTENT.search(text, at):
         start = content.start()
         if has_too_many:  # for the available memory
-            found = Decoded(None, start, len(text), error=too_many_values(start))
+            found = Content(None, error=too_many_values(start), start=start, end=len(text))
         else:
             is_repeated = is_too_large = False
             try:
@@ -100,12 +81,12 @@ def decoded(text: str) -> Iterator[Decoded]:
                 found = _unusable(text, start)
             else:
                 is_usable = not (is_too_large or is_deep(value, MAX_DEPTH))
-                found = Decoded(value, start, end, is_repeated) if is_usable else _unusable(text, start)
+                found = Content(value, is_repeated, start=start, end=end) if is_usable else _unusable(text, start)
         yield found
         at = found.end
 
 
-def _unusable(text: str, start: int) -> Decoded:
+def _unusable(text: str, start: int) -> Content:
     """Find a value's end and its error."""
     depth, error = 0, None
     for match in TOKEN.finditer(text, start):
@@ -116,8 +97,8 @@ def _unusable(text: str, start: int) -> Decoded:
             message = f"json: cannot unmarshal number {match[0][:_MAX_SHOWN]} into Go value of type float64"
             error = ContentError(message, match.start(), "no float64 is that large")
         if depth == 0:
-            return Decoded(None, start, match.end(), error=error or too_deep(start))
-    return Decoded(None, start, len(text), error=error or too_deep(start))
+            return Content(None, error=error or too_deep(start), start=start, end=match.end())
+    return Content(None, error=error or too_deep(start), start=start, end=len(text))
 
 
 def _count(text: str) -> int:

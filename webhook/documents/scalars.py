@@ -11,6 +11,7 @@ import math
 from functools import lru_cache
 from typing import Final
 
+from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
 
 Scalar = bool | int | float | str | None
@@ -68,24 +69,11 @@ _FLOAT32_DIGITS: Final = 9
 _UNDECODABLE: Final = Pattern("[\udc80-\udcff]")
 
 
-class ScalarError(ValueError):
-    """A scalar that Kubernetes' reader refuses.
-
-    Args:
-        message: Go's own words.
-        hint: How to fix it.
-    """
-
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
 def plain(text: str) -> Scalar:
     """Read a scalar without quotes and without a tag as the JSON value that Kubernetes sees.
 
     Raises:
-        ScalarError: It is infinite or not a number, which JSON cannot say.
+        ContentError: It is infinite or not a number, which JSON cannot say.
     """
     if text[:1] not in NUMBER_STARTS:
         return WORDS.get(text, text)
@@ -96,7 +84,7 @@ def typed(tag: str | None, text: str) -> Scalar:
     """Read a scalar that may have a tag, such as ``!!int "5"``; an unknown tag makes it a string.
 
     Raises:
-        ScalarError: The text is not of that type, or has no JSON form.
+        ContentError: The text is not of that type, or has no JSON form.
     """
     return plain(text) if tag is None else _json(_tagged(tag, text))
 
@@ -105,7 +93,7 @@ def typed_key(tag: str | None, text: str) -> str | None:
     """Read a scalar that may have a tag as a map's key; ``None`` stands for the merge key ``<<``.
 
     Raises:
-        ScalarError: The text is not of that type, or not a key: null, or a number beyond int64.
+        ContentError: The text is not of that type, or not a key: null, or a number beyond int64.
     """
     if tag is None:
         return _short_key(text) if len(text) <= _MAX_REMEMBERED else _key(_resolved(text))
@@ -133,10 +121,8 @@ def _json(value: Scalar) -> Scalar:
     if type(value) is not float:
         return value
     if not math.isfinite(value):
-        raise ScalarError(
-            f"json: unsupported value: {_GO_NAMES.get(value, 'NaN')}",
-            "JSON has no such number; quote it if it is a string",
-        )
+        message = f"json: unsupported value: {_GO_NAMES.get(value, 'NaN')}"
+        raise ContentError(message, hint="JSON has no such number; quote it if it is a string")
     text = spelled(value)
     return value if "e" in text or "." in text else integer(text)
 
@@ -146,13 +132,13 @@ def _key(value: Scalar) -> str:
     if isinstance(value, str):
         return value
     if value is None:
-        raise ScalarError("unsupported map key of type: null", 'quote the key: "null"')
+        raise ContentError("unsupported map key of type: null", hint='quote the key: "null"')
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
         return _float32(value)
     if value > MAX_INT64:
-        raise ScalarError("unsupported map key of type: uint64", f'quote the key: "{value}"')
+        raise ContentError("unsupported map key of type: uint64", hint=f'quote the key: "{value}"')
     return str(value)
 
 
@@ -212,7 +198,8 @@ def _tagged(tag: str, text: str) -> Scalar:
     if tag == _FLOAT and isinstance(value, int) and not isinstance(value, bool) and value <= MAX_INT64:
         return float(value)
     name = tag.removeprefix(_TAG)
-    raise ScalarError(f"cannot decode !!{found} `{text}` as a !!{name}", f"write a {name}, or leave the tag out")
+    hint = f"write a {name}, or leave the tag out"
+    raise ContentError(f"cannot decode !!{found} `{text}` as a !!{name}", hint=hint)
 
 
 def _binary(text: str) -> str:
@@ -223,10 +210,8 @@ def _binary(text: str) -> str:
     try:
         data = base64.b64decode(text.replace("\n", "").replace("\r", "").encode("ascii"), validate=True)
     except (UnicodeEncodeError, binascii.Error):
-        raise ScalarError(
-            "!!binary value contains invalid base64 data",
-            "leave the tag out: Kubernetes takes base64 as a plain string",
-        ) from None
+        hint = "leave the tag out: Kubernetes takes base64 as a plain string"
+        raise ContentError("!!binary value contains invalid base64 data", hint=hint) from None
     return str(_UNDECODABLE.sub("\ufffd", data.decode(errors="surrogateescape")))
 
 

@@ -201,18 +201,21 @@ def mentions_objects(data: bytes) -> bool:
     return any(mark in data for mark in _MARKS)
 
 
-def _patches(file: str) -> Iterator[str]:
-    """Return the real paths of the patches that a kustomization names."""
-    from webhook.regular import read_up_to  # few directories have kustomizations
+def read_if_there(file: str) -> Iterator[Piece]:
+    """Read a file that another one names; nothing if it is missing or remote, which others report."""
+    from webhook.regular import read_up_to  # few files name others
 
     try:
         data = read_up_to(file, MAX_BYTES)
-    except OSError:  # reported when it is read as a manifest
+    except (OSError, ValueError):
         return
-    if b"patches" not in data:
-        return
+    yield from parse(data, file)
+
+
+def _patches(file: str) -> Iterator[str]:
+    """Return the real paths of the patches that a kustomization names."""
     base = os.path.realpath(file.rpartition("/")[0])
-    for document in parse(data, file):
+    for document in read_if_there(file):
         if isinstance(document, Document) and isinstance(document.data, dict):
             for path in _named(document.data):
                 yield os.path.normpath(f"{base}/{path}")

@@ -26,25 +26,31 @@ class ContentError(Exception):
         hint: How to fix it, where that is known.
     """
 
-    def __init__(self, message: str, offset: int, hint: str = "") -> None:
+    def __init__(self, message: str, offset: int = 0, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.offset = offset
         self.hint = hint
 
 
-class Composed(NamedTuple):
+class Content(NamedTuple):
     """The content of a text.
 
     Args:
-        value: The JSON value of its first document, ``None`` also if it has none.
+        value: The JSON value of its first document, ``None`` also if it has none, or cannot be used.
         repeated: Whether a map has a key twice; the last one is in the value.
         ignored: The offset of text that Kubernetes' reader ignores; ``None`` if there is none.
+        error: Why the document cannot be used.
+        start: The offset of the value; of one in YAML it is not known.
+        end: The offset of the text after it.
     """
 
     value: Any
     repeated: bool = False
     ignored: int | None = None
+    error: ContentError | None = None
+    start: int = 0
+    end: int = 0
 
 
 def _encoding_of(data: bytes) -> tuple[bytes, str]:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Final
 
 from webhook.documents.document import First, Origin, Piece, documents_of
-from webhook.documents.source import MAX_BYTES, Composed, ContentError, Source, Unreadable, decoded
+from webhook.documents.source import MAX_BYTES, Content, ContentError, Source, Unreadable, decoded
 from webhook.patterns import Pattern
 
 Skips = Callable[[str], tuple[str, str, str] | None]
@@ -88,12 +88,7 @@ def _documents(source: Source, skips: Skips | None) -> Iterator[Piece]:
             for index, each in enumerate(values(text)):
                 start = each.end
                 origin = Origin(source, each.start, each.end, is_json=True)
-                if each.error is not None:
-                    yield source.unreadable(each.error.offset, each.error.message, each.error.hint)
-                elif each.repeated:
-                    yield from origin.repeated()
-                elif each.value is not None:
-                    yield from documents_of(each.value, index, origin)
+                yield from _faults(each, origin) or documents_of(each.value, index, origin)
             start = len(text)
         except ContentError as error:
             if index < _MAX_VALUES_BEFORE_YAML:
@@ -123,38 +118,38 @@ def _yaml_documents(
             origin = Origin(source, begin, begin + len(chunk), is_json=False, is_simple=True)
             yield from documents_of(value, next(indexes), origin)
             continue
-        composed, error = (Composed(None), misplaced) if misplaced else _composed(begin, chunk, not_json)
-        whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk if misplaced else chunk
+        origin = Origin(source, begin, begin + len(chunk), is_json=False)
+        content = Content(None, error=misplaced) if misplaced else _composed(begin, chunk, not_json)
         not_json = None
-        wrong: Iterable[Unreadable] = ()
-        if error is not None:
-            next(indexes)
-            wrong = (source.unreadable(error.offset, error.message, error.hint),)
-        elif composed.value is not None:
-            index, origin = next(indexes), Origin(source, begin, begin + len(chunk), is_json=False)
-            if composed.repeated:
-                wrong = origin.repeated()
-            elif isinstance(composed.value, str) and _is_template(source, chunk):
-                wrong = (source.unreadable(begin, "an object must be a JSON object", ""),)
-            else:
-                yield from documents_of(composed.value, index, origin)
-        if wrong:
-            yield from _unless_template(wrong, source, whole)
-        if composed.ignored is not None:
-            offset = _after(_SPACE, source.text, begin + composed.ignored)
+        if isinstance(content.value, str) and not content.repeated and _is_template(source, chunk):
+            content = content._replace(error=ContentError("an object must be a JSON object", begin))
+        if content.error is not None or content.value is not None:
+            index, wrong = next(indexes), _faults(content, origin)
+            whole = source.text[misplaced.offset + len(SEPARATOR) : begin] + chunk if misplaced else chunk
+            yield from _unless_template(wrong, source, whole) if wrong else documents_of(content.value, index, origin)
+        if content.ignored is not None:
+            offset = _after(_SPACE, source.text, begin + content.ignored)
             message = "Kubernetes' reader ignores what follows the end of a document"
             yield source.unreadable(offset, message, "put --- between documents, and nothing else after one ends")
 
 
-def _composed(begin: int, chunk: str, not_json: ContentError | None) -> tuple[Composed, ContentError | None]:
+def _composed(begin: int, chunk: str, not_json: ContentError | None) -> Content:
     """Read a document by libyaml, or tell why it cannot be read."""
     from webhook.documents.compose import compose  # what is simple needs no libyaml
 
     try:
-        return compose(chunk), None
+        return compose(chunk)
     except ContentError as reason:
         reason.offset += begin
-        return Composed(None), reason if not_json is None or not_json.offset <= reason.offset else not_json
+        is_yaml = not_json is None or not_json.offset <= reason.offset
+        return Content(None, error=reason if is_yaml else not_json)
+
+
+def _faults(content: Content, origin: Origin) -> Iterable[Unreadable]:
+    """Return what is wrong with a document; nothing if it can be used."""
+    if error := content.error:
+        return (origin.source.unreadable(error.offset, error.message, error.hint),)
+    return origin.repeated() if content.repeated else ()
 
 
 def _is_template(source: Source, chunk: str) -> bool:

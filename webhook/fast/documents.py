@@ -12,7 +12,8 @@ from sys import intern
 from typing import Any, Final
 
 from webhook.documents.document import First
-from webhook.documents.scalars import KEY_STARTS, WORDS, ScalarError, plain
+from webhook.documents.scalars import KEY_STARTS, WORDS, plain
+from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
 
 _LONGEST: Final = 1 << 20
@@ -73,7 +74,7 @@ def read_blocks(text: str) -> dict[str, Any] | None:
         return None
     try:
         lines = [_known(line) if len(line) < _REMEMBERED_LENGTH else _read(line) for line in text.split("\n")]
-    except (ScalarError, _NotSimpleError):
+    except (ContentError, _NotSimpleError):
         return None
     return _mapping(lines)
 
@@ -119,7 +120,7 @@ def _read(line: str) -> _Line:
     """Read a line; `_BLANK` if it is empty.
 
     Raises:
-        ScalarError: Its value is not plain.
+        ContentError: Its value is not plain.
         _NotSimpleError: It looks different.
     """
     found = _match_line(line) or _FLOW_LINE.fullmatch(line)

@@ -263,13 +263,17 @@ class QuickPolicies:
             self._passed[steps, seen] = cost
 
     def _steps_of(self, place: Place, request: Mapping[str, Any]) -> _Steps | None:
-        if place.plan is None:
-            return None
-        return place.steps or (
-            self._steps_in_namespace(place.plan, place, request)
-            if place.by_namespace
-            else self._steps(place.plan, request)
-        )
+        """Return the policies to evaluate for a request, which are cached if place and namespace tell them."""
+        if place.plan is None or place.steps is not None:
+            return place.steps
+        if not place.by_namespace:
+            return self._steps(place.plan, request)
+        namespace = text(request, "namespace")
+        found = self._in_namespaces.get((place, namespace))
+        if found is None:
+            found = self._steps(place.plan, request)
+            keep(self._in_namespaces, (place, namespace), found, sum(map(len, (*place.kind, namespace))))
+        return found
 
     def _evaluate(self, steps: _Steps, request: Mapping[str, Any]) -> Passed | None:
         meter = Meter(CALL_LIMIT)
@@ -348,15 +352,6 @@ class QuickPolicies:
         if hook not in self._quick:
             self._quick[hook] = quick_of(hook)
         return self._quick[hook]
-
-    def _steps_in_namespace(self, plan: Plan, place: Place, review: Mapping[str, Any]) -> _Steps | None:
-        """Return the policies to evaluate in one place and namespace, and cache them."""
-        namespace = text(review, "namespace")
-        found = self._in_namespaces.get((place, namespace))
-        if found is None:
-            found = self._steps(plan, review)
-            keep(self._in_namespaces, (place, namespace), found, sum(map(len, (*place.kind, namespace))))
-        return found
 
     def _steps(self, plan: Plan, review: Mapping[str, Any]) -> _Steps | None:
         """Return the policies to evaluate for a request; None if one has no quick evaluation."""

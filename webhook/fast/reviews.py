@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, Required, TypedDict, get_args
 
 import msgspec
 
-from webhook.admission.decisions import ReviewOptions, read_first
+from webhook.admission.decisions import ReviewOptions
 from webhook.admission.record import ALLOWED, Call, Endpoint, Record
 from webhook.admission.requests import API_VERSION, MAX_UID, Request
 from webhook.admission.responses import assuming
@@ -53,7 +53,7 @@ _NAMESPACE: Final = Annotated[str, msgspec.Meta(min_length=1, max_length=63)]
 
 def install() -> None:
     """Look at requests before they are read as a whole, and before policies are evaluated."""
-    read_first(Shortcut)
+    ReviewOptions.read_first = Shortcut
 
 
 class _Usual(msgspec.Struct):

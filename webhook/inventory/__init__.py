@@ -101,6 +101,12 @@ def statuses_of(pod: JSONObject) -> list[JSONObject]:
     return items(pod, "status", "containerStatuses") + items(pod, "status", "initContainerStatuses")
 
 
+def devices_reported(pod: JSONObject) -> Iterator[JSONObject]:
+    """Yield what kubelet says of each device of a pod's containers: its ID and its health."""
+    for resource in (one for each in statuses_of(pod) for one in items(each, "allocatedResourcesStatus")):
+        yield from items(resource, "resources")
+
+
 def replicas_of(obj: JSONObject) -> int:
     """Return the number of pods that a workload runs at a time."""
     spec = mapping(obj, "spec")

@@ -242,8 +242,7 @@ DeviceID = tuple[str, str, str]
 
 def results_of(claim: JSONObject | None) -> list[JSONObject]:
     """Return the results of a claim's allocation, one for each device or share."""
-    allocation = allocation_of(claim)
-    return items(allocation, "devices", "results") if allocation else []
+    return items(allocation_of(claim), "devices", "results")
 
 
 def device_of(result: JSONObject) -> DeviceID:

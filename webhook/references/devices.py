@@ -23,15 +23,7 @@ from webhook.inventory.claims import Request, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
-from webhook.references.rules import (
-    Context,
-    claim_or_template,
-    contents_of_class,
-    field_of,
-    finding,
-    rule,
-    sorted_out,
-)
+from webhook.references.rules import Context, claim_or_template, contents_of_class, field_of, finding, rule, sorted_out
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,

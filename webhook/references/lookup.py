@@ -13,7 +13,7 @@ from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import CLAIMS, Inventory, devices_path, newest
-from webhook.objects import JSONObject, items, mapping
+from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
 from webhook.references.rules import RULES, Context, Rule, pod_view
 
@@ -32,6 +32,8 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceQuota": ("quotas",),
 }
 """The modules with rules about the other kinds, which a claim or class does not need."""
+_OF_FIELDS: Final = {"capacity": "capacities", "tolerations": "taints", "selectors": "selectors"}
+"""The modules with rules about fields that few requests have."""
 _FIRST: Final = ("claims", "parameters")
 """The modules that are imported with this package: they import little else."""
 _ORDER: Final = (
@@ -89,23 +91,18 @@ def _is_explained(problem: Problem, rule: Rule, reported: Mapping[int | None, Ru
 
 def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Rule]:
     """Return the rules that may find something in an object, in order."""
-    modules = [*_FIRST, *_OF_OTHERS.get(kind, ())]
+    modules = _OF_OTHERS.get(kind, ())
     if context.inventory.knows("ResourceSlice"):
-        modules = [*_ORDER]
+        modules = _ORDER
     elif kind in _SELECTING:
         contents = [each.content for each in context.requests(obj)]
-        if any(mapping(each, "capacity") for each in contents):
-            modules.append("capacities")  # for which few requests ask
-        if any(items(each, "tolerations") for each in contents):
-            modules.append("taints")  # which few requests tolerate
-        if any(items(each, "selectors") for each in contents):
-            modules.append("selectors")
-    return _rules_in(tuple(modules), kind, has_devices=context.fleet is not None)
+        modules = tuple([module for field, module in _OF_FIELDS.items() if any(each.get(field) for each in contents)])
+    return _rules_in(modules, kind, context.fleet is not None)
 
 
 @cache
-def _rules_in(modules: Sequence[str], kind: str, *, has_devices: bool) -> Sequence[Rule]:
-    every = [each for module in modules for each in rules_of(module)]
+def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[Rule]:  # noqa: FBT001 - quicker so
+    every = [each for module in dict.fromkeys((*_FIRST, *modules)) for each in rules_of(module)]
     return [each for each in every if kind in each.kinds and (has_devices or not each.beside_devices)]
 
 

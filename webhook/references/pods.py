@@ -13,15 +13,7 @@ from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, 
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
-from webhook.references.rules import (
-    Context,
-    claim_or_template,
-    drivers_of,
-    drivers_of_request,
-    finding,
-    rule,
-    uses_of,
-)
+from webhook.references.rules import Context, claim_or_template, drivers_of, drivers_of_request, finding, rule, uses_of
 from webhook.spelling import did_you_mean
 
 _AROUND = ("ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")

@@ -16,18 +16,7 @@ from webhook.grouping import by_key
 from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
 from webhook.inventory.claims import Request, containers_of, requests_of, source
 from webhook.later import cached_property
-from webhook.objects import (
-    JSONObject,
-    at,
-    free_of_nulls,
-    items,
-    mapping,
-    metadata_of,
-    name_of,
-    namespace_of,
-    placed,
-    text,
-)
+from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -82,7 +71,7 @@ class Alike:
         of_claim = is_claim(obj)
         if not of_claim and pod_template(obj) is None:
             return look()
-        read = bool(name_of(obj)) if of_claim else {**metadata_of(obj), "name": None}
+        read = bool(name_of(obj)) if of_claim else {**mapping(obj, "metadata"), "name": None}
         try:
             key = marshal.dumps({**obj, "metadata": read}, _PLAIN)
         except ValueError:  # it is nested too deeply

@@ -268,7 +268,7 @@ def counters_overconsumed(cluster: Stored) -> Iterator[Found]:
     for pool, slices in cluster.catalog.by_pool.items() if variant.features.PartitionableDevices else ():
         if not any(each.counter_sets for each in slices) or pool in cluster.incomplete:
             continue
-        seen = whole(slices, cluster.catalog, variant)
+        seen = whole(pool, cluster.catalog, variant)
         if seen is None or not seen.is_usable:
             continue
         counters = available(seen, cluster.usage.pool(*pool), with_shares=True).counters

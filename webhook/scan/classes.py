@@ -14,7 +14,7 @@ from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
 from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of, source
 from webhook.inventory.resources import ExtendedResources, amounts, requests
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import ERROR, NOTE, Steps
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, named, rule
@@ -158,10 +158,9 @@ def reference_missing(cluster: Stored) -> Iterator[Found]:
 def _missing(workload: JSONObject, cluster: Stored) -> Iterator[tuple[Steps, str, str]]:
     """Yield the claims and templates that a workload, or a pod, needs and that are not there."""
     namespace = namespace_of(workload)
-    path: Steps = (*(pod_template(workload) or ()), "spec")
+    path = (*(pod_template(workload) or ()), "spec", "resourceClaims")
     made = {text(each, "name"): each for each in items(workload, "status", "resourceClaimStatuses")}
-    for index, entry in enumerate(items(template_of(workload), "resourceClaims")):
-        here = (*path, "resourceClaims", index)
+    for here, entry in placed(workload, *path):
         status = made.get(text(entry, "name"))
         if status is not None:
             name = text(status, "resourceClaimName")

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.allocation.devices import Device
+from webhook.api.dra.names import STANDARD_DOMAIN
 from webhook.deviceselectors.fleet import model_of
+from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
@@ -33,15 +35,26 @@ _SAME: Final = {"mig": "gpu", "habana": "intel"}
 _MADE: Final = ("metadata", "creationTimestamp")
 
 
+def of_class(cluster: Stored, name: str) -> list[str]:
+    """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
+    release, gates = cluster.settings.release, cluster.settings.gates
+    selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
+    compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
+    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
+    return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
+
+
+@once
+def known(cluster: Stored) -> frozenset[str]:
+    """Return the drivers that publish devices, or that classes select."""
+    classes = (name for _, name in cluster.inventory.names("DeviceClass"))
+    return frozenset(cluster.slices_on).union(*(of_class(cluster, each) for each in classes))
+
+
 @once
 def plugins(cluster: Stored) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster."""
-    selectors = (each for known in cluster.all("DeviceClass") for each in items(known, "spec", "selectors"))
-    selected = (name for each in selectors for name in _SELECTED.findall(text(each, "cel", "expression")))
-    return [each for each in cluster.plugins(frozenset([*cluster.slices_on, *selected])) if each.drivers]
-
-
-_SELECTED: Final = re.compile(r"""device\.driver\s*==\s*["']([^"'\s]+)["']""")
+    return [each for each in cluster.plugins(known(cluster)) if each.drivers]
 
 
 @once

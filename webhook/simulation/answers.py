@@ -8,6 +8,7 @@ from copy import deepcopy
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from webhook.allocation.devices import TaintRule
 from webhook.allocation.selecting import NO_FAULT
@@ -152,7 +153,7 @@ class Answers:
         self._cluster = scheduler.cluster
         self._explainer = Explainer(scheduler.cluster)
         self._suggestions = Suggestions(scheduler.cluster)
-        self._known: dict[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]] = {}
+        self._known = WeakKeyDictionary[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]]()
         """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
         """That of the last pod."""
@@ -177,7 +178,9 @@ class Answers:
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
-        if verdicts in self._known:  # the changes that were tried have left the cluster as it was, with a longer log
+        if (
+            verdicts and verdicts in self._known
+        ):  # the changes that were tried left the cluster as it was: only the log grew
             self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
         return Overlay(placement.pod, depths, helps)
 

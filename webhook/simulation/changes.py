@@ -631,8 +631,7 @@ def _of_names(cluster: Cluster, needs: Needs) -> Iterator[Change]:
     known = {*cluster.extended.classes, *(name for node in cluster.nodes if wanted for name in node.allocatable)}
     for name in wanted:
         if name not in known and (meant := nearest(name, known)):
-            edit = _in_containers(name, "", partial(_renaming, name, meant))
-            yield Change(f"with {meant} in place of {name}", 0, name, edit)
+            yield Change(f"with {meant} in place of {name}", 0, name, _in_containers(name, meant=meant))
 
 
 def _of_counts(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
@@ -649,38 +648,29 @@ def _of_counts(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Itera
                         f"with {name} {count} in place of {wanted}{where}",
                         2,
                         f"{name} of {container}",
-                        _in_containers(name, container, partial(_counting, name, count)),
+                        _in_containers(name, container=container, count=count),
                     )
                     for count in (1, *sorted({n for n in (*had, wanted - 1) if 1 < n < wanted}, reverse=True))
                 ]
                 yield least._replace(closer=these(closer))
 
 
-def _renaming(name: str, meant: str, stated: JSONObject) -> JSONObject:
-    return {meant if key == name else key: each for key, each in stated.items()}
-
-
-def _counting(name: str, count: int, stated: JSONObject) -> JSONObject:
-    return {**stated, name: str(count)}
-
-
 def _in_containers(
-    resource: str, container: str, change: Callable[[JSONObject], JSONObject]
+    resource: str, *, container: str = "", meant: str = "", count: int | None = None
 ) -> Callable[[Needs], Needs]:
-    """Return a function that changes the requests and limits of containers.
+    """Return a function that changes the name or the amount of a resource that containers request.
 
     Args:
-        resource: The resource that the containers request.
         container: The only container to change; empty for all.
     """
 
     def edit(needs: Needs) -> Needs:
         pod = deepcopy(needs.pod)
         for each in _containers_requesting(pod, resource):
-            if container in {"", text(each, "name")}:
-                resources = each["resources"]
-                fields = ("requests", "limits") if container else resources.keys() & {"requests", "limits"}
-                resources |= {field: change(mapping(resources, field)) for field in fields}
+            for stated in (mapping(each, "resources", field) for field in ("requests", "limits")):
+                if container in {"", text(each, "name")} and resource in stated:
+                    amount = stated.pop(resource)
+                    stated[meant or resource] = amount if count is None else str(count)
         before, after = requests(needs.pod), requests(pod)
         changes = {name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)}
         return demanding("requests", changes)(needs)._replace(pod=pod)

@@ -183,7 +183,8 @@ class Demand(NamedTuple):
     def of(cls, pod: JSONObject) -> Demand:
         """Read the demands of a pod."""
         spec = mapping(pod, "spec")
-        containers = (*items(spec, "containers"), *items(spec, "initContainers"))
+        sidecars = (each for each in items(spec, "initContainers") if text(each, "restartPolicy") == "Always")
+        containers = (*items(spec, "containers"), *sidecars)
         ports = frozenset(
             (text(port, "hostIP") or _EVERYWHERE, text(port, "protocol") or "TCP", wanted)
             for port in (port for container in containers for port in items(container, "ports"))

@@ -85,7 +85,8 @@ def pods_of(obj: JSONObject, nodes: Sequence[JSONObject], running: Running | Non
             if pod := placed.get(name_of(node)) or _of_daemon_set(one, obj, node):
                 yield pod
     elif text(obj, "kind") == "StatefulSet":
-        for index in range(replicas_of(obj)):
+        start = number(obj, "spec", "ordinals", "start") or 0
+        for index in range(start, start + replicas_of(obj)):
             pod = _named(one, obj, str(index))
             yield running.named(pod) or pod
     else:

@@ -6,11 +6,9 @@ import os
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from webhook.documents import Document, Piece, parse
-from webhook.documents.search import repository
-from webhook.documents.source import MAX_BYTES
+from webhook.documents import Document, Piece
+from webhook.documents.search import read_if_there, repository
 from webhook.records import NamedTuple
-from webhook.regular import read_up_to
 from webhook.sources.options import kustomization_of
 
 _FIELDS: Final = ("resources", "bases", "components")
@@ -96,11 +94,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def documents_in(file: str) -> Iterator[Document]:
     """Read what can be read of a file; nothing if it is missing or remote, which kustomize and Helm report."""
-    try:
-        data = read_up_to(file, MAX_BYTES)
-    except (OSError, ValueError):
-        return
-    yield from (each for each in parse(data, file) if isinstance(each, Document))
+    return (each for each in read_if_there(file) if isinstance(each, Document))
 
 
 def named_in(kustomization: Piece) -> Iterator[str]:

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 from webhook.documents import Piece, Selection, Unreadable, parse
 from webhook.documents.document import SOURCE
-from webhook.documents.search import bare
+from webhook.documents.search import bare, read_if_there
 from webhook.documents.source import MAX_BYTES
 from webhook.problem import value_at
-from webhook.regular import open_regular, read_up_to
+from webhook.regular import open_regular
 from webhook.sources.bases import documents_in, outside
 from webhook.sources.options import NoRendererError, RenderOptions, SourceError, is_chart, kustomization_of
 from webhook.sources.running import ProgramError, run
@@ -318,15 +318,7 @@ def _kustomize_hint(message: str) -> str:
 
 def _unreadable(directory: str, name: str) -> Iterator[Unreadable]:
     """Read a file that kustomize cannot read, to find the place of the error and a hint."""
-    path = f"{directory}/{name}"
-    if not os.path.realpath(path).startswith(
-        f"{os.path.realpath(directory)}/"
-    ):  # the message quotes what strangers wrote
-        return
-    try:
-        data = read_up_to(path, MAX_BYTES)
-    except OSError:
-        return
-    for document in parse(data, os.path.normpath(path)):
-        if isinstance(document, Unreadable):
-            yield document
+    path = os.path.normpath(f"{directory}/{name}")
+    # The message quotes what strangers wrote.
+    if os.path.realpath(path).startswith(f"{os.path.realpath(directory)}/"):
+        yield from (each for each in read_if_there(path) if isinstance(each, Unreadable))

@@ -7,8 +7,6 @@ from itertools import islice
 from typing import Final
 
 from webhook.allocation.devices import Slice, Tolerations, taint_of
-from webhook.api.dra.names import STANDARD_DOMAIN
-from webhook.deviceselectors.parts import drivers_of, parts_of, reads
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
@@ -17,8 +15,7 @@ from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
-from webhook.scan.drivers import unpublished
-from webhook.scan.stored import once
+from webhook.scan.drivers import known, unpublished
 from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
@@ -27,15 +24,6 @@ from webhook.why.scene import Cause, Ref, Scene, about_taints
 
 _LOOKED_AT_MAX: Final = 32
 """On how many nodes a driver is looked at that should publish devices."""
-
-
-def of_class(scene: Scene, name: str) -> list[str]:
-    """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
-    release, gates = scene.settings.release, scene.settings.gates
-    selectors = items(scene.inventory.find("DeviceClass", name), "spec", "selectors")
-    compiled = [parts_of(text(each, "cel", "expression"), release, gates) for each in selectors]
-    domains = {read.domain for parts in compiled if parts for read in reads(parts.root)}
-    return sorted(drivers_of(selectors, release, gates) or domains - {"", STANDARD_DOMAIN})
 
 
 def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSONObject | None:
@@ -51,13 +39,6 @@ def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSO
 def running(scene: Scene, *more: str) -> Sequence[Plugin]:
     """Return the DaemonSets that run plugins, with the drivers that are known, and others."""
     return scene.plugins(known(scene).union(more))
-
-
-@once
-def known(scene: Scene) -> frozenset[str]:
-    """Return the drivers that publish devices, or that classes select."""
-    classes = (name for _, name in scene.inventory.names("DeviceClass"))
-    return frozenset(scene.slices_on).union(*(of_class(scene, each) for each in classes))
 
 
 def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:

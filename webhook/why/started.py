@@ -9,7 +9,7 @@ from typing import Final
 
 from webhook.allocation.devices import Tolerations, taint_of
 from webhook.hints.names import listed
-from webhook.inventory import has_ended, statuses_of
+from webhook.inventory import devices_reported, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
 from webhook.inventory.plugins import is_ready
 from webhook.objects import (
@@ -449,9 +449,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     """Say which devices of a pod are unhealthy, as kubelet, the driver or both report it."""
     reported = {
         text(each, "resourceID"): text(each, "message")
-        for status in statuses_of(pod)
-        for resource in items(status, "allocatedResourcesStatus")
-        for each in items(resource, "resources")
+        for each in devices_reported(pod)
         if text(each, "health") == "Unhealthy"
     }
     tainted = list(_tainted(scene, pod, ("NoExecute", "NoSchedule", "None")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
@@ -53,16 +54,13 @@ def stated(value: Any, before: Any, submitted: Any, written: Any) -> Any:
 
 
 def _items(value: list[Any], before: list[Any], submitted: list[Any], written: list[Any]) -> Iterator[Any]:
-    alike: dict[int, list[int]] = {}  # the list may be long, so that it is not searched for each item
+    alike: dict[str, int] = {}  # the list may be long, so that it is not searched for each item
     named: dict[str, int] = {}
     for position, item in enumerate(before):
-        alike.setdefault(_hash(item), []).append(position)
+        alike.setdefault(json.dumps(item, sort_keys=True), position)
         if name := text(item, "name"):
             named.setdefault(name, position)
-    found = [
-        next((equal for equal in alike.get(_hash(each), ()) if before[equal] == each), named.get(text(each, "name")))
-        for each in value
-    ]
+    found = [alike.get(json.dumps(each, sort_keys=True), named.get(text(each, "name"))) for each in value]
     free = set(range(len(before))).difference(index for index in found if index is not None)
     for place, (each, known, wrote) in enumerate(zip_longest(value, found, written[: len(value)])):
         index = place if known is None and place in free else known
@@ -79,10 +77,3 @@ def _as_written(value: Any, written: Any) -> Any:
     if isinstance(value, list) and isinstance(written, list):
         return list(map(_as_written, value, written))
     return value
-
-
-def _hash(value: Any) -> int:
-    """Hash a JSON value; equal ones alike."""
-    if isinstance(value, dict):
-        return hash(frozenset((key, _hash(each)) for key, each in value.items()))
-    return hash(tuple(map(_hash, value)) if isinstance(value, list) else value)

@@ -23,16 +23,18 @@ from webhook.policy.evaluation.session import (
     Session,
     evaluate_conditions,
 )
-from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Decision, Tally, Verdict, code_of, forbidden
+from webhook.policy.evaluation.verdict import (
+    MAX_MESSAGE_BYTES,
+    VALIDATION_FAILURE,
+    Decision,
+    Tally,
+    Verdict,
+    code_of,
+    forbidden,
+)
 from webhook.policy.manifest.model import VALIDATING, Validation
 
-MAX_MESSAGE_BYTES: Final = 5 * 1024
-"""A longer result of a messageExpression is not used."""
 _NO_MESSAGE: Final = "failed expression: "
-
-_Result = tuple[Sequence[Decision], Sequence[tuple[str, str]]]
-"""The decisions of a policy, and its audit annotations."""
-_NOTHING: Final[_Result] = (), ()
 
 
 def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DENY_ALL) -> Verdict:
@@ -47,14 +49,10 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
     session = Session(request, policies, authorizer)
     tally = Tally(VALIDATION_FAILURE, _warning)
     for invocation in session.invocations(VALIDATING):
-        policy, fault = invocation.hook.policy, invocation.fault
-        if fault and policy.fails_open:
-            continue
-        decisions, annotations = ([invocation.unconfigured(fault)], ()) if fault else _evaluate(session, invocation)
-        for index, decision in enumerate(decisions):
-            tally.add(decision, index)
-        for key, value in annotations:
-            tally.annotate(policy, key, value)
+        if not invocation.fault:
+            _evaluate(session, invocation, tally)
+        elif not invocation.hook.policy.fails_open:
+            tally.add(invocation.unconfigured(invocation.fault))
     verdict = tally.verdict(request.object, session.notes, session.meter.cost)
     if verdict.allowed:
         return verdict
@@ -69,29 +67,32 @@ def _warning(decision: Decision) -> str:
     return f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}"
 
 
-def _evaluate(session: Session, invocation: Invocation) -> _Result:
+def _evaluate(session: Session, invocation: Invocation, tally: Tally) -> None:
     policy, matched = invocation.hook.policy, invocation.matched
     try:
         bindings = session.bindings(invocation, session.converted(session.request.object, matched.kind))
     except ConfigurationError as error:
         text = f"failed to configure binding: failed to convert object version: {error}"
-        return [invocation.failed(text, is_of_binding=True)], ()
+        tally.add(invocation.failed(text, is_of_binding=True))
+        return
     met = evaluate_conditions(policy, bindings, session.request, session.meter)
-    if met.error:
-        # With failurePolicy Ignore, a policy whose match conditions fail does not apply.
-        failed = invocation.failed(met.error, path=met.path, fault=met.fault)
-        return _NOTHING if policy.fails_open else ([failed], ())
+    if met.error and not policy.fails_open:  # with failurePolicy Ignore, such a policy does not apply
+        tally.add(invocation.failed(met.error, path=met.path, fault=met.fault))
     if not met.value:
-        return _NOTHING
+        return
+    annotations: Sequence[tuple[str, str]] = ()
     try:
         decisions = _validations(invocation, bindings, session.meter)
         if policy.annotations:
             whole = {**_without_authorizer(bindings), "namespaceObject": session.namespace}
             errors, annotations = _annotations(invocation, whole, session.meter)
-            return [*decisions, *errors], annotations
+            decisions = [*decisions, *errors]
     except OutOfBudgetError as error:
-        return [invocation.failed(str(error))], ()
-    return decisions, ()
+        decisions = [invocation.failed(str(error))]
+    for index, decision in enumerate(decisions):
+        tally.add(decision, index)
+    for key, value in annotations:
+        tally.annotate(policy, key, value)
 
 
 def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,8 +155,10 @@ def usable_message(value: Any) -> tuple[str, str]:
     return message, ""
 
 
-def _annotations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> _Result:
-    """Return the audit annotations, and errors, which refuse the request whatever the binding's actions are."""
+def _annotations(
+    invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
+) -> tuple[Sequence[Decision], Sequence[tuple[str, str]]]:
+    """Return errors, which refuse the request whatever the binding's actions are, and the audit annotations."""
     policy = invocation.hook.policy
     evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []

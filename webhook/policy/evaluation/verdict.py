@@ -159,8 +159,8 @@ def forbidden(request: Request, message: str) -> str:
 MAX_ANNOTATION_BYTES: Final = 10 * 1024
 """The maximum length of an audit annotation's value; the rest is cut off."""
 MAX_AUDITED_FAILURES: Final = 50
-_LONGEST_FAILURE: Final = 5 * 1024
-"""The most characters of an audited failure's message, as of one that a policy makes; errors may quote the object."""
+MAX_MESSAGE_BYTES: Final = 5 * 1024
+"""A longer result of a messageExpression is not used; of an error, which may quote the object, no more is audited."""
 _MAX_FAILURES: Final = 1 << 16
 """The most bytes of all audited failures, as a text in JSON; one always fits."""
 VALIDATION_FAILURE: Final = "validation.policy.admission.k8s.io/validation_failure"
@@ -200,7 +200,7 @@ class Tally:
                 self._warnings[self._warning(decision)] = None
             elif len(self._failures) < MAX_AUDITED_FAILURES:
                 failure = {
-                    "message": cut(decision.message, _LONGEST_FAILURE),
+                    "message": cut(decision.message, MAX_MESSAGE_BYTES),
                     "policy": decision.policy.name,
                     "binding": decision.binding.name if decision.binding else "",
                     "expressionIndex": index,

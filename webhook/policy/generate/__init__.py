@@ -46,12 +46,6 @@ _RULES: Final[Mapping[Scope, Sequence[JSONObject]]] = {
     ],
     Scope.NEW_PODS: [_NEW_PODS],
 }
-_CONDITIONS: Final[Mapping[Scope, Sequence[JSONObject]]] = {
-    Scope.CLAIMS: [],
-    # Finalizers must be removable, whatever is wrong with the object.
-    Scope.PODS: [{"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}],
-    Scope.NEW_PODS: [],
-}
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _CAN_BE_REWRITTEN: Final = {
@@ -100,8 +94,9 @@ def generate(
 
 def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSONObject]:
     spec: JSONObject = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": list(_RULES[check.scope])}}
-    if conditions := _CONDITIONS[check.scope]:
-        spec["matchConditions"] = list(conditions)
+    if check.scope is Scope.PODS:  # finalizers must be removable, whatever is wrong with the object
+        condition = {"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
+        spec["matchConditions"] = [condition]
     if variables := _variables(check):
         spec["variables"] = variables
     spec["validations"] = [{"expression": each, "message": message} for message, each in check.validations.items()]
