@@ -266,16 +266,15 @@ _LONG = 120
 """Hints with more characters are shown once."""
 
 
-def lines(report: Report, style: Style) -> Iterator[str]:
+def lines(report: Report, style: Style) -> list[str]:
     """Write findings with their lines, further remarks, and a summary."""
     first = list(first_ones(report.findings))
     shown = [finding for finding, _ in first]
-    yield from _lines(first, style)
     if style.quiet:
         last = [*map(printable, (*report.remarks, *table(shown, report.releases)))]
     else:
         last = [*closing(report, shown), *(filter(None, [directories(report)]) if report.has_fixes else ())]
-    yield from (uncommanded(folded(line, style.width)) for line in last)
+    return [*_lines(first, style), *(uncommanded(folded(line, style.width)) for line in last)]
 
 
 _PLAIN: Final = Style()

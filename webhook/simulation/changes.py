@@ -146,16 +146,16 @@ def of_claims(
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
             yield Change(what, 2, f"{index} {what}", in_claim(index, partial(_unconstrained, constraint)))
-        for name, _, asks, _ in requests_of(claim):
+        for asked in requests_of(claim):
             alike = [
                 each
                 for group in groups
                 for each in group.requests
-                if (each["claim"], each["request"]) == (full_name, name)
+                if (each["claim"], each["request"]) == (full_name, asked.name)
             ]
-            title = f"request {name}{of_claim if named[name] > 1 else ''}"
+            title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
             is_found = any(group.taken for group in groups)
-            request = _Request(cluster, asks, alike, place=(index, name), title=title, is_found=is_found)
+            request = _Request(cluster, asked.content, alike, place=(index, asked.name), title=title, is_found=is_found)
             yield from request.changes(error)
 
 
