@@ -28,8 +28,8 @@ class Task:
         self._retry, self._most = retry or 2 * seconds, most
         self._failures = 0
 
-    def run(self, clock: Callable[[], float]) -> None:
-        """Run it; the next time has some jitter, so that replicas spread."""
+    def run(self, clock: Callable[[], float]) -> bool:
+        """Run it, and tell whether it succeeded; the next time has some jitter, so that replicas spread."""
         error = self._try()
         if error and error != self.error:
             _log.error("%s", error)
@@ -39,6 +39,7 @@ class Task:
         self._failures = self._failures + 1 if error else 0
         pause = min(self._retry * 2 ** min(self._failures - 1, 8), self._most) if error else self._seconds
         self.due = clock() + pause * random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+        return not error
 
     def _try(self) -> str:
         try:
