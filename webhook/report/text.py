@@ -334,13 +334,15 @@ def folded(line: str, width: int) -> str:
         return line
     own = len(line) - len(line.lstrip(" "))
     indent = " " * ((own if own < width // 2 else 0) + _INDENT)
-    text, taken = "", 0
-    for word in re.findall(" *[^ ]+", line):
+    parts, taken = list[str](), 0
+    for word in re.findall(" *[^ ]+", line.rstrip(" ")):
         part = word
-        if text and taken + columns_of(word) > width:
-            text, part, taken = f"{text}\n", indent + word.lstrip(" "), 0
-        text, taken = text + part, taken + columns_of(part)
-    return text
+        if parts and taken + columns_of(word) > width:
+            part, taken = indent + word.lstrip(" "), 0
+            parts.append("\n")
+        parts.append(part)
+        taken += columns_of(part)
+    return "".join(parts)
 
 
 MAX_ALIKE: Final = 10
