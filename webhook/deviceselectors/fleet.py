@@ -400,7 +400,9 @@ def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str
         read[:3]
         for read in reads
         if not read.is_guarded
-        and any((read.domain, read.name) not in published([each], read.holder) for each in contents)
+        and any(
+            named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") is None for each in contents
+        )
     }
 
 
