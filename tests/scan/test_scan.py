@@ -35,6 +35,7 @@ from tests.scan.clusters import (
     template,
 )
 from tests.stored import clusters
+from webhook.inventory.affinity import selects
 from webhook.scan import drivers, every_rule
 
 RECORDED = Path(__file__).with_name("cases.jsonl.gz")
@@ -102,12 +103,11 @@ def test_the_neighbours_of_faults_are_found_and_what_only_looks_like_one_is_not(
 def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def selects(selector: Object, each: Object) -> bool:
+    def asking(selector: Object, each: Object) -> bool:
         asked.append(each)
-        return really(selector, each)
+        return selects(selector, each)
 
-    really = drivers.selects
-    monkeypatch.setattr(drivers, "selects", selects)
+    monkeypatch.setattr(drivers, "selects", asking)
     requirement = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     of_name = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
     of_label = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
