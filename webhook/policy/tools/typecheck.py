@@ -155,7 +155,7 @@ class _Mistyped(NamedTuple):
 
 
 def _tells_apart(error: _Mistyped) -> bool:
-    """Whether the types of two fields do not fit, which are structs that the API server names by their paths."""
+    """Tell whether an error is about the types of two fields: the API server names the type of a struct by its path."""
     own = f"{_by_path(error.kind)}."
     named = (_NAMES.findall(" ".join(map(str, each.arguments))) for each in error.issues)
     return any(len({name for name in names if name.startswith(own)}) > 1 for names in named)
