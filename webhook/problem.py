@@ -255,6 +255,11 @@ def invalid(path: Path, value: object, detail: str) -> Problem:
     return problem._replace(value=value) if isinstance(value, str) else problem
 
 
+def malformed(path: Path, value: str, faults: Iterable[str]) -> list[Problem]:
+    """Report the faults that a format finds in a text."""
+    return [invalid(path, value, fault) for fault in faults]
+
+
 def type_invalid(path: Path, value: object, detail: str) -> Problem:
     """Report a value of the wrong type; early releases reported malformed identifiers so."""
     return refused("FieldValueTypeInvalid", path, f"Invalid value: {shown(value)}", detail=detail)

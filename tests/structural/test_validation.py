@@ -8,17 +8,23 @@ import yaml
 
 from tests.rows import each_row, each_row_beside
 from webhook.budget import Budget, BudgetExceededError, limited
+from webhook.problem import Problem
 from webhook.release import Release
 from webhook.structural.definition import decoded, defaulted
 from webhook.structural.rules import rule_errors
-from webhook.structural.schema import Structural
-from webhook.structural.validation import validate
+from webhook.structural.schema import ABSENT, Structural
+from webhook.structural.validation import by_rules, by_schema, repeated_items
 
 RELEASE = Release(36)
 
 
 def schema(text: str) -> Structural:
     return Structural(yaml.safe_load(text))
+
+
+def validate(value: Any, by: Structural, release: Release, old: Any = ABSENT) -> list[Problem]:
+    found = [*by_schema(value, by, release, old), *repeated_items(value, by, old)]
+    return [*found, *by_rules(value, by, release, found, old)]
 
 
 def errors(stated: str, value: str, old: str = "", release: Release = RELEASE) -> list[str]:

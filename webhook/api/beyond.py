@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any, Final
 
 from webhook.formats.quantities import near_quantity
-from webhook.problem import ONCE_DECODED, Path, Problem, value_at
+from webhook.problem import ONCE_DECODED, Fix, Path, Problem, value_at
 from webhook.schema import CompiledStruct, examined
 from webhook.schema.decoding import GATE_OFF, UNKNOWN_FIELD, Misfit
 from webhook.schema.suggest import misspelt, opaque_part, suggestion
@@ -21,9 +21,6 @@ Judged = Callable[[dict[str, Any], Sequence[Misfit], Sequence[Problem]], Sequenc
 
 MOST: Final = 100
 """The most misfits to correct."""
-_DIGITS: Final = 19
-"""The most digits of an integer that Kubernetes accepts."""
-_BOOLEANS: Final = {"true": True, "false": False}
 
 
 def beyond(
@@ -72,7 +69,7 @@ def _corrected(
             quantity = _quantity(misfit, value)
             if quantity or isinstance(value, bool):  # yes and no may have been meant, or on and off
                 doubtful.add(misfit.path)
-            around[name] = quantity or _converted(value)
+            around[name] = quantity or _converted(value, misfit.problem().fix)
             continue
         value = around.pop(name)
         name_meant = misspelt(struct, misfit.path)
@@ -124,18 +121,11 @@ def _quantity(misfit: Misfit, value: Any) -> str:
     return meant if is_certain else ""
 
 
-def _converted(value: Any) -> Any:
-    """Convert a value to the probably intended type; unchanged if that is unclear."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if not isinstance(value, str):
-        return value
-    if value in _BOOLEANS:
-        return _BOOLEANS[value]
-    digits = value.removeprefix("-")
-    return int(value) if digits.isdecimal() and digits.isascii() and len(digits) <= _DIGITS else value
+def _converted(value: Any, fix: Fix | None) -> Any:
+    """Return a value of the probably intended type; the same one if that is unclear."""
+    if fix and fix.change == "quote":
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return fix.value if fix and fix.change == "replace" else value
 
 
 def _written(path: Path, written: dict[Path, Path]) -> Path:

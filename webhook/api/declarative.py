@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from webhook.formats.quantities import decode_quantity
 from webhook.problem import DUPLICATE, Key, Problem, duplicate, value_at
-from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Parsed, Struct, Target
+from webhook.schema import Array, CompiledStruct, Field, Inlined, Map, Nested, Struct, Target
 from webhook.schema.derive.defaults import Defaults
-from webhook.schema.fields import Scalar, as_declared, declaration, member
+from webhook.schema.fields import as_declared, declaration, member
 
 
 def arranged(found: Iterable[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:
@@ -91,12 +90,12 @@ def _wire(type_: type[Struct], target: Target) -> Iterator[tuple[str, Field]]:
 
 
 def _written(value: Any, field: Field, target: Target) -> Any:
-    if value is None:
-        return field.zero if isinstance(field, Scalar) and not field.pointer else None
+    if value is None:  # a list that Go writes though there is none
+        return None
     if isinstance(field, Nested):
         return _ordered(value, target.replaced.get(field.type, field.type), target)
     if isinstance(field, Array):
         return [_written(each, field.item, target) for each in value]
     if isinstance(field, Map):
         return {key: _written(value[key], field.item, target) for key in sorted(value)}
-    return str(decode_quantity(value)) if isinstance(field, Parsed) and field.rule == "quantity" else value
+    return value

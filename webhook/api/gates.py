@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from functools import cache, lru_cache
+from typing import Final
 
 from webhook.release import Release
 from webhook.schema import OLDEST
@@ -140,21 +141,21 @@ def parse(text: str) -> dict[str, bool]:
         GateError: A gate has no value, or one that is neither true nor false.
     """
     stated = {}
-    for pair in text.split(","):
-        if not pair:
-            continue
+    for pair in filter(None, text.split(",")):
         gate, given, value = (part.strip() for part in pair.partition("="))
         if not given:
             raise GateError(f"missing bool value for feature gate {gate}: write {gate}=true or {gate}=false", gate)
-        if value not in _TRUE | _FALSE:
+        if value not in BOOLEANS:
             raise GateError(f"invalid value of {gate}: {value!r} is neither true nor false", gate)
-        stated[gate] = value in _TRUE
+        stated[gate] = BOOLEANS[value]
     return stated
 
 
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-"""The spellings that Go's ``strconv.ParseBool`` accepts."""
+BOOLEANS: Final[Mapping[str, bool]] = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+"""The texts that Go's ``strconv.ParseBool`` accepts."""
 
 
 def known(gate: str, release: Release) -> bool:

@@ -30,7 +30,7 @@ from webhook.schema import (
     compile_struct,
     examined,
 )
-from webhook.schema.decoding import Misfit, apart, as_reported, no_advice, refuses
+from webhook.schema.decoding import Misfit, apart, as_reported, refuses
 
 Gates = frozenset[tuple[str, bool]]
 
@@ -242,11 +242,7 @@ def advised(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, An
     """List what the decoder refuses, with suggestions for the first unknown fields."""
     from webhook.schema.suggest import instead, suggestion  # most objects can be decoded
 
-    misfits = as_reported(misfits)
-    # Suggestions for unknown fields are made below, only for the first ones.
-    problems = [
-        (each._replace(suggest=no_advice) if each.rule == UNKNOWN_FIELD else each).problem() for each in misfits
-    ]
+    problems = [misfit.problem() for misfit in as_reported(misfits)]
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
     for index in islice(unknown, SOUGHT):
         path = problems[index].path

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from webhook.api.gates import BOOLEANS
 from webhook.api.versions import GROUP
 from webhook.patterns import Pattern
 from webhook.release import Release
@@ -22,8 +23,6 @@ _STABLE_SINCE: Final = Release(34)
 _PRE_RELEASE: Final = Pattern(r"v\d+(alpha|beta)\d+")
 _ON: Final = frozenset({"flowcontrol.apiserver.k8s.io/v1beta2", "flowcontrol.apiserver.k8s.io/v1beta3"})
 """The beta versions that are on by default (``legacyBetaEnabledByDefaultResources``): they are older than 1.24."""
-_TRUE: Final = frozenset({"", "1", "t", "T", "true", "TRUE", "True"})
-_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
 
 
 def parse(text: str) -> dict[str, bool]:
@@ -39,9 +38,9 @@ def parse(text: str) -> dict[str, bool]:
             raise ValueError(f"invalid value {key}={value}: write {key}=true or {key}=false")
         if not 1 <= key.count("/") <= 2 or (key.startswith("api/") and key not in {*OF_STAGES, "api/v1"}):  # noqa: PLR2004
             raise ValueError(f"invalid key {key!r}: write GROUP/VERSION, such as {GROUP}/v1beta1, or api/beta")
-        if value not in _TRUE | _FALSE:
+        if value and value not in BOOLEANS:
             raise ValueError(f"invalid value of {key}: {value!r} is neither true nor false")
-        stated[key] = value in _TRUE
+        stated[key] = BOOLEANS.get(value, True)
     return stated
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,10 +100,14 @@ def _declared(place: str) -> Any:
     return getattr(import_module(f"webhook.api.{module}"), name)
 
 
-def _kind(
-    declared: str, since: int, until: int, gate: str | Mapping[int, str] = "", deprecation: Deprecation | None = None
-) -> Served:
-    return Served(declared, Release(since), Release(until), gate, deprecation)
+def _kinds(
+    *declared: str,
+    since: int = OLDEST,
+    until: int = NEWEST,
+    gate: str | Mapping[int, str] = "",
+    deprecation: Deprecation | None = None,
+) -> list[Served]:
+    return [Served(each, Release(since), Release(until), gate, deprecation) for each in declared]
 
 
 def _version(*kinds: Served, replaced: Mapping[str, str] | None = None) -> Version:
@@ -122,73 +126,53 @@ _V1BETA1 = Deprecation(35, 38)
 _V1BETA2 = Deprecation(36, 39)
 _OF_1_36 = Deprecation(39, 42)
 
-_TAINT_RULES = {33: "DRADeviceTaints", 35: "DRADeviceTaintRules"}
+_DRA = (
+    *("dra.deviceclass:DeviceClass", "dra.resourceclaim:ResourceClaim"),
+    *("dra.resourceclaim:ResourceClaimTemplate", "dra.resourceslice:ResourceSlice"),
+)
+"""The kinds that all versions since v1alpha3 have."""
+_TAINT_RULE = "dra.devicetaintrule:DeviceTaintRule"
+_TAINT_RULES = "DRADeviceTaintRules"
+_GROUP = partial(_kinds, "core.podgroup:PodGroup", gate="GenericWorkload")
 
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
-        _kind("dra.deviceclass:DeviceClass", 34, NEWEST),
-        _kind("dra.resourceclaim:ResourceClaim", 34, NEWEST),
-        _kind("dra.resourceclaim:ResourceClaimTemplate", 34, NEWEST),
-        _kind("dra.resourceslice:ResourceSlice", 34, NEWEST),
-        _kind("dra.devicetaintrule:DeviceTaintRule", 37, NEWEST, gate="DRADeviceTaintRules"),
-        replaced={"dra.devicetaintrule:DeviceTaintRule": "dra.devicetaintrule:ConditionalDeviceTaintRule"},
+        *_kinds(*_DRA, since=34),
+        *_kinds(_TAINT_RULE, since=37, gate=_TAINT_RULES),
+        replaced={_TAINT_RULE: "dra.devicetaintrule:ConditionalDeviceTaintRule"},
     ),
     "resource.k8s.io/v1beta2": _version(
-        _kind("dra.deviceclass:DeviceClass", 33, NEWEST, deprecation=_V1BETA2),
-        _kind("dra.resourceclaim:ResourceClaim", 33, NEWEST, deprecation=_V1BETA2),
-        _kind("dra.resourceclaim:ResourceClaimTemplate", 33, NEWEST, deprecation=_V1BETA2),
-        _kind("dra.resourceslice:ResourceSlice", 33, NEWEST, deprecation=_V1BETA2),
-        _kind("dra.devicetaintrule:DeviceTaintRule", 36, NEWEST, gate="DRADeviceTaintRules", deprecation=_OF_1_36),
+        *_kinds(*_DRA, since=33, deprecation=_V1BETA2),
+        *_kinds(_TAINT_RULE, since=36, gate=_TAINT_RULES, deprecation=_OF_1_36),
     ),
-    "resource.k8s.io/v1beta1": _version(
-        _kind("dra.deviceclass:DeviceClass", 32, 37, deprecation=_V1BETA1),
-        _kind("dra.resourceclaim:ResourceClaim", 32, 37, deprecation=_V1BETA1),
-        _kind("dra.resourceclaim:ResourceClaimTemplate", 32, 37, deprecation=_V1BETA1),
-        _kind("dra.resourceslice:ResourceSlice", 32, 37, deprecation=_V1BETA1),
-        replaced=_FLAT,
-    ),
+    "resource.k8s.io/v1beta1": _version(*_kinds(*_DRA, since=32, until=37, deprecation=_V1BETA1), replaced=_FLAT),
     "resource.k8s.io/v1alpha3": _version(
-        _kind("dra.deviceclass:DeviceClass", 31, 33),
-        _kind("dra.resourceclaim:ResourceClaim", 31, 33),
-        _kind("dra.resourceclaim:ResourceClaimTemplate", 31, 33),
-        _kind("dra.resourceslice:ResourceSlice", 31, 33),
-        _kind("dra.devicetaintrule:DeviceTaintRule", 33, NEWEST, gate=_TAINT_RULES, deprecation=_V1BETA2),
-        _kind(
+        *_kinds(*_DRA, since=31, until=33),
+        *_kinds(_TAINT_RULE, since=33, gate={33: "DRADeviceTaints", 35: _TAINT_RULES}, deprecation=_V1BETA2),
+        *_kinds(
             "dra.resourcepoolstatusrequest:ResourcePoolStatusRequest",
-            36,
-            NEWEST,
+            since=36,
             gate="DRAResourcePoolStatus",
             deprecation=_OF_1_36,
         ),
-        _kind("dra.v1alpha2:PodSchedulingContext", 31, 31, gate="DRAControlPlaneController"),
+        *_kinds("dra.v1alpha2:PodSchedulingContext", since=31, until=31, gate="DRAControlPlaneController"),
         replaced={**_FLAT, "dra.device:BasicDevice": "dra.device:QuantityDevice"},
     ),
     "resource.k8s.io/v1alpha2": _version(
-        _kind("dra.v1alpha2:ResourceClass", 27, 30),
-        _kind("dra.v1alpha2:ResourceClaim", 27, 30),
-        _kind("dra.v1alpha2:ResourceClaimTemplate", 27, 30),
-        _kind("dra.v1alpha2:PodSchedulingContext", 27, 30),
-        _kind("dra.v1alpha2:ResourceClaimParameters", 30, 30),
-        _kind("dra.v1alpha2:ResourceClassParameters", 30, 30),
-        _kind("dra.v1alpha2:ResourceSlice", 30, 30),
+        *_kinds("dra.v1alpha2:ResourceClass", "dra.v1alpha2:ResourceClaim", until=30),
+        *_kinds("dra.v1alpha2:ResourceClaimTemplate", "dra.v1alpha2:PodSchedulingContext", until=30),
+        *_kinds("dra.v1alpha2:ResourceClaimParameters", "dra.v1alpha2:ResourceClassParameters", since=30, until=30),
+        *_kinds("dra.v1alpha2:ResourceSlice", since=30, until=30),
     ),
-    "scheduling.k8s.io/v1beta1": _version(
-        _kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload", deprecation=Deprecation(40, 43))
-    ),
-    "scheduling.k8s.io/v1alpha3": _version(_kind("core.podgroup:PodGroup", 37, NEWEST, gate="GenericWorkload")),
-    "scheduling.k8s.io/v1alpha2": _version(_kind("core.podgroup:PodGroup", 36, 36, gate="GenericWorkload")),
-    "v1": _version(
-        _kind("core.pod:Pod", OLDEST, NEWEST),
-        _kind("core.workloads:PodTemplate", OLDEST, NEWEST),
-        _kind("core.workloads:ReplicationController", OLDEST, NEWEST),
-    ),
+    "scheduling.k8s.io/v1beta1": _version(*_GROUP(since=37, deprecation=Deprecation(40, 43))),
+    "scheduling.k8s.io/v1alpha3": _version(*_GROUP(since=37)),
+    "scheduling.k8s.io/v1alpha2": _version(*_GROUP(since=36, until=36)),
+    "v1": _version(*_kinds("core.pod:Pod", "core.workloads:PodTemplate", "core.workloads:ReplicationController")),
     "apps/v1": _version(
-        _kind("core.workloads:DaemonSet", OLDEST, NEWEST),
-        _kind("core.workloads:Deployment", OLDEST, NEWEST),
-        _kind("core.workloads:ReplicaSet", OLDEST, NEWEST),
-        _kind("core.workloads:StatefulSet", OLDEST, NEWEST),
+        *_kinds("core.workloads:DaemonSet", "core.workloads:Deployment"),
+        *_kinds("core.workloads:ReplicaSet", "core.workloads:StatefulSet"),
     ),
-    "batch/v1": _version(_kind("core.workloads:CronJob", OLDEST, NEWEST), _kind("core.workloads:Job", OLDEST, NEWEST)),
+    "batch/v1": _version(*_kinds("core.workloads:CronJob", "core.workloads:Job")),
 }
 
 
@@ -323,9 +307,9 @@ def release_of(kubernetes: str) -> Release:
     Raises:
         ValueError: It is not a version, or is older than the first known one.
     """
-    if not isinstance(kubernetes, str):
-        _minor(kubernetes)
-    return _judged_as(kubernetes)
+    if (release := _minor(kubernetes)) < OLDEST:
+        raise ValueError(f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are")
+    return min(release, NEWEST)
 
 
 def patch_of(kubernetes: str) -> int:
@@ -335,14 +319,6 @@ def patch_of(kubernetes: str) -> int:
         ValueError: It is not a version.
     """
     return int((_parts_of(kubernetes)[2] or ".0")[1:])
-
-
-@lru_cache(maxsize=64)
-def _judged_as(kubernetes: str) -> Release:
-    release = _minor(kubernetes)
-    if release < OLDEST:
-        raise ValueError(f"Kubernetes 1.{release} is not known here; 1.{OLDEST} and later are")
-    return min(release, NEWEST)
 
 
 def not_known_yet(kubernetes: str) -> str:
@@ -389,17 +365,10 @@ def target(
     """Return the compilation target of objects of a version."""
     key = api_version, release, operation, gates, admin_namespace, enough, declarative, thorough
     if (known := _targets.get(key)) is None:
-        name = api_version.rpartition("/")[2]
-        replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else None
-        known = _targets[key] = Target(
-            name,
-            release,
-            operation,
-            gates=gates,
-            admin_namespace=admin_namespace,
-            replaced=replaced,
-            enough=enough,
-            declarative=declarative,
-            thorough=thorough,
+        name, replaced = (
+            api_version.rpartition("/")[2],
+            VERSIONS[api_version].replaced if api_version in VERSIONS else {},
         )
+        facts = name, release, operation, gates, admin_namespace, replaced, enough, declarative, thorough
+        known = _targets[key] = Target(*facts)
     return known

@@ -14,9 +14,7 @@ _MAX_SNIPPET: Final = 16384
 _CUT: Final = " […]"
 NOWHERE: Final = -1
 _FIRST_WIDE: Final = "\x80"
-
-
-_UNLIMITED: Final = 2**63
+UNLIMITED: Final = 2**63
 
 UNRECOGNIZED: Final = "Syntax error: token recognition error at: '{}'"
 MISSING: Final = "Syntax error: missing {1} at '{0}'"
@@ -66,7 +64,7 @@ class CompileError(CelError):
         most: The largest number of characters in the report.
     """
 
-    def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int = _UNLIMITED) -> None:
+    def __init__(self, text: str, issues: list[Issue], hidden: int = 0, most: int = UNLIMITED) -> None:
         self.text: Final = text
         self.issues: Final = sorted(issues, key=lambda issue: (issue.line, issue.column))
         lines = text.split("\n")
@@ -142,7 +140,7 @@ class StopParsingError(Exception):
 
 def crash(message: str) -> CostLimitExceededError:
     """The error that cel-go makes of a panic in its own code (cel/program.go, Eval); nothing absorbs it."""
-    return CostLimitExceededError(f"internal error: {message}", left=_UNLIMITED)
+    return CostLimitExceededError(f"internal error: {message}", left=UNLIMITED)
 
 
 class Issues:
@@ -155,7 +153,7 @@ class Issues:
         copies: The number of copies of the current node in the tree; cel-go reports an issue for every copy.
     """
 
-    def __init__(self, text: str, most: int = _UNLIMITED) -> None:
+    def __init__(self, text: str, most: int = UNLIMITED) -> None:
         self.text = text
         self.copies = 1
         self._most = most

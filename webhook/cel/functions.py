@@ -21,7 +21,6 @@ MAP_COST: Final = 30
 STRUCT_COST: Final = 40
 STRING_FACTOR: Final = 0.1
 REGEX_FACTOR: Final = 0.25
-UNLIMITED: Final = 2**63
 _SCANNED: Final = 8
 """The number of elements traversed for a unit of work."""
 

@@ -28,6 +28,7 @@ from webhook.drivers.errors import (
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
 from webhook.drivers.rules import Fault
 from webhook.formats.quantities import quantity
+from webhook.grouping import repeated
 from webhook.hints.names import renamed
 from webhook.patterns import Pattern
 from webhook.problem import Advice, Fix, Path, Steps, shown
@@ -416,12 +417,8 @@ def _multiple_of(step: Any, value: Any) -> str:
 
 
 def _distinct(wanted: Any, value: Any) -> str:
-    seen = set[str]()
-    for text in map(shown, value) if wanted and isinstance(value, list) else ():
-        if text in seen:
-            return f"{text} is listed twice"
-        seen.add(text)
-    return ""
+    texts = map(shown, value) if wanted and isinstance(value, list) else ()
+    return next((f"{text} is listed twice" for _, text in repeated(texts)), "")
 
 
 def _matching(pattern: Any, value: Any) -> str:

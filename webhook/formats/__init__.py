@@ -42,8 +42,7 @@ _label_pattern = Pattern(_LABEL_AT_ONCE)
 _subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE)
 # Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
 _caseless_subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\u017f\u212a"))
-_key_pattern = Pattern(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}")
-_key_name_pattern = Pattern(_KEY)
+_key_pattern = Pattern(_KEY)
 _value_pattern = Pattern(_VALUE)
 _dns1035_pattern = Pattern(_DNS1035)
 _c_identifier_pattern = Pattern(_C_IDENTIFIER)
@@ -111,7 +110,7 @@ def dns_label(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Label``.
     """
-    return FINE if len(value) <= _LABEL_MAX and _label_pattern.fullmatch(value) else _label(value, "characters")
+    return _label(value, "characters")
 
 
 def short_name(value: str, _release: int) -> Messages:
@@ -127,11 +126,7 @@ def dns_subdomain(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1123Subdomain``.
     """
-    return (
-        FINE
-        if len(value) <= _SUBDOMAIN_MAX and _subdomain_pattern.fullmatch(value)
-        else _subdomain(value, "characters")
-    )
+    return _subdomain(value, "characters")
 
 
 def long_name(value: str, _release: int) -> Messages:
@@ -147,8 +142,7 @@ def dns_subdomain_caseless(value: str, _release: int) -> Messages:
 
     Source: apimachinery ``pkg/api/validate/content/dns.go``, ``IsDNS1123SubdomainCaseless``.
     """
-    wrong_shape = FINE if _caseless_subdomain_pattern.fullmatch(value) else (NO_CASELESS_SUBDOMAIN,)
-    return _too_long(value, _SUBDOMAIN_MAX, "bytes") + wrong_shape
+    return _wrong(value, _SUBDOMAIN_MAX, "bytes", _caseless_subdomain_pattern, NO_CASELESS_SUBDOMAIN)
 
 
 def driver_name(value: str, release: Release) -> Messages:
@@ -188,8 +182,7 @@ def dns1035_label(value: str) -> Messages:
 
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsDNS1035Label``.
     """
-    wrong_shape = FINE if _dns1035_pattern.fullmatch(value) else (_NO_DNS1035,)
-    return _too_long(value, _LABEL_MAX, "characters") + wrong_shape
+    return _wrong(value, _LABEL_MAX, "characters", _dns1035_pattern, _NO_DNS1035)
 
 
 def mask_trailing_dash(name: str) -> str:
@@ -209,8 +202,6 @@ def label_key(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsQualifiedName``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelKey``.
     """
-    if len(value) <= _LABEL_MAX and _key_pattern.fullmatch(value):
-        return FINE
     prefix, slash, name = value.partition("/")
     if "/" in name:
         return (f"{'a valid label key' if release >= _CONTENT_SINCE else 'a qualified name'} {_TOO_MANY_SLASHES}",)
@@ -236,10 +227,7 @@ def label_value(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsValidLabelValue``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelValue``.
     """
-    if len(value) <= _LABEL_MAX and _value_pattern.fullmatch(value):
-        return FINE
-    wrong_shape = FINE if _value_pattern.fullmatch(value) else (_NO_VALUE,)
-    return _too_long(value, _LABEL_MAX, _unit(release)) + wrong_shape
+    return _wrong(value, _LABEL_MAX, _unit(release), _value_pattern, _NO_VALUE)
 
 
 def c_identifier(value: str, _release: int) -> Messages:
@@ -285,31 +273,30 @@ def prefixed_resource_name(value: str, release: Release) -> Messages:
 
 
 def _label(value: str, unit: str) -> Messages:
-    if _label_pattern.fullmatch(value):  # of ASCII
-        return FINE if len(value) <= _LABEL_MAX else _too_long(value, _LABEL_MAX, unit)
-    wrong_shape = "must not contain dots" if _subdomain_pattern.fullmatch(value) else NO_LABEL
-    return (*_too_long(value, _LABEL_MAX, unit), wrong_shape)
+    found = _wrong(value, _LABEL_MAX, unit, _label_pattern, NO_LABEL)
+    has_dots = NO_LABEL in found and _subdomain_pattern.fullmatch(value)
+    return (*found[:-1], "must not contain dots") if has_dots else found
 
 
 def _subdomain(value: str, unit: str) -> Messages:
-    if _subdomain_pattern.fullmatch(value):  # of ASCII
-        return FINE if len(value) <= _SUBDOMAIN_MAX else _too_long(value, _SUBDOMAIN_MAX, unit)
-    return (*_too_long(value, _SUBDOMAIN_MAX, unit), NO_SUBDOMAIN)
+    return _wrong(value, _SUBDOMAIN_MAX, unit, _subdomain_pattern, NO_SUBDOMAIN)
 
 
 def _key_name(name: str, release: Release) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
-    wrong_shape = FINE if _key_name_pattern.fullmatch(name) else (_NO_KEY,)
-    return tuple(f"name part {message}" for message in _too_long(name, _LABEL_MAX, _unit(release)) + wrong_shape)
+    wrong = _wrong(name, _LABEL_MAX, _unit(release), _key_pattern, _NO_KEY)
+    return tuple(f"name part {message}" for message in wrong) if wrong else FINE
 
 
 def _unit(release: Release) -> str:
     return "bytes" if release >= _CONTENT_SINCE else "characters"
 
 
-def _too_long(value: str, limit: int, unit: str) -> Messages:
-    return (f"must be no more than {limit} {unit}",) if exceeds(value, limit) else FINE
+def _wrong(value: str, limit: int, unit: str, pattern: Pattern, no_match: str) -> Messages:
+    """Return what is wrong with a text that has at most so many bytes, and a pattern."""
+    too_long = (f"must be no more than {limit} {unit}",) if exceeds(value, limit) else FINE
+    return too_long if pattern.fullmatch(value) else (*too_long, no_match)
 
 
 WIDEST: Final = 4

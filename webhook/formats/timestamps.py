@@ -62,21 +62,21 @@ def parse_with_zone(value: str) -> tuple[int, int]:
     """
     from datetime import date  # few objects have timestamps
 
-    numbers, rest = [], value
+    numbers, at = [], 0
     for prefix, sample, digits, name, allowed in _ELEMENTS:
-        if not rest.startswith(prefix):
-            raise _mismatch(value, rest, prefix)
-        rest = rest.removeprefix(prefix)
-        if (match := digits.match(rest)) is None:
-            raise _mismatch(value, rest, sample)
-        numbers.append(int(match[0]))
-        if numbers[-1] not in allowed:
+        if not value.startswith(prefix, at):
+            raise _mismatch(value, value[at:], prefix)
+        at += len(prefix)
+        if (match := digits.match(value, at)) is None:
+            raise _mismatch(value, value[at:], sample)
+        numbers.append(number := int(match[0]))
+        if number not in allowed:
             raise _out_of_line(value, f"{name} out of range")
-        rest = rest[match.end() :]
-    fraction = _FRACTION.match(rest)
+        at = match.end()
+    fraction = _FRACTION.match(value, at)
     # Go reads nine digits and skips the rest.
     nanosecond = int(fraction[1][:9].ljust(9, "0")) if fraction else 0
-    offset, rest = _zone(value, rest[fraction.end() :] if fraction else rest)
+    offset, rest = _zone(value, value[fraction.end() if fraction else at :])
     if rest:
         raise _out_of_line(value, f"extra text: {_quoted(rest)}")
     year, month, day, hour, minute, second = numbers

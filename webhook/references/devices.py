@@ -412,10 +412,11 @@ def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
 
     Extended resources that device classes provide count as a claim, too. Each claim alone could be allocated.
     """
-    known = [_devices_of(pod, entry, context) for entry in items(pod, "spec", "resourceClaims")]
+    known = [claim_or_template(pod, entry, context) for entry in items(pod, "spec", "resourceClaims")]
     if None in known:
         return
-    claims = [each for each in known if each]
+    wanting = (mapping(each, *devices_path(each)) for each in known if each and not allocation_of(each))
+    claims = [each for each in wanting if each]
     extended = _extended(pod, context)
     if found := list(_never_provided(pod, extended, context)):
         yield from found
@@ -442,12 +443,6 @@ def _never_provided(pod: JSONObject, extended: JSONObject, context: Context) -> 
         hint = f"ask for {most} at most: all devices of a pod are used from one node" if most else ""
         message = f'no node has {devices} for the extended resource "{path[-1]}", even if all of them are free'
         yield _never(path, message, context, hint)
-
-
-def _devices_of(pod: JSONObject, entry: JSONObject, context: Context) -> JSONObject | None:
-    """Return the requests of a pod's claim, none if it is already allocated; None if unknown."""
-    found = claim_or_template(pod, entry, context)
-    return None if found is None else {} if allocation_of(found) else mapping(found, *devices_path(found))
 
 
 def _extended(pod: JSONObject, context: Context) -> JSONObject:

@@ -14,19 +14,13 @@ from webhook.schema.decoding import Misfit, SchemaFinding
 from webhook.schema.target import OLDEST, Target
 
 Place = tuple[Any, ...]
-
 """A place: the parent's place and one step down. Only places that are reported become paths."""
 
 Walk = Callable[[Any], Sequence[SchemaFinding]]
-
 Decode = Callable[[Any], Sequence[Misfit]]
-
 Check = Callable[[Any], Sequence[Problem]]
-
 Change = Callable[[Any, Any], Sequence[Problem]]
-
 Recheck = str | Callable[[Any], bool]
-
 Format = Callable[[str, Release], Sequence[str]]
 
 
@@ -312,8 +306,8 @@ def check(
         before: The field before whose findings the API server finds those of the rule, in the struct that they are
             about; :data:`IN_PLACE` for where their own fields are. By default they come after those in all fields.
     """
-    where = Declared("", _unnamed, since, until, frozenset(on), before=before)
-    return _register("checks", types, where._replace(mutes=frozenset(mutes), given=frozenset(given)))
+    more = {"mutes": frozenset(mutes), "given": frozenset(given), "before": before}
+    return _register("checks", types, since, until, on, **more)
 
 
 def exactly_one(
@@ -330,7 +324,7 @@ def exactly_one(
         since: The first Kubernetes 1.x release that has the rule.
         until: The last release that has it.
     """
-    return _register("unions", (type_,), Declared("", _unnamed, since, until, frozenset(), frozenset(members)))
+    return _register("unions", (type_,), since, until, members=frozenset(members))
 
 
 def transition(
@@ -341,21 +335,19 @@ def transition(
     before: str | None = None,
 ) -> Callable[[Rule], Rule]:
     """Register a rule that compares the new state of an object with the old one; see :func:`check`."""
-    return _register("transitions", types, Declared("", _unnamed, since, until, frozenset(on), before=before))
+    return _register("transitions", types, since, until, on, before=before)
 
 
-def _register(kind: str, types: Iterable[type[Struct]], where: Declared) -> Callable[[Rule], Rule]:
+def _register(
+    kind: str, types: Iterable[type[Struct]], since: int, until: int | None, on: Iterable[str] = (), **more: Any
+) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for each in types:
-            getattr(each, kind).append(where._replace(name=name_of(rule), rule=rule, place=next(_places)))
+            made = Declared(name_of(rule), rule, since, until, frozenset(on), place=next(_places), **more)
+            getattr(each, kind).append(made)
         return rule
 
     return register
-
-
-def _unnamed(*_: object) -> Iterator[Problem]:
-    """Stand in for the rule until it is registered."""
-    return iter(())
 
 
 def declared(type_: type[Struct], kind: str) -> list[Declared]:

@@ -26,7 +26,6 @@ from webhook.problem import (
     quoted,
 )
 from webhook.records import NamedTuple
-from webhook.spelling import nearest
 
 SchemaFinding: TypeAlias = "Misfit | Problem"
 
@@ -40,18 +39,13 @@ EMBEDDED_SINCE: Final = 35
 """The first release whose decoder names the structs that Go embeds (``UnmarshalTypeError.Field``)."""
 
 
-def no_advice(_path: Path) -> Advice:
-    """Suggest nothing."""
-    return Advice()
-
-
 class Misfit(NamedTuple):
     """A value that does not have its type's shape; its message is built once the whole path is known."""
 
     path: Path
     rule: str
     describe: Callable[[Path], str]
-    suggest: Callable[[Path], Advice] = no_advice
+    suggest: Callable[[Path], Advice] | None = None
     gates: tuple[str, ...] = ()
     leaves: Mapping[str, Any] = MappingProxyType({})
     """The fields that take the place of a dropped one."""
@@ -64,7 +58,7 @@ class Misfit(NamedTuple):
 
     def problem(self) -> Problem:
         """Return the finding, once the path is whole."""
-        advice = self.suggest(self.path)
+        advice = self.suggest(self.path) if self.suggest else Advice()
         detail = self.describe(self.path)
         message = f"{STRICT}{detail}" if self.rule == UNKNOWN_FIELD else detail
         return Problem(ERROR, self.rule, BAD_REQUEST, self.path, message, advice.hint, fix=advice.fix, detail=detail)
@@ -150,12 +144,8 @@ def _describe_within(misfit: Misfit, embedded: str, path: Path) -> str:
     return misfit.describe(Path((*path[:field], embedded, *path[field:])))
 
 
-def unknown_field(name: str, known: Iterable[str]) -> Misfit:
-    """Report an unknown field of a struct, and suggest the intended one."""
-
-    def suggest(_path: Path) -> Advice:
-        similar = nearest(str(name), known)
-        return Advice(f'did you mean "{similar}"?') if similar else Advice()
+def unknown_field(name: str) -> Misfit:
+    """Report an unknown field of a struct; :mod:`webhook.schema.suggest` suggests the intended one."""
 
     def describe(path: Path) -> str:
         # Go's decoder spells the key of a map like a field.
@@ -163,7 +153,7 @@ def unknown_field(name: str, known: Iterable[str]) -> Misfit:
         return f"unknown field {quoted(str(spelled))}"
 
     made()
-    return Misfit(Path((name,)), UNKNOWN_FIELD, describe, suggest)
+    return Misfit(Path((name,)), UNKNOWN_FIELD, describe)
 
 
 def gated_field(gates: Iterable[str]) -> Misfit:

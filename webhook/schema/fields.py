@@ -11,13 +11,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from itertools import chain, islice
+from itertools import islice
 from math import inf
 from operator import itemgetter
 from typing import Any, ClassVar, Final
 
 from webhook.formats import exceeds
 from webhook.formats.quantities import near_quantity
+from webhook.grouping import repeated
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import (
@@ -36,6 +37,7 @@ from webhook.problem import (
     clipped,
     duplicate,
     invalid,
+    malformed,
     not_supported,
     null,
     of_own_type,
@@ -134,7 +136,6 @@ class View:
 
     __slots__ = ("_place", "_value")
     _struct: ClassVar[CompiledStruct]
-    _boxes: ClassVar[Mapping[str, str]]
     type: ClassVar[Any]
     """The struct's class, unless a field has this name."""
     target: ClassVar[Target]
@@ -158,16 +159,20 @@ class View:
     @property
     def path(self) -> Path:
         """The path of the struct, as seen from the struct with the rule."""
+        return Path(self._steps())
+
+    def _steps(self) -> Iterable[str | int]:
         place, steps = self._place, []
         while place:
             place, step = place
             steps.append(step)
-        return Path(reversed(steps))
+        return reversed(steps)
 
     def __truediv__(self, step: str | int) -> Path:
         """Return the path of a field."""
         box = self._struct.type.box
-        return self.path / box / step if box and step not in self._struct.type.fields else self.path / step
+        around = (box,) if box and step not in self._struct.type.fields else ()
+        return Path((*self._steps(), *around, step))
 
     def __contains__(self, name: str) -> bool:
         """Tell whether a field of this release was given and is not null."""
@@ -209,7 +214,8 @@ class View:
         given = self._value.get(name) if self._value else None
         if not given:
             return ()
-        if box := self._boxes.get(name):
+        item = self._struct.wire[name].struct
+        if item is not None and (box := item.type.box):
             return [(each.get(box) if each else None) or {} for each in given]
         return given if all(given) else [each or {} for each in given]
 
@@ -224,10 +230,9 @@ def view_of(struct: CompiledStruct) -> type[View]:
     An absent struct is an empty view, an absent list an empty one.
     """
     fields = {name: property(_reader(struct, name)) for name in struct.fields if name not in vars(View)}
-    boxes = {name: field.struct.type.box for name, field in struct.wire.items() if field.struct}
     target = struct.target
     facts = {"type": struct.type, "target": target, "release": target.release, "operation": target.operation}
-    return type("View", (View,), {"__slots__": (), "_struct": struct, "_boxes": boxes, **facts, **fields})
+    return type("View", (View,), {"__slots__": (), "_struct": struct, **facts, **fields})
 
 
 def _reader(struct: CompiledStruct, name: str) -> Callable[[View], Any]:
@@ -429,7 +434,7 @@ class CompiledStruct:
             for name, each in value.items():
                 if (walk_field := walks.get(name)) is None:
                     if len(found) < most_unknown:
-                        found.append((name, [unknown_field(name, walks)]))
+                        found.append((name, [unknown_field(name)]))
                 elif findings := walk_field(each):
                     found.append((name, _under(findings, name)))
             found += [each for each in self.absent if each[0] not in value]
@@ -500,36 +505,28 @@ class CompiledStruct:
         return [(name, _under(findings, name)) for name, walk in self._walks[0].items() if (findings := walk(None))]
 
     @cached_property
-    def _several(self) -> Several | None:  # noqa: C901 - as in walking
+    def _several(self) -> Several | None:
         """Applies the rules about several fields, which may mute findings about single ones."""
         unions = [(union.members & self.wire.keys(), union) for union in self.rules("unions")]
-        rules = [(rule.given, rule.rule, rule) for rule in self.rules("checks")]
+        rules, enough = self.rules("checks"), self.target.enough
         if not unions and not rules:
             return None
 
         def find(value: dict[str, Any], found: dict[str, Sequence[Problem]] | None) -> Sequence[Problem]:
             problems: Sequence[Problem] = NOTHING
+            view = self.view(value)
             for members, union in unions:
-                given = 0
-                for name, each in value.items():
-                    if each is not None and name in members:
-                        # The rule decides whether an empty list counts.
-                        given += 1 if each or type(each) is not list else 2
-                if given != 1:
-                    names = [name for name, each in value.items() if each is not None and name in members]
-                    problems = [*problems, *self._named(union, union.rule(self.view(value), names))]
-            view = None
-            for needed, find_in, rule in rules:
-                if needed and needed.isdisjoint(value):
+                given = [name for name, each in value.items() if each is not None and name in members]
+                # The rule decides whether an empty list counts.
+                if len(given) != 1 or value[given[0]] == []:
+                    problems = [*problems, *self._named(union, union.rule(view, given))]
+            for rule in rules:
+                if rule.given and rule.given.isdisjoint(value):
                     continue
-                if view is None:
-                    view = self.view(value)
-                findings = find_in(view)
-                for first in findings:
-                    problems = [*problems, *self._named(rule, chain((first,), findings))]
+                if of_rule := list(islice(rule.rule(view), enough)):
+                    problems = [*problems, *(each.named(rule.name) for each in of_rule)]
                     if found is not None:
                         self._mute(rule, found)
-                    break
             return problems if found is not None or len(problems) <= 1 else merged((), problems, self)
 
         return find
@@ -1000,9 +997,8 @@ def _format_test(format_: Format, release: Release) -> Callable[[str], Sequence[
     rule = name_of(format_)
 
     def test(text: str) -> Sequence[Problem]:
-        if not (details := format_(text, release)):
-            return NOTHING
-        return [invalid(Path(), text, detail).named(rule) for detail in details]
+        faults = format_(text, release)
+        return [each.named(rule) for each in malformed(Path(), text, faults)] if faults else NOTHING
 
     return test
 
@@ -1091,6 +1087,17 @@ class Bool(Scalar):
     go = "bool"
 
 
+@cache
+def _remembering(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Make a function that remembers what short texts represent: an object is decoded, compared and read by rules."""
+    known = lru_cache(maxsize=512)(parse)
+    return lambda value: known(value) if type(value) is str and len(value) <= _SHORT else parse(value)
+
+
+_SHORT: Final = 32
+"""The most characters of a quantity or time that is remembered."""
+
+
 class Parsed(Scalar):
     """A text that represents another value, such as a quantity or a time, and is compared by that value.
 
@@ -1101,6 +1108,7 @@ class Parsed(Scalar):
         rule: The rule of unparsable texts.
         write: Writes a value as the API server does; None if it writes the text as submitted.
         reads: The Go type that the type's own decoder reads, if the value is not a text.
+        is_seen: Whether rules see the other value, not the text.
     """
 
     python = str
@@ -1109,20 +1117,26 @@ class Parsed(Scalar):
     rule: str
     write: Callable[[Any], str] | None = None
     reads: str = "string"
+    is_seen: bool = False
 
     def __init__(self, parse: Callable[[Any], Any], doc: str = "", *, rule: str, **stated: Any) -> None:
         super().__init__(doc, **stated)
-        self.parse, self.rule = parse, rule
+        self.parse, self.rule = _remembering(parse), rule
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
         """Compile the closures for one target."""
-        parse = self.parse
+        parse, pointer = self.parse, self.pointer
 
         def canonical(value: Any) -> Any:
             return None if value is None else parse(value)
 
+        def view(value: Any, place: Place) -> Any:
+            text = compiled.view(value, place)
+            return None if text is None and pointer else parse(text or None)
+
         compiled = super().compile(target, owner, package)
-        return compiled._replace(canonical=canonical, change=self._frozen(canonical))
+        compiled = compiled._replace(canonical=canonical, change=self._frozen(canonical))
+        return compiled._replace(view=view, seen_as_is=False) if self.is_seen else compiled
 
     def decoder(self, owner: str, go_type: str) -> Decode:
         """Make the JSON decoder's check of a non-null value."""
@@ -1278,7 +1292,7 @@ class Array(Many):
         empty = (invalid(Path(), [], self.empty).named(EMPTY),) if validates and self.empty else absent
         limit = self.limit(target)
         goes_on = target.declarative and not self.declarative
-        size_ends_list, repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
+        size_ends_list, find_repeated = self.size_ends_list and release >= SIZE_ENDS_LIST_SINCE, self._repeated(target)
 
         def walk(value: Any) -> Sequence[SchemaFinding]:
             if type(value) is not list:
@@ -1295,7 +1309,7 @@ class Array(Many):
                     if len(found) >= enough:
                         found += _misfits(items, decode_item)
                         break
-            return found if repeated is None or ends or len(value) == 1 else repeated(value, found)
+            return found if find_repeated is None or ends or len(value) == 1 else find_repeated(value, found)
 
         return walk
 
@@ -1327,28 +1341,24 @@ class Array(Many):
         at_item = target.release >= DUPLICATE_AT_ITEM_SINCE if self.at_item is None else self.at_item
         shows_item, enough, skips = self.declarative, target.enough, target.pick(self.skips_repeated)
 
-        def repeated(value: list[Any], found: list[SchemaFinding]) -> list[SchemaFinding]:
+        def find(value: list[Any], found: list[SchemaFinding]) -> list[SchemaFinding]:
             if found and refuses(found):
                 return found
             keys = [(each or _EMPTY).get(unique) or "" for each in value] if unique else [each or "" for each in value]
             if len(set(keys)) == len(keys):
                 return found
-            seen: set[Any] = set()
-            others: dict[int, Problem] = {}
-            for index, key in enumerate(keys):
-                if key in seen:
-                    path = Path((index,)) if at_item or not unique else Path((index, unique))
-                    others[index] = duplicate(path, value[index] if shows_item else key)
-                    if len(others) >= enough:
-                        break
-                seen.add(key)
+            below = () if at_item or not unique else (unique,)
+            others = {
+                index: duplicate(Path((index, *below)), value[index] if shows_item else key)
+                for index, key in islice(repeated(keys), enough)
+            }
             if self.at_item is False:
                 return sorted([*others.values(), *found], key=lambda each: each.path[:1])
             if skips:
                 found = [each for each in found if type(each) is Misfit or not each.path or each.path[0] not in others]
             return [*found, *others.values()]
 
-        return repeated
+        return find
 
     def _changer(self, item: CompiledField) -> Change | None:
         """Validate the parts that an update validates only if changed; items are matched by their key."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.later import cached_property
+from webhook.records import Record
 from webhook.release import Release
 
 CREATE = "create"
@@ -20,13 +21,7 @@ OLDEST = Release(27)
 """The first known Kubernetes 1.x release."""
 
 
-_FACTS = (
-    *("version", "release", "operation", "gates", "admin_namespace", "replaced"),
-    *("stored", "declarative", "enough", "validates", "strict", "thorough"),
-)
-
-
-class Target:
+class Target(Record):
     """One API version, as one Kubernetes release serves it for one operation.
 
     Args:
@@ -35,36 +30,33 @@ class Target:
         gates: The feature gates that are on.
         admin_namespace: Whether the object's namespace is labelled for admin access; None if unknown.
         replaced: The types that differ in this version: those of the newest version, and their replacements.
-        stored: Whether the validated value is already stored, for which some rules are milder.
-        declarative: Whether declarative validation decides where handwritten rules say the same in other words.
         enough: The number of findings about one list, map or text, or of one rule, after which the search ends.
+        declarative: Whether declarative validation decides where handwritten rules say the same in other words.
+        thorough: Whether unvalidated parts are decoded, too: a server has done that before it calls webhooks.
+        stored: Whether the validated value is already stored, for which some rules are milder.
         validates: Whether values are validated, not only decoded.
         strict: Whether unknown fields are reported; if not, they are ignored.
-        thorough: Whether unvalidated parts are decoded, too: a server has done that before it calls webhooks.
     """
 
-    def __init__(
-        self,
-        version: str,
-        release: Release,
-        operation: str,
-        *,
-        gates: frozenset[str] = frozenset(),
-        admin_namespace: bool | None = None,
-        replaced: Mapping[Any, Any] | None = None,
-        stored: bool = False,
-        declarative: bool = False,
-        enough: int = sys.maxsize,
-        validates: bool = True,
-        strict: bool = True,
-        thorough: bool = False,
-    ) -> None:
-        self.version, self.release, self.operation, self.gates = version, release, operation, gates
-        self.admin_namespace, self.replaced = admin_namespace, replaced or {}
-        self.stored, self.declarative, self.enough = stored, declarative, enough
-        self.validates, self.strict, self.thorough = validates, strict, thorough
-        self.compiled: dict[type, Any] = {}
+    __slots__ = ("__dict__",)  # for what follows from these facts
+
+    version: str
+    release: Release
+    operation: str
+    gates: frozenset[str] = frozenset()
+    admin_namespace: bool | None = None
+    replaced: Mapping[Any, Any] = {}
+    enough: int = sys.maxsize
+    declarative: bool = False
+    thorough: bool = False
+    stored: bool = False
+    validates: bool = True
+    strict: bool = True
+
+    @cached_property
+    def compiled(self) -> dict[type, Any]:
         """The types compiled so far."""
+        return {}
 
     @property
     def subresource(self) -> str:
@@ -87,7 +79,7 @@ class Target:
         return self._but(strict=False)
 
     def _but(self, **changed: bool) -> Target:
-        return Target(**{name: getattr(self, name) for name in _FACTS} | changed)
+        return Target(**{name: getattr(self, name) for name in Target.__annotations__} | changed)
 
     def has(self, since: int, until: int | None) -> bool:
         """Tell whether the release is within a range."""

@@ -60,22 +60,22 @@ class SchemaStructure(Structure):
     def __init__(self, schema: Structural, name: str, *, is_resource: bool = False) -> None:
         self.name, self.is_atomic = name, _is_atomic(schema)
         self._schema = schema
-        self._known: dict[str, Shape | None] = dict(_OF_OBJECTS) if is_resource or schema.is_embedded else {}
+        self._shapes = dict(_OF_OBJECTS) if is_resource or schema.is_embedded else {}
         self.is_open, self.is_pruned = schema.preserves_unknown, True
-        self.field = self._field
 
-    def _field(self, name: str) -> Shape | None:
-        if name not in self._known:
+    def field(self, name: str) -> Shape | None:
+        """Return the shape of a field; None if the field does not exist."""
+        if (shape := self._shapes.get(name)) is None:
             schema = self._schema.properties.get(name)
             if schema is None:
                 return Anything() if self.is_open else None
-            self._known[name] = shape_of(schema, f"{self.name}.{name}")
-        return self._known[name]
+            shape = self._shapes[name] = shape_of(schema, f"{self.name}.{name}")
+        return shape
 
     def fields(self, _release: Release | None = None) -> Iterator[tuple[str, Shape]]:
         """List the fields that expressions can read."""
-        for name in self._known.keys() | self._schema.properties.keys():
-            shape = self._field(name)
+        for name in self._shapes.keys() | self._schema.properties.keys():
+            shape = self.field(name)
             if shape is not None and shape != Anything():
                 yield name, shape
 

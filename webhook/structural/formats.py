@@ -50,13 +50,13 @@ _ISBN_10, _ISBN_13 = 10, 13
 
 
 def has_format(text: str, name: str, release: Release) -> bool:
-    """Tell whether a text has a format of :class:`webhook.structural.schema.Structural`; old releases lack some."""
+    """Tell whether a text has a format; those of numbers say nothing of texts, and old releases lack some."""
     name = name.replace("-", "")
     if name in _OF_EXPRESSIONS:
         return not named(release)[name].validate(text)
     if name in _NAMES:
         return release < _SINCE_NAMES or not _NAMES[name](text, release)
-    return bool(_FORMATS[name](text))
+    return name not in _FORMATS or bool(_FORMATS[name](text))
 
 
 def read_duration(text: str) -> Duration | None:
@@ -150,3 +150,5 @@ _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
     "password": lambda _: True,
     "duration": lambda text: read_duration(text) is not None,
 }
+FORMATS: Final = frozenset({*_OF_EXPRESSIONS, *_NAMES, *_FORMATS})
+"""The formats that API servers check, without hyphens."""

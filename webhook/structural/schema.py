@@ -19,13 +19,6 @@ _OF_RESOURCES: Final[Mapping[str, Any]] = {
     "metadata": {"type": "object", "properties": {"name": _STRING, "generateName": _STRING}},
 }
 """What rules see of every object (apiextensions ``schema/cel/model/schemas.go``, WithTypeAndObjectMeta)."""
-_STRING_FORMATS: Final = frozenset(
-    {
-        *("bsonobjectid", "uri", "email", "hostname", "ipv4", "ipv6", "cidr", "mac", "uuid", "uuid3", "uuid4", "uuid5"),
-        *("isbn", "isbn10", "isbn13", "creditcard", "ssn", "hexcolor", "rgbcolor", "byte", "password", "date"),
-        *("duration", "datetime", "k8sshortname", "k8slongname"),
-    }
-)
 _NUMBER_FORMATS: Final = {"integer": frozenset({"int32", "int64"}), "number": frozenset({"float", "double"})}
 
 
@@ -56,7 +49,9 @@ class Structural:
         stated = text(self.stated, "format")
         if len(self.types) == 1 and self.type != "string":
             return stated if stated in _NUMBER_FORMATS.get(self.type, ()) else ""
-        return stated if stated.replace("-", "") in _STRING_FORMATS else ""
+        from webhook.structural.formats import FORMATS  # profiles of drivers are read without it
+
+        return stated if stated.replace("-", "") in FORMATS else ""
 
     @cached_property
     def properties(self) -> Mapping[str, Structural]:

@@ -62,24 +62,10 @@ _QUOTED_PER_UNIT: Final = 16
 """How many characters of supported values a unit of the budget pays for: each finding repeats them."""
 
 
-def validate(value: Any, schema: Structural, release: Release, old: Any = ABSENT) -> list[Problem]:
-    """List the errors of a JSON value: those of its schema and, if these allow it, of its rules in CEL.
-
-    This is what an API server does with a custom resource, after pruning and defaults
-    (:mod:`webhook.structural.definition`); unknown fields are ignored here. Paths are relative to the value.
-
-    Raises:
-        BudgetExceededError: The schema and the value take more work than may be done.
-    """
-    found = [*by_schema(value, schema, release, old), *repeated_items(value, schema, old)]
-    return [*found, *by_rules(value, schema, release, found, old)]
-
-
 def by_schema(value: Any, schema: Structural, release: Release, old: Any = ABSENT) -> list[Problem]:
     """List the errors of a value by the keywords of OpenAPI."""
-    walk = _Walk(release)
-    result = walk.validate(value, schema, Path(), old if release >= _RATCHETING_SINCE else ABSENT)
-    return list(result.problems.values())
+    checked = _checked(value, schema, Path(), old if release >= _RATCHETING_SINCE else ABSENT, release)
+    return list(checked.problems.values())
 
 
 def by_rules(
@@ -105,71 +91,96 @@ def by_rules(
     return check_rules(value, schema.of_resource if is_resource else schema, release, old, ratchets=ratchets)
 
 
-class _Result:
-    """The errors of a value, each once, and how many of its checks went through.
+def _checked(value: Any, schema: Structural, path: Path, old: Any, release: Release) -> _Checked:
+    """Check a value and all below it; values that an update leaves unchanged have no errors."""
+    checked = _Checked(value, schema, path, old, release)
+    if checked.problems and old is not ABSENT and equal(value, old):
+        checked.problems = {}
+    return checked
+
+
+class _Checked:
+    """A value that is checked by a schema.
 
     Attributes:
-        problems: The errors, by the text that tells them apart.
-        count: The number of checks, by which the API server chooses the alternative that is reported.
+        problems: Its errors, each once, by the text that tells them apart.
+        count: The number of checks that went through, by which the API server chooses the alternative that is reported.
     """
 
-    __slots__ = ("count", "problems")
+    __slots__ = ("count", "old", "path", "problems", "release", "schema", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, value: Any, schema: Structural, path: Path, old: Any, release: Release) -> None:
+        work(2)
+        self.value, self.schema, self.path, self.old, self.release = value, schema, path, old, release
         self.problems: dict[str, Problem] = {}
-        self.count = 0
+        is_typed, has_format = bool(schema.types or schema.format), bool(schema.format)
+        self.count = self._check_type() if is_typed else 0
+        if value is None:
+            self._check_enum()
+            return
+        self._check_alternatives()
+        if isinstance(value, str):
+            self._check_text(value)
+            self.count += 1 + has_format
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            self._check_number(_number(value))
+            self.count += 2
+        elif isinstance(value, list):
+            self._check_items(value)
+            self.count += 2
+        self._check_enum()
+        if isinstance(value, dict):
+            self._check_fields(value)
+            self.count += 1
+        self.count += 3 + is_typed
 
-    def add(self, text: str, problem: Problem) -> None:
-        """Add an error."""
+    def _add(self, text: str, problem: Problem) -> None:
         self.problems.setdefault(text, problem)
 
-    def merge(self, other: _Result) -> None:
-        """Add the errors and checks of a part."""
-        for text, problem in other.problems.items():
-            self.problems.setdefault(text, problem)
-        self.count += other.count
+    def _refuse(self, value: object, detail: str) -> None:
+        text = f"{self.path} in body {detail}"
+        self._add(text, invalid(self.path, value, text))
 
+    def _mistype(self, value: object, expected: str, got: str) -> int:
+        text = f"{self.path} in body must be of type {expected}: {quoted(got)}"
+        self._add(text, type_invalid(self.path, value, text))
+        return 0
 
-class _Walk:
-    """Walks through a value and its schema."""
+    def _refuse_placeless(self, text: str) -> None:
+        self._add(text, invalid(Path(), "", text)._replace(spelled=NO_PATH))
 
-    def __init__(self, release: Release) -> None:
-        self._release = release
+    def _merge(self, part: _Checked) -> None:
+        for text, problem in part.problems.items():
+            self._add(text, problem)
+        self.count += part.count
 
-    def validate(self, value: Any, schema: Structural, path: Path, old: Any) -> _Result:
-        """Validate a value and all below it; values that an update leaves unchanged have no errors."""
-        result = self._validated(value, schema, path, old)
-        if result.problems and old is not ABSENT and equal(value, old):
-            result.problems = {}
-        return result
+    def _merge_part(self, value: Any, schema: Structural, step: str | int, old: Any) -> None:
+        self._merge(_checked(value, schema, self.path / step, old, self.release))
 
-    def _validated(self, value: Any, schema: Structural, path: Path, old: Any) -> _Result:
-        work(2)
-        result = _Result()
-        if schema.types or schema.format:
-            result.count += _check_type(value, schema, path, result)
+    def _by(self, schema: Structural) -> _Checked:
+        """Check the same value by another schema."""
+        return _Checked(self.value, schema, self.path, self.old, self.release)
+
+    def _check_type(self) -> int:
+        """Check the type (``type.go``); return 1 if it fits."""
+        value, types, format_ = self.value, self.schema.types, self.schema.format
         if value is None:
-            self._check_enum(value, schema, path, result)
-            return result
-        self._check_alternatives(value, schema, path, old, result)
-        if isinstance(value, str):
-            self._check_text(value, schema, path, result)
-            result.count += 1 + bool(schema.format)
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            _check_number(_number(value), schema, path, result, self._release)
-            result.count += 2
-        elif isinstance(value, list):
-            self._check_items(value, schema, path, old, result)
-            result.count += 2
-        self._check_enum(value, schema, path, result)
-        if isinstance(value, dict):
-            self._check_fields(value, schema, path, old, result)
-            result.count += 1
-        result.count += 3 + bool(schema.types or schema.format)
-        return result
+            return self._mistype("null", ",".join(types), "null") if types and not self.schema.nullable else 1
+        type_, own_format = _type_of(value)
+        fits = type_ in types
+        if type_ == "number":
+            fits = fits or ("integer" in types and _is_whole(_number(value)))
+        elif type_ == "integer":
+            fits = fits or "number" in types
+        is_text = type_ in {"string", "array"}
+        if not is_text and format_ and not (fits or own_format == format_):
+            return self._mistype(own_format, format_, own_format)
+        if fits or not types or (is_text and format_ and not {"number", "integer"}.intersection(types)):
+            return 1
+        return self._mistype(type_, ",".join(types), type_)
 
-    def _check_enum(self, value: Any, schema: Structural, path: Path, result: _Result) -> None:
-        values = schema.stated.get("enum")
+    def _check_enum(self) -> None:
+        value, values = self.value, self.schema.stated.get("enum")
         if not isinstance(values, list) or not values:
             return
         work(1 + len(values) // 10)
@@ -177,105 +188,102 @@ class _Walk:
             names = ", ".join(quoted(each if isinstance(each, str) else shown(each)) for each in values)
             work(len(names) // _QUOTED_PER_UNIT)
             message = f"Unsupported value: {shown(value)}: supported values: {names}"
-            problem = Problem(ERROR, "enum", "FieldValueNotSupported", path, message)
+            problem = Problem(ERROR, "enum", "FieldValueNotSupported", self.path, message)
             if isinstance(value, str):
                 problem = problem._replace(value=value, allowed=tuple(each for each in values if isinstance(each, str)))
-            result.add(f"{path} enum", problem)
+            self._add(f"{self.path} enum", problem)
 
-    def _check_text(self, value: str, schema: Structural, path: Path, result: _Result) -> None:
-        least, most, pattern = schema.number("minLength"), schema.number("maxLength"), schema.stated.get("pattern")
+    def _check_text(self, value: str) -> None:
+        schema, pattern = self.schema, self.schema.stated.get("pattern")
+        least, most = schema.number("minLength"), schema.number("maxLength")
         if most is not None and len(value) > most:
-            result.add(f"{path} maxLength", too_long(path, most, self._release))
+            self._add(f"{self.path} maxLength", too_long(self.path, most, self.release))
         elif least is not None and len(value) < least:
-            _add(result, path, value, f"should be at least {least} chars long")
+            self._refuse(value, f"should be at least {least} chars long")
         elif isinstance(pattern, str) and pattern and (fault := _mismatch(value, pattern)):
-            _add(result, path, value, f"should match '{fault}'")
-        if schema.format and schema.format not in _RANGES and not has_format(value, schema.format, self._release):
-            _add_type(result, path, value, schema.format, value)
+            self._refuse(value, f"should match '{fault}'")
+        if schema.format and not has_format(value, schema.format, self.release):
+            self._mistype(value, schema.format, value)
 
-    def _check_size(
-        self, value: list[Any] | dict[str, Any], parts: str, schema: Structural, path: Path, result: _Result
-    ) -> None:
-        least, most = schema.number(f"min{parts}"), schema.number(f"max{parts}")
-        if least is not None and len(value) < least:
-            _add(result, path, len(value), f"should have at least {least} {parts.lower()}")
-        if most is not None and len(value) > most:
-            result.add(f"{path} max{parts}", too_many(path, len(value), most, self._release))
+    def _check_number(self, value: float) -> None:
+        """Check the limits of a number (``validator.go``, numberValidator)."""
+        schema, stated = self.schema, self.schema.stated
+        if self.release >= _RANGES_SINCE and not _is_in_range(value, schema):
+            of_format = f"with format {schema.format}" if schema.format else "(default format)"
+            self._refuse_placeless(f"Checked value must be of type {schema.type} {of_format} in {self.path}")
+        for name, exclusive, holds, words in _LIMITS:
+            limit = stated.get(name)
+            if not isinstance(limit, int | float) or isinstance(limit, bool):
+                continue
+            limit = int(limit) if isinstance(value, int) and math.isfinite(limit) else float(limit)
+            is_exclusive = bool(exclusive) and stated.get(exclusive) is True
+            if not holds(value, limit) or (is_exclusive and value == limit):
+                self._refuse(value, f"should be {words[is_exclusive]} {shown_number(limit)}")
 
-    def _check_items(self, value: list[Any], schema: Structural, path: Path, old: Any, result: _Result) -> None:
-        if schema.items is not None:
-            earlier = Correlated(schema, old)
+    def _check_size(self, count: int, parts: str) -> None:
+        least, most = self.schema.number(f"min{parts}"), self.schema.number(f"max{parts}")
+        if least is not None and count < least:
+            self._refuse(count, f"should have at least {least} {parts.lower()}")
+        if most is not None and count > most:
+            self._add(f"{self.path} max{parts}", too_many(self.path, count, most, self.release))
+
+    def _check_items(self, value: list[Any]) -> None:
+        if (items := self.schema.items) is not None:
+            earlier = Correlated(self.schema, self.old)
             for index, each in enumerate(value):
-                result.merge(self.validate(each, schema.items, path / index, earlier.of(each)))
-        self._check_size(value, "Items", schema, path, result)
-        if schema.stated.get("uniqueItems") is True and any(_repeated(value)):
-            _add(result, path, "", "shouldn't contain duplicates")
+                self._merge_part(each, items, index, earlier.of(each))
+        self._check_size(len(value), "Items")
+        if self.schema.stated.get("uniqueItems") is True and any(_repeated(value)):
+            self._refuse("", "shouldn't contain duplicates")
 
-    def _check_fields(self, value: dict[str, Any], schema: Structural, path: Path, old: Any, result: _Result) -> None:
-        self._check_size(value, "Properties", schema, path, result)
-        is_closed = schema.stated.get("additionalProperties") is False
+    def _check_fields(self, value: dict[str, Any]) -> None:
+        path, schema = self.path, self.schema
+        self._check_size(len(value), "Properties")
+        olds = self.old if isinstance(self.old, dict) else {}
         for name, each in value.items():
             if (field := schema.field(name)) is not None:
-                before = old.get(name, ABSENT) if isinstance(old, dict) else ABSENT
-                if not path and name in {"apiVersion", "kind"}:
-                    before = ABSENT
-                result.merge(self.validate(each, field, path / name, before))
-            elif is_closed:
+                is_identity = not path and name in {"apiVersion", "kind"}
+                self._merge_part(each, field, name, ABSENT if is_identity else olds.get(name, ABSENT))
+            elif schema.stated.get("additionalProperties") is False:
                 text = f"{path}.{name} in body is a forbidden property"
-                result.add(text, invalid(path, name, text))
+                self._add(text, invalid(path, name, text))
         names = texts(schema.stated, "required")
         work(len(names))
         for name in names:
             if name not in value:
-                result.add(f"{path / name} required", required(path / name))
+                self._add(f"{path / name} required", required(path / name))
 
-    def _check_alternatives(self, value: Any, schema: Structural, path: Path, old: Any, result: _Result) -> None:
+    def _check_alternatives(self) -> None:
         """Check a value by the schemas that a schema combines (``schema_props.go``)."""
-        result.count += 1
-        place = quoted(str(path))
+        self.count += 1
+        schema, place = self.schema, quoted(str(self.path))
         if choices := schema.alternatives("anyOf"):
-            self._check_any(value, choices, path, old, result)
-        if choices := schema.alternatives("oneOf"):
-            tried = [self._validated(value, each, path, old) for each in choices]
+            self._check_any(choices, place)
+        if tried := [*map(self._by, schema.alternatives("oneOf"))]:
             valid = [each for each in tried if not each.problems]
             if len(valid) != 1:
                 detail = f"Found {len(valid)} valid alternatives" if valid else "Found none valid"
-                _add_placeless(result, f"{place} must validate one and only one schema (oneOf). {detail}")
+                self._refuse_placeless(f"{place} must validate one and only one schema (oneOf). {detail}")
             if len(valid) <= 1:
-                result.merge(max(valid or tried, key=attrgetter("count")))
-        if choices := schema.alternatives("allOf"):
-            tried = [self._validated(value, each, path, old) for each in choices]
+                self._merge(max(valid or tried, key=attrgetter("count")))
+        if tried := [*map(self._by, schema.alternatives("allOf"))]:
             for tested in tried:
-                result.merge(tested)
+                self._merge(tested)
             if any(each.problems for each in tried):
                 detail = ". None validated" if all(each.problems for each in tried) else ""
-                _add_placeless(result, f"{place} must validate all the schemas (allOf){detail}")
-        if (unwanted := schema.unwanted) and not self._validated(value, unwanted, path, old).problems:
-            _add_placeless(result, f"{place} must not validate the schema (not)")
+                self._refuse_placeless(f"{place} must validate all the schemas (allOf){detail}")
+        if (unwanted := schema.unwanted) and not self._by(unwanted).problems:
+            self._refuse_placeless(f"{place} must not validate the schema (not)")
 
-    def _check_any(self, value: Any, choices: Iterable[Structural], path: Path, old: Any, result: _Result) -> None:
-        tried: list[_Result] = []
+    def _check_any(self, choices: Iterable[Structural], place: str) -> None:
+        tried: list[_Checked] = []
         for each in choices:
-            tried.append(self._validated(value, each, path, old))
+            tried.append(self._by(each))
             if not tried[-1].problems:
-                result.merge(tried[-1])
+                self._merge(tried[-1])
                 return
-        _add_placeless(result, f"{quoted(str(path))} must validate at least one schema (anyOf)")
-        result.merge(max(tried, key=attrgetter("count")))
-
-
-def _add(result: _Result, path: Path, value: object, detail: str) -> None:
-    text = f"{path} in body {detail}"
-    result.add(text, invalid(path, value, text))
-
-
-def _add_type(result: _Result, path: Path, value: object, expected: str, got: str) -> None:
-    text = f"{path} in body must be of type {expected}: {quoted(got)}"
-    result.add(text, type_invalid(path, value, text))
-
-
-def _add_placeless(result: _Result, text: str) -> None:
-    result.add(text, invalid(Path(), "", text)._replace(spelled=NO_PATH))
+        self._refuse_placeless(f"{place} must validate at least one schema (anyOf)")
+        self._merge(max(tried, key=attrgetter("count")))
 
 
 def _number(value: float) -> float:
@@ -296,32 +304,6 @@ def _is_whole(value: float) -> bool:
     return value == whole or abs(value - whole) / (abs(value) + abs(whole)) < _CLOSE
 
 
-def _check_type(value: Any, schema: Structural, path: Path, result: _Result) -> int:
-    """Check the type of a value (``type.go``); return 1 if it fits."""
-    types, format_ = schema.types, schema.format
-    if value is None:
-        if types and not schema.nullable:
-            _add_type(result, path, "null", ",".join(types), "null")
-            return 0
-        return 1
-    type_, own_format = _type_of(value)
-    fits = type_ in types
-    if type_ == "number":
-        fits = fits or ("integer" in types and _is_whole(_number(value)))
-    elif type_ == "integer":
-        fits = fits or "number" in types
-    is_text = type_ in {"string", "array"}
-    if not is_text and format_ and not (fits or own_format == format_):
-        _add_type(result, path, own_format, format_, own_format)
-        return 0
-    if is_text and format_ and not {"number", "integer"}.intersection(types):
-        return 1
-    if fits or not types:
-        return 1
-    _add_type(result, path, type_, ",".join(types), type_)
-    return 0
-
-
 def _type_of(value: Any) -> tuple[str, str]:
     """Return the JSON type of a value, and the format of a number."""
     if isinstance(value, bool):
@@ -329,23 +311,6 @@ def _type_of(value: Any) -> tuple[str, str]:
     if isinstance(value, int | float):
         return ("integer", "int64") if isinstance(_number(value), int) else ("number", "float64")
     return ("string" if isinstance(value, str) else "array" if isinstance(value, list) else "object"), ""
-
-
-def _check_number(value: float, schema: Structural, path: Path, result: _Result, release: Release) -> None:
-    """Check the limits of a number (``validator.go``, numberValidator)."""
-    if release >= _RANGES_SINCE and not _is_in_range(value, schema):
-        of_format = f"with format {schema.format}" if schema.format else "(default format)"
-        _add_placeless(result, f"Checked value must be of type {schema.type} {of_format} in {path}")
-    stated = schema.stated
-    for name, exclusive, holds, words in _LIMITS:
-        limit = stated.get(name)
-        if not isinstance(limit, int | float) or isinstance(limit, bool):
-            continue
-        limit = int(limit) if isinstance(value, int) and math.isfinite(limit) else float(limit)
-        is_exclusive = stated.get(exclusive) is True if exclusive else False
-        if not holds(value, limit) or (is_exclusive and value == limit):
-            detail = words[is_exclusive]
-            _add(result, path, value, f"should be {detail} {shown_number(limit)}")
 
 
 def _is_in_range(value: float, schema: Structural) -> bool:

@@ -14,7 +14,7 @@ from webhook.api.core.values import Quantity, V1Struct, unjudged
 from webhook.formats import LATEST, tag_of
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import decode_quantity, parse_quantity
-from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, required
+from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, malformed, required
 from webhook.release import Release
 from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
@@ -187,26 +187,26 @@ def amounts_of_resources(container: View) -> Iterator[Problem]:
     A request is at most its limit. Extended resources, such as those of device plugins, are counted in whole numbers,
     and cannot be overcommitted: state the limit alone, which is the request, too.
     """
-    resources, path = container.content.get("resources") or {}, Path(("resources",))
-    limits, requests = _amounts(resources.get("limits")), _amounts(resources.get("requests"))
+    resources = container.resources
+    limits, requests = _settled(resources.limits), _settled(resources.requests)
     for kind, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
             for problem in of_resource(name, amount, container.release):
-                yield problem._replace(path=path / kind / Key(name))
+                yield problem._replace(path=resources / kind / Key(name))
     for name, amount in requests.items():
         may_differ = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(HUGE)
         limit = limits.get(name)
         if limit is None:
             if not may_differ:
-                yield required(path / "limits", "Limit must be set for non overcommitable resources")
+                yield required(resources / "limits", "Limit must be set for non overcommitable resources")
         elif not may_differ and amount != limit:
-            problem = invalid(path / "requests", str(amount), f"must be equal to {name} limit of {limit}")
+            problem = invalid(resources / "requests", str(amount), f"must be equal to {name} limit of {limit}")
             yield problem._replace(hint=_LIMITS_ALONE)
         elif limit < amount:
-            yield invalid(path / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
+            yield invalid(resources / "requests", str(amount), f"must be less than or equal to {name} limit of {limit}")
     names = limits.keys() | requests.keys()
     if names.isdisjoint(COMPUTE) and any(name.startswith(HUGE) for name in names):
-        yield forbidden(path, "HugePages require cpu or memory")
+        yield forbidden(resources.path, "HugePages require cpu or memory")
 
 
 def only_limits(resources: Mapping[str, Any] | None, release: Release) -> list[tuple[str, Problem]]:
@@ -221,18 +221,18 @@ def only_limits(resources: Mapping[str, Any] | None, release: Release) -> list[t
         (name, problem)
         for name, value in (resources.get("limits") or {}).items()
         if name not in requests
-        for problem in of_resource(name, _amount(value), release)
+        for problem in of_resource(name, _in_thousandths(decode_quantity(value)), release)
     ]
 
 
 def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem]:
     """Yield the findings about one resource of a container, without their place."""
     path, shown, standard = Path(), Verbatim(name) if release in _TYPED else name, "/" not in name
-    misnamed = () if name in _ALL_STANDARD else formats.label_key(name, release)
-    for detail in misnamed:
-        yield invalid(path, shown, detail)
-    if standard and not misnamed and not (name in _ALL_STANDARD or name.startswith(_HUGE_OF_QUOTAS)):
-        yield invalid(path, shown, "must be a standard resource type or fully qualified")
+    if name not in _ALL_STANDARD:
+        faults = formats.label_key(name, release)
+        yield from malformed(path, shown, faults)
+        if standard and not faults and not name.startswith(_HUGE_OF_QUOTAS):
+            yield invalid(path, shown, "must be a standard resource type or fully qualified")
     if standard and not (name in _OF_CONTAINERS or name.startswith(HUGE)):
         yield invalid(path, shown, "must be a standard resource for containers")
     is_extended = not standard and not formats.extended_resource_name(name, release)
@@ -246,13 +246,12 @@ def of_resource(name: str, amount: Amount, release: Release) -> Iterator[Problem
         yield invalid(path, str(amount), f"{amount} is not positive integer multiple of {name}")
 
 
-def _amounts(quantities: Mapping[str, Any] | None) -> dict[str, Amount]:
-    return {name: _amount(value) for name, value in (quantities or {}).items()}
+def _settled(amounts: Mapping[str, Amount]) -> dict[str, Amount]:
+    return {name: _in_thousandths(amount) for name, amount in amounts.items()}
 
 
-def _amount(value: object) -> Amount:
-    """Read a quantity, and round it up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
-    amount = decode_quantity(value)
+def _in_thousandths(amount: Amount) -> Amount:
+    """Round a quantity up to thousandths, as defaults do (``SetDefaults_ResourceList``)."""
     if amount.power >= _MILLI:
         return amount
     number = int(amount.digits[: amount.power - _MILLI] or "0") + 1

@@ -22,6 +22,7 @@ from webhook.problem import (
     Verbatim,
     forbidden,
     invalid,
+    malformed,
     of_own_type,
     quoted,
     refused,
@@ -137,10 +138,8 @@ class TemplateMetadata(ObjectMeta):
 def wrong_labels(labels: Mapping[str, str | None], path: Path, release: Release) -> Iterator[Problem]:
     """Find labels with invalid keys or values (ValidateLabels)."""
     for key, value in labels.items():
-        for detail in formats.label_key(key, release):
-            yield invalid(path, key, detail)
-        for detail in formats.label_value(value or "", release):
-            yield invalid(path, value or "", detail)
+        yield from malformed(path, key, formats.label_key(key, release))
+        yield from malformed(path, value or "", formats.label_value(value or "", release))
 
 
 @check(Metadata, on=[CREATE])
@@ -151,11 +150,10 @@ def object_name(meta: View) -> Iterator[Problem]:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.release >= meta.type.tagged_name_since
     if prefix and not declarative:
-        for detail in formats.name_prefix(prefix, meta.release):
-            yield invalid(meta / "generateName", prefix, detail)
+        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, meta.release))
     if name:
-        for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
-            yield invalid(meta / "name", name, detail)
+        form = formats.long_name if declarative else formats.dns_subdomain
+        yield from malformed(meta / "name", name, form(name, meta.release))
 
 
 def created_name(meta: View) -> str:
@@ -215,8 +213,7 @@ def annotation_keys(meta: View) -> Iterator[Problem]:
     annotations, release, characters = meta.annotations, meta.release, 0
     for key, value in annotations.items():
         characters += len(key) + len(value or "")
-        for detail in formats.annotation_key(key, release):
-            yield invalid(meta / "annotations", key, detail)
+        yield from malformed(meta / "annotations", key, formats.annotation_key(key, release))
     texts = chain.from_iterable(annotations.items()) if characters * _BYTES > ANNOTATIONS_MAX_BYTES else ()
     if sum(len((text or "").encode("utf-8", "surrogatepass")) for text in texts) > ANNOTATIONS_MAX_BYTES:
         yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
@@ -291,8 +288,7 @@ def finalizer_names(meta: View) -> Iterator[Problem]:
     """Finalizers are qualified names with a domain, or Kubernetes' own."""
     path = meta / "finalizers"
     for index, finalizer in enumerate(meta.finalizers):
-        for detail in formats.label_key(finalizer or "", meta.release):
-            yield invalid(path, finalizer or "", detail)
+        yield from malformed(path, finalizer or "", formats.label_key(finalizer or "", meta.release))
         is_plain = "/" not in (finalizer or "") and finalizer not in STANDARD_FINALIZERS
         if is_plain and not meta.type.plain_finalizers:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -336,8 +332,7 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
     """
     if meta.operation == CREATE and meta.release < meta.type.tagged_name_since:
         return
-    for detail in formats.path_segment_prefix(meta.generateName):
-        yield invalid(meta / "generateName", meta.generateName, detail)
+    yield from malformed(meta / "generateName", meta.generateName, formats.path_segment_prefix(meta.generateName))
 
 
 PREFIX_IN_PATH = name_of(prefix_in_path)
@@ -403,10 +398,9 @@ class PlainObject(Object):
 @check(Object, on=[UPDATE], given=["metadata"])
 def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
-    meta = obj.metadata
-    if meta.generateName and obj.target.pick(obj.type.checks_prefix):
-        for detail in formats.name_prefix(meta.generateName, obj.release):
-            yield invalid(meta / "generateName", meta.generateName, detail)
+    meta, prefix = obj.metadata, obj.metadata.generateName
+    if prefix and obj.target.pick(obj.type.checks_prefix):
+        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, obj.release))
 
 
 REASON_MAX_BYTES = 1024
@@ -492,11 +486,9 @@ def requirement(selector: View) -> Iterator[Problem]:
         if each.operator not in OPERATORS:
             shown = of_own_type(each.operator, each.release)
             yield invalid(each / "operator", shown, "not a valid selector operator")
-        for detail in formats.label_key(each.key, each.release):
-            yield invalid(each / "key", each.key, detail)
+        yield from malformed(each / "key", each.key, formats.label_key(each.key, each.release))
         for index, value in enumerate(each.values):
-            for detail in formats.label_value(value or "", each.release):
-                yield invalid(each / "values" / index, value or "", detail)
+            yield from malformed(each / "values" / index, value or "", formats.label_value(value or "", each.release))
 
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -15,10 +15,11 @@ from webhook.api.core.container import COMPUTE, HUGE, ResourceList, ResourceRequ
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec, containers_of
 from webhook.api.core.podupdate import Complete, changes
-from webhook.api.core.values import Quantity, Time, V1Struct, alike, repeated, unjudged
+from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
-from webhook.formats.quantities import decode_quantity, readable_quantity
+from webhook.formats.quantities import readable_quantity
+from webhook.grouping import repeated
 from webhook.objects import items, mapping
 from webhook.problem import Key, Path, Problem, duplicate, forbidden, invalid, required
 from webhook.release import Release
@@ -254,8 +255,8 @@ def allocatable_resources(status: View) -> Iterator[Problem]:
         path = status / "resources" / Key(name)
         if not formats.extended_resource_name(name, status.release):
             yield invalid(path, name, "must be a node allocatable resource name")
-        if (number := decode_quantity(quantity)).sign < 0:
-            yield invalid(path, str(number), "must be non-negative")
+        if quantity.sign < 0:
+            yield invalid(path, str(quantity), "must be non-negative")
 
 
 MIRROR_POD = "kubernetes.io/config.mirror"

@@ -20,7 +20,7 @@ from webhook.api.core.placement import (
     requires_other_values,
 )
 from webhook.api.core.values import V1Struct, unjudged
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, required
+from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
 from webhook.schema import IN_PLACE, Array, Bool, Default, Int, Map, Nested, Text, View, check, exactly_one
 
@@ -236,8 +236,7 @@ def claim_names(spec: View) -> Iterator[Problem]:
             yield duplicate(spec / "resourceClaims" / index / "name", name)
         else:
             seen.add(name)
-            for detail in formats.dns_label(name, spec.release):
-                yield invalid(spec / "resourceClaims" / index / "name", name, detail)
+            yield from malformed(spec / "resourceClaims" / index / "name", name, formats.dns_label(name, spec.release))
 
 
 @check(PodSpec)
@@ -296,9 +295,7 @@ def _misused(claims: Iterable[dict[str, Any] | None], names: set[str], release: 
         if name in seen:
             found.append(duplicate(Path((index,)), name))
         elif request:
-            found += [
-                invalid(Path((index, "request")), request, detail) for detail in formats.dns_label(request, release)
-            ]
+            found += malformed(Path((index, "request")), request, formats.dns_label(request, release))
             if (key := f"{name}/{request}") in seen:
                 found.append(duplicate(Path((index,)), key))
             else:

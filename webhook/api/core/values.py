@@ -1,17 +1,15 @@
-"""What many types share: times and quantities, which are compared by value, unions, what is repeated."""
+"""What many types share: times and quantities, which are compared by value, unions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from webhook.formats.quantities import decode_quantity
 from webhook.formats.timestamps import format_timestamp, parse_timestamp
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, invalid
 from webhook.schema import Field, Nested, Parsed, Struct
-
-_T = TypeVar("_T")
 
 
 class V1Struct(Struct):
@@ -29,15 +27,6 @@ def unjudged(name: str, **common: Any) -> Nested:
 def alike(field: Field, names: str) -> dict[str, Field]:
     """Declare several similar fields, by their names, separated by spaces."""
     return dict.fromkeys(names.split(), field)
-
-
-def repeated(items: Iterable[_T], key: Callable[[_T], Any] = lambda item: item) -> Iterator[tuple[int, _T]]:
-    """Yield the items whose key an earlier one has, each after its index."""
-    seen = set()
-    for index, item in enumerate(items):
-        if (own := key(item)) in seen:
-            yield index, item
-        seen.add(own)
 
 
 def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:
@@ -65,7 +54,7 @@ def MicroTime(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type
 
 def Quantity(doc: str = "", **common: Any) -> Parsed:  # noqa: N802 - named as the Go type
     """Declare a resource.Quantity, compared by value."""
-    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, **common)
+    return Parsed(decode_quantity, doc, rule="quantity", go="resource.Quantity", write=str, is_seen=True, **common)
 
 
 def IntOrString(**common: Any) -> Parsed:  # noqa: N802 - named as the Go type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook import formats
-from webhook.api.core.values import repeated
 from webhook.api.dra.names import TAGGED
+from webhook.grouping import repeated
 from webhook.problem import Problem, duplicate, invalid
 from webhook.schema import Array, Text, View
 

@@ -21,7 +21,7 @@ from webhook.api.dra.names import TAGGED, TAGGED_DRIVER_NAME, dns_label, driver_
 from webhook.api.dra.opaque import DeviceConfiguration, RawObject
 from webhook.api.dra.taints import AllocatedToleration, tolerations
 from webhook.formats import canonical_cidr
-from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid
+from webhook.problem import IMMUTABLE_FIELD, Problem, Verbatim, duplicate, forbidden, invalid, malformed
 from webhook.release import Release
 from webhook.schema import IN_PLACE, NEW, Array, Bool, Map, Nested, Struct, Text, View, check, transition
 
@@ -79,10 +79,8 @@ class LimitedAllocationResult(DeviceRequestAllocationResult):
 
     go_name = "DeviceRequestAllocationResult"
 
-    tolerations = tolerations(
-        "The taints that the request tolerates.",
-        AllocatedToleration,
-        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}},
+    tolerations = DeviceRequestAllocationResult.tolerations.but(
+        declared={35: {"max_items": TOLERATIONS_MAX_ITEMS}, 37: {}}
     )
 
 
@@ -284,8 +282,7 @@ def addresses(network: View) -> Iterator[Problem]:
     seen = set()
     for index, address in enumerate(network.ips):
         path, text = network / "ips" / index, address or ""
-        for detail in formats.cidr(text, network.release):
-            yield invalid(path, text, detail)
+        yield from malformed(path, text, formats.cidr(text, network.release))
         # 1.32 compares addresses by value.
         key = canonical_cidr(text, network.release) if network.release < _AS_WRITTEN_SINCE else text
         if key in seen and not network.target.declarative:

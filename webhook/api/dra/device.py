@@ -22,8 +22,19 @@ from webhook.api.dra.names import (
 )
 from webhook.api.dra.taints import DeviceTaint
 from webhook.formats.quantities import Quantity as Value
-from webhook.formats.quantities import decode_quantity, whole_quantity, wrapped
-from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_found, refused, required, too_many
+from webhook.formats.quantities import whole_quantity, wrapped
+from webhook.problem import (
+    Path,
+    Problem,
+    duplicate,
+    forbidden,
+    invalid,
+    malformed,
+    not_found,
+    refused,
+    required,
+    too_many,
+)
 from webhook.schema import (
     CHANGED,
     IN_PLACE,
@@ -91,7 +102,7 @@ class Counter(Struct):
 
 def request_policy(capacity: View) -> Iterator[Problem]:
     """A request policy has valid values or a valid range, and a default that is among them."""
-    policy, total = capacity.requestPolicy, _value(capacity.value)
+    policy, total = capacity.requestPolicy, capacity.value
     if policy.validValues and policy.validRange:
         detail = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
         yield forbidden(policy.path, detail)
@@ -106,13 +117,8 @@ def request_policy(capacity: View) -> Iterator[Problem]:
             yield from _range(policy, total)
 
 
-def _value(submitted: object) -> Value:
-    return decode_quantity(submitted or "0")
-
-
 def _values(policy: View, total: Value) -> Iterator[Problem]:
-    path, default = policy / "validValues", _value(policy.default)
-    values = [_value(each) for each in policy.validValues]
+    path, default, values = policy / "validValues", policy.default, policy.validValues
     for index, (value, following) in enumerate(pairwise(values), 1):
         if value > following:
             yield invalid(path / index, str(following), "values must be sorted in ascending order")
@@ -136,18 +142,17 @@ def _values(policy: View, total: Value) -> Iterator[Problem]:
 
 
 def _range(policy: View, total: Value) -> Iterator[Problem]:
-    bounds, default = policy.validRange, _value(policy.default)
-    if "min" not in bounds:
+    bounds, default = policy.validRange, policy.default
+    least, most, step = bounds.min, bounds.max, bounds.step
+    if least is None:
         yield required(bounds / "min", "required when validRange is defined")
         return
     # Upstream reports the default as a field of the range.
     at_default = policy.release >= _GUARDED_SINCE
-    least = _value(bounds.min)
     if least > total:
         yield invalid(bounds / "min", str(least), f"min is larger than capacity value: {total}")
     if default < least:
         yield invalid(bounds / ("default" if at_default else "min"), str(default), f"default is less than min: {least}")
-    most = _value(bounds.max) if "max" in bounds else None
     if most is not None:
         if least > most:
             yield invalid(bounds / "max", str(least), f"min is larger than max: {most}")
@@ -156,14 +161,13 @@ def _range(policy: View, total: Value) -> Iterator[Problem]:
         if default > most:
             path = bounds / ("default" if at_default else "max")
             yield invalid(path, str(default), f"default is more than max: {most}")
-    if policy.release >= _GUARDED_SINCE:
+    if at_default:
         yield from _guarded_steps(bounds, total, default)
-    elif "step" in bounds:
-        yield from _steps(bounds, total, least, [default] if most is None else [default, most])
+    elif step is not None:
+        yield from _steps(bounds / "step", step, total, least, [default] if most is None else [default, most])
 
 
-def _steps(bounds: View, total: Value, least: Value, values: list[Value]) -> Iterator[Problem]:
-    path, step = bounds / "step", _value(bounds.step)
+def _steps(path: Path, step: Value, total: Value, least: Value, values: list[Value]) -> Iterator[Problem]:
     if least + step > total:
         yield invalid(path, str(step), f"one step {least + step} is larger than capacity value: {total}")
     if not step.value():
@@ -175,7 +179,7 @@ def _steps(bounds: View, total: Value, least: Value, values: list[Value]) -> Ite
 
 def _guarded_steps(bounds: View, total: Value, default: Value) -> Iterator[Problem]:
     """Check steps as Kubernetes 1.37 does: in whole numbers of 64 bits or, with a gate, in thousandths."""
-    values = {"default": default} | {name: _value(getattr(bounds, name)) for name in _BOUNDS if name in bounds}
+    values = {"default": default} | {name: getattr(bounds, name) for name in _BOUNDS if name in bounds}
     in_thousandths = bounds.enabled(FRACTIONS) and any(value.power < 0 for value in values.values())
     if in_thousandths and (bad := [name for name, value in values.items() if value.thousandths() is None]):
         for name in bad:
@@ -263,8 +267,8 @@ def mapped_resource(device: View, name: str, mapping: View) -> Iterator[Problem]
     """Validate one mapping of Kubernetes 1.36."""
     if "/" in name and "kubernetes.io/" not in name:
         yield invalid(mapping.path, name, _NOT_ALLOCATABLE)
-    if decode_quantity(mapping.allocationMultiplier).sign <= 0:
-        yield invalid(mapping / "allocationMultiplier", mapping.allocationMultiplier, _NOT_POSITIVE)
+    if mapping.allocationMultiplier.sign <= 0:
+        yield invalid(mapping / "allocationMultiplier", str(mapping.allocationMultiplier), _NOT_POSITIVE)
     if mapping.capacityKey and mapping.capacityKey not in device.capacity:
         yield not_found(mapping / "capacityKey", mapping.capacityKey)
 
@@ -300,7 +304,7 @@ def _mapping(device: View, mapping: View) -> Iterator[Problem]:
 
 
 def _positive(mapping: View, field: str) -> Iterator[Problem]:
-    quantity = decode_quantity(getattr(mapping, field))
+    quantity = getattr(mapping, field)
     if quantity.sign <= 0:
         yield invalid(mapping / field, str(quantity), _NOT_POSITIVE)
 
@@ -310,8 +314,8 @@ def _overhead(overhead: View) -> Iterator[Problem]:
         yield invalid(overhead.path, "", "at least one of perPod or perContainer must be set")
         return
     for field in ("perPod", "perContainer"):
-        quantity = decode_quantity(getattr(overhead, field) or "0")
-        if quantity.sign < 0:
+        quantity = getattr(overhead, field)
+        if quantity is not None and quantity.sign < 0:
             yield invalid(overhead / field, str(quantity), "must be non-negative")
 
 
@@ -443,10 +447,9 @@ class DeviceCounterConsumption(Struct):
 @check(DeviceCounterConsumption, since=35, given=["counterSet"])
 def counter_set_name(consumption: View) -> Iterator[Problem]:
     """The name of a set of counters is a DNS label."""
-    if not consumption.counterSet or consumption.target.declarative:
-        return
-    for detail in formats.dns_label(consumption.counterSet, consumption.release):
-        yield invalid(consumption / "counterSet", consumption.counterSet, detail)
+    name = consumption.counterSet
+    if name and not consumption.target.declarative:
+        yield from malformed(consumption / "counterSet", name, formats.dns_label(name, consumption.release))
 
 
 # The device

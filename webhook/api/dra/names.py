@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook import formats
 from webhook.patterns import Pattern
-from webhook.problem import Path, Problem, invalid, of_own_type, required, too_long, type_invalid
+from webhook.problem import Path, Problem, invalid, malformed, of_own_type, required, too_long, type_invalid
 from webhook.schema import OLDEST, Target, Text
 
 DRIVER_NAME_MAX_BYTES = 63
@@ -72,8 +72,7 @@ def pool_name(text: str, target: Target) -> Iterator[Problem]:
     if formats.exceeds(text, POOL_NAME_MAX_BYTES):
         yield too_long(Path(), POOL_NAME_MAX_BYTES, target.release)
     for segment in text.split("/"):
-        for detail in formats.dns_subdomain(segment, target.release):
-            yield invalid(Path(), segment, detail)
+        yield from malformed(Path(), segment, formats.dns_subdomain(segment, target.release))
 
 
 def pool_path(text: str, target: Target) -> Iterator[Problem]:
@@ -162,8 +161,7 @@ def _empty_part(part: str, target: Target) -> Problem:
 def _domain(domain: str, target: Target) -> Iterator[Problem]:
     if formats.exceeds(domain, DRIVER_NAME_MAX_BYTES):
         yield too_long(Path(), DRIVER_NAME_MAX_BYTES, target.release, in_bytes=True)
-    for detail in formats.driver_name(domain, target.release):
-        yield invalid(Path(), domain, detail)
+    yield from malformed(Path(), domain, formats.driver_name(domain, target.release))
 
 
 def _identifier(name: str, target: Target) -> Iterator[Problem]:

@@ -13,7 +13,7 @@ from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fu
 from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
-from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, required
+from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, malformed, required
 from webhook.release import Release
 from webhook.schema import (
     CREATE,
@@ -280,8 +280,7 @@ def _references(each: View, known: Mapping[str, frozenset[str]]) -> Iterator[Pro
 def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], release: Release) -> Iterator[Problem]:
     request, slash, alternative = name.partition("/")
     if release < _SUBREQUESTS_SINCE:
-        for detail in formats.dns_label(name, release):
-            yield invalid(path, name, detail)
+        yield from malformed(path, name, formats.dns_label(name, release))
         if name not in known:
             yield invalid(path, name, _NO_REQUEST)
         return
@@ -289,8 +288,7 @@ def _reference(path: Path, name: str, known: Mapping[str, frozenset[str]], relea
         yield invalid(path, name, _NO_SUBREQUEST)
         return
     for segment in (request, alternative) if slash else (request,):
-        for detail in formats.dns_label(segment, release):
-            yield invalid(path, segment, detail)
+        yield from malformed(path, segment, formats.dns_label(segment, release))
     if request not in known or (slash and alternative not in known[request]):
         yield invalid(path, name, _NO_SUBREQUEST)
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from webhook import formats
 from webhook.api.core.meta import Object, conditions
-from webhook.api.core.values import Quantity, repeated
+from webhook.api.core.values import Quantity
 from webhook.api.dra.names import attribute_of_a_domain, pool_path
+from webhook.grouping import repeated
 from webhook.problem import IMMUTABLE_FIELD, Problem, duplicate, invalid
 from webhook.schema import MAIN, NEW, STATUS, UPDATE_STATUS, Array, Int, Nested, Struct, Text, View, check, transition
 

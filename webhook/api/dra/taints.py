@@ -8,7 +8,7 @@ from typing import Any
 from webhook import formats
 from webhook.api.core.values import Time
 from webhook.api.dra.names import TAGGED
-from webhook.problem import Path, Problem, invalid, not_supported
+from webhook.problem import Path, Problem, invalid, malformed, not_supported
 from webhook.schema import CHANGED, Array, Int, Nested, Struct, Target, Text, View, check
 
 EFFECTS = {33: ("NoExecute", "NoSchedule"), 35: ("NoExecute", "NoSchedule", "None")}
@@ -53,8 +53,7 @@ _ALLOCATED_SINCE = 37
 def allocated_key(text: str, target: Target) -> Iterator[Problem]:
     """A label key, which the API server checks from Kubernetes 1.37 on."""
     if target.release >= _ALLOCATED_SINCE:
-        for detail in formats.label_key(text, target.release):
-            yield invalid(Path(), text, detail)
+        yield from malformed(Path(), text, formats.label_key(text, target.release))
 
 
 class AllocatedToleration(Struct):
@@ -103,7 +102,6 @@ def value_for_operator(toleration: View) -> Iterator[Problem]:
         if value:
             yield invalid(path, value, NO_VALUE)
     elif toleration.operator == "Equal":
-        for detail in formats.label_value(value, toleration.release):
-            yield invalid(path, value, detail)
+        yield from malformed(path, value, formats.label_value(value, toleration.release))
     elif not toleration.target.declarative:
         yield not_supported(toleration / "operator", toleration.operator, OPERATORS, toleration.release)

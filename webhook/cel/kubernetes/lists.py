@@ -7,11 +7,10 @@ from functools import partial, reduce
 from itertools import pairwise
 from typing import Final
 
-from webhook.budget import work
 from webhook.cel.checker.declarations import Library
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import Overload, member
-from webhook.cel.runtime.operators import COMPARABLE, equal, no_such_overload, operate, precedes
+from webhook.cel.runtime.operators import COMPARABLE, equal, no_such_overload, operate, precedes, worked
 from webhook.cel.types.base import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type, list_of, parameter
 from webhook.cel.types.values import Duration, UInt, Value
 
@@ -21,14 +20,6 @@ _NAMES: Final = {
 }  # fmt: skip
 _ZEROS: Final = {INT: 0, UINT: UInt(0), DOUBLE: 0.0, DURATION: Duration(0)}
 _A: Final = parameter("A")
-_COMPARED: Final = 8
-"""The number of elements compared or added for a unit of work; until Kubernetes 1.32, they cost nothing."""
-
-
-def _counted(values: list[Value]) -> list[Value]:
-    """The values, which are work."""
-    work(1 + len(values) // _COMPARED)
-    return values
 
 
 def _comparable(values: list[Value]) -> Iterator[Value]:
@@ -37,7 +28,7 @@ def _comparable(values: list[Value]) -> Iterator[Value]:
     Raises:
         EvaluationError: The next value is not comparable.
     """
-    for value in _counted(values):
+    for value in worked(values, len(values)):
         if type(value) not in COMPARABLE:
             raise no_such_overload()
         yield value
@@ -53,11 +44,12 @@ def _extreme(name: str, is_better: Callable[[Value, Value], bool]) -> Iterator[O
 
 
 def _index_of(values: list[Value], sought: Value) -> int:
-    return next((position for position, value in enumerate(_counted(values)) if equal(value, sought)), -1)
+    return next((at for at, value in enumerate(worked(values, len(values))) if equal(value, sought)), -1)
 
 
 def _last_index_of(values: list[Value], sought: Value) -> int:
-    return next((index for index in range(len(_counted(values)) - 1, -1, -1) if equal(values[index], sought)), -1)
+    after = enumerate(worked(reversed(values), len(values)), 1)
+    return next((len(values) - count for count, value in after if equal(value, sought)), -1)
 
 
 def _of_elements(function: str, type_: Type, implementation: Callable[[list[Value]], Value]) -> Overload:
@@ -70,7 +62,10 @@ def _is_sorted(values: list[Value]) -> bool:
 
 
 def _sum(type_: Type) -> Overload:
-    return _of_elements("sum", type_, lambda values: reduce(partial(operate, "_+_"), _counted(values), _ZEROS[type_]))
+    def added(values: list[Value]) -> Value:
+        return reduce(partial(operate, "_+_"), worked(values, len(values)), _ZEROS[type_])
+
+    return _of_elements("sum", type_, added)
 
 
 LIBRARY: Final = Library(

@@ -72,28 +72,27 @@ def parse_address(text: str) -> Address:
 
 
 def _parse_v4(text: str) -> int:
-    number = value = digits = dots = 0
-    for position, char in enumerate(text):
-        if char in _DIGITS:
-            if digits == 1 and value == 0:
-                _refuse("IPv4 field has octet with leading zero")
-            value = value * 10 + int(char)
-            digits += 1
-            if value > _MAX_OCTET:
-                _refuse("IPv4 field has value >255")
-        elif char == ".":
-            if position in {0, len(text) - 1} or text[position - 1] == ".":
-                _refuse("IPv4 field must have at least one digit", text[position:])
-            dots += 1
-            if dots == _V4_FIELDS:
-                _refuse("IPv4 address too long")
-            number = number << 8 | value
-            value = digits = 0
-        else:
-            _refuse("unexpected character", text[position:])
-    if dots < _V4_FIELDS - 1:
+    number = dot = 0
+    fields = text.split(".")
+    for index, field in enumerate(fields):
+        octet = field[: len(field) - len(field.lstrip("0123456789"))]
+        if len(octet) > 1 and octet[0] == "0":
+            _refuse("IPv4 field has octet with leading zero")
+        if octet and int(octet[:4]) > _MAX_OCTET:
+            _refuse("IPv4 field has value >255")
+        dot += len(octet)
+        if octet != field:
+            _refuse("unexpected character", text[dot:])
+        is_last = index == len(fields) - 1
+        if not is_last and (not field or dot == len(text) - 1):
+            _refuse("IPv4 field must have at least one digit", text[dot:])
+        if not is_last and index == _V4_FIELDS - 1:
+            _refuse("IPv4 address too long")
+        number = number << 8 | int(octet)
+        dot += 1
+    if len(fields) < _V4_FIELDS:
         _refuse("IPv4 address too short")
-    return number << 8 | value
+    return number
 
 
 def _parse_v6(text: str) -> IPv6Address:
@@ -114,33 +113,27 @@ def _parse_v6(text: str) -> IPv6Address:
 def _parse_fields(rest: str) -> tuple[list[int], int | None]:
     """The fields, and the index of the field after `::`."""
     fields: list[int] = []
-    gap: int | None = None
-    if rest.startswith("::"):
-        gap = 0
-        rest = rest[2:]
-        if not rest:
-            return fields, gap
-    while len(fields) < _V6_FIELDS:
+    gap = 0 if rest.startswith("::") else None
+    rest = rest.removeprefix("::")
+    while rest:
+        if len(fields) == _V6_FIELDS:
+            _refuse("trailing garbage after address", rest)
         size = _hex_digits(rest)
         if rest[size : size + 1] == ".":
             fields += _embedded_v4(rest, len(fields), gap)
-            return fields, gap
+            break
         fields.append(int(rest[:size], 16))
         rest = rest[size:]
-        if not rest:
-            return fields, gap
-        if rest[0] != ":" or rest == ":":
-            is_end = rest == ":"
-            _refuse("colon must be followed by more characters" if is_end else "unexpected character, want colon", rest)
+        if rest == ":":
+            _refuse("colon must be followed by more characters", rest)
+        if rest and rest[0] != ":":
+            _refuse("unexpected character, want colon", rest)
         rest = rest[1:]
-        if rest[0] == ":":
+        if rest.startswith(":"):
             if gap is not None:
                 _refuse("multiple :: in address", rest)
-            gap = len(fields)
-            rest = rest[1:]
-            if not rest:
-                return fields, gap
-    _refuse("trailing garbage after address", rest)
+            gap, rest = len(fields), rest[1:]
+    return fields, gap
 
 
 def _hex_digits(rest: str) -> int:

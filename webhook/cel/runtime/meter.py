@@ -11,8 +11,7 @@ from sys import getsizeof
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
-from webhook.cel.functions import UNLIMITED
+from webhook.cel.errors import UNLIMITED, CostLimitExceededError, EvaluationError
 
 MAX_BYTES: Final = 64 << 20
 """The bytes of texts, lists and maps that evaluations sharing a meter may build; cel-go has no such bound."""

@@ -106,8 +106,8 @@ def _are_alike(first: Value, second: Value) -> bool:
     return are_plain or getattr(first, "cel_type", None) == getattr(second, "cel_type", None)
 
 
-def _worked(elements: Iterable[Value], count: int) -> Iterable[Value]:
-    """The elements of a value, which are work; very many are spent one stride after the other."""
+def worked(elements: Iterable[Value], count: int) -> Iterable[Value]:
+    """The elements of a value, which are work, whatever they cost; that of very many is spent in strides."""
     if count > _STRIDE:
         return _strides(iter(elements), count)
     work(1 + count // _PER_UNIT)
@@ -140,7 +140,7 @@ class Comparison:
             pairs = zip(first.values(), map(second.get, first, repeat(ABSENT)), strict=True)
         else:
             return False
-        for one, other in _worked(pairs, len(first)):
+        for one, other in worked(pairs, len(first)):
             if type(one) in CONTAINERS:
                 self._parts += 1
                 if not (self.equal(one, other) if self._parts <= _FEW else self._are_shared_equal(one, other)):
@@ -170,7 +170,7 @@ def contains(item: Value, container: Value) -> bool:
             work(1 + len(container) // _TEXTS)
             return item in container
         compare = Comparison().equal if cls in CONTAINERS else equal
-        for each in _worked(container, len(container)):  # noqa: SIM110 - as quick as it can be
+        for each in worked(container, len(container)):  # noqa: SIM110 - as quick as it can be
             if compare(item, each):
                 return True
         return False

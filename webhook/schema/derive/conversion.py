@@ -8,7 +8,7 @@ their place is unclear, they go where most of the struct goes; a map that alread
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from webhook.schema.declarations import Field, Struct
@@ -131,8 +131,7 @@ def _into_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
     def boxed(value: dict[str, Any]) -> dict[str, Any]:
         if not has_any(inner, value):
             return {key: each for key, each in value.items() if key in own or key not in inner.fields}
-        outer = {key: each for key, each in value.items() if key in own}
-        return outer | {name: {key: each for key, each in _merged(value, name).items() if key not in own}}
+        return _boxed(value, name, own)
 
     return boxed
 
@@ -141,10 +140,7 @@ def _out_of_newest(type_: type[Struct], replaced: Replaced) -> Convert | None:
     """Return the function that arranges a value of the newest version as a type does."""
     if box := type_.box:
         own = type_.fields.keys() - {box}
-        return lambda value: (
-            {key: each for key, each in value.items() if key in own}
-            | {box: {key: each for key, each in _merged(value, box).items() if key not in own}}
-        )
+        return lambda value: _boxed(value, box, own)
     if (inlined := _inlined(type_)) is None:
         return None
     name, field = inlined
@@ -157,9 +153,11 @@ def _unboxed(value: dict[str, Any], box: str) -> dict[str, Any]:
     return {**outer, **inner, **outer} if isinstance(inner, dict) else outer
 
 
-def _merged(value: dict[str, Any], box: str) -> dict[str, Any]:
-    """Return the fields of a value, and those of a box that it should not have yet."""
-    return _unboxed(value, box) if isinstance(value.get(box), dict) else value
+def _boxed(value: dict[str, Any], box: str, own: Collection[str]) -> dict[str, Any]:
+    """Return a value with its own fields, and a box of the others, and of those in a map of its name."""
+    outer = {key: each for key, each in value.items() if key in own}
+    merged = _unboxed(value, box) if isinstance(value.get(box), dict) else value
+    return outer | {box: {key: each for key, each in merged.items() if key not in own}}
 
 
 def for_each(change: Convert) -> Convert:

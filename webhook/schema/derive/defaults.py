@@ -98,10 +98,6 @@ class Defaults:
         """Complete a struct; its type is resolved only now, as its module may not be loaded yet."""
         return self.of(field.type)(value)
 
-    def _complete_item(self, field: Nested, value: Any) -> Any:
-        """Complete a struct of a list or map, where the decoder makes an empty one of null."""
-        return self.of(field.type)({} if value is None else value)
-
     def _part(self, field: Field) -> Complete | None:
         if isinstance(field, Nested):
             return partial(self._complete, field)
@@ -109,14 +105,12 @@ class Defaults:
             return self._part(field.shape)
         if isinstance(field, Parsed) and field.write:
             return partial(_rewritten, field.parse, field.write)
-        if not isinstance(field, Many):
-            return None
-        return self._parts(field.item)
+        return self._parts(field.item) if isinstance(field, Many) else None
 
     def _parts(self, item: Field) -> Complete | None:
         """Return the function that completes a list's items or a map's values, where null leaves the zero value."""
         if isinstance(item, Nested):
-            return for_each(partial(self._complete_item, item))
+            return for_each(lambda value: self._complete(item, {} if value is None else value))
         if isinstance(item, Text | Int | Bool):
             return partial(_without_null, item.zero)
         part = self._part(item)

@@ -5,7 +5,7 @@ Fields are those of all releases, including those that are not judged (``Struct.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.records import NamedTuple
@@ -92,9 +92,14 @@ class Structure:
         """Whether it may have other fields."""
         self.is_pruned = False
         """Whether the API server drops other fields, in place of refusing them."""
-        self._fields = _wire(wanted, replaced)
-        self.field: Callable[[str], Shape | None] = _Shapes(self._fields, replaced).__getitem__
-        """Returns the shape of a field; None if the field does not exist."""
+        self._fields, self._replaced = _wire(wanted, replaced), replaced
+        self._shapes: dict[str, Shape] = {}
+
+    def field(self, name: str) -> Shape | None:
+        """Return the shape of a field; None if the field does not exist."""
+        if (shape := self._shapes.get(name)) is None and (field := self._fields.get(name)) is not None:
+            shape = self._shapes[name] = _shape(field, self._replaced)
+        return shape
 
     def fields(self, release: Release | None = None) -> Iterator[tuple[str, Shape]]:
         """List the fields.
@@ -107,20 +112,6 @@ class Structure:
                 continue
             if (shape := self.field(name)) is not None:
                 yield name, shape
-
-
-class _Shapes(dict[str, "Shape | None"]):
-    """A cache of the shapes of fields: merging requests them for each field of an object."""
-
-    def __init__(self, fields: Mapping[str, Field], replaced: Replaced) -> None:
-        super().__init__()
-        self._fields, self._replaced = fields, replaced
-
-    def __missing__(self, name: str) -> Shape | None:
-        if (field := self._fields.get(name)) is None:
-            return None
-        shape = self[name] = _shape(field, self._replaced)
-        return shape
 
 
 Shape = Scalar | Anything | ListOf | MapOf | Structure
