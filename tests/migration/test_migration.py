@@ -13,13 +13,14 @@ from tests.api.bases import BASES, CLAIM, Base, pairs, plain
 from tests.examples import examples
 from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted, migrated
 from tests.rows import each_row
-from webhook import validate
+from webhook import migration, validate
 from webhook.api.conversion import convert
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.configuration.options import TARGETS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
 from webhook.migration.classic import Parameters, from_classic
+from webhook.release import Release
 
 OLDER: dict[str, Any] = {
     "apiVersion": f"{GROUP}/v1beta1",
@@ -319,6 +320,17 @@ def test_what_is_malformed_stays_as_it_is(text: str) -> None:
 def test_a_status_that_a_controller_wrote_is_a_finding() -> None:
     text = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClaim\nspec: {resourceClassName: a}\nstatus: {a: 1}\n"
     assert [str(finding.problem.path) for finding in migrated(text).lost] == ["status"]
+
+
+def test_a_field_that_the_version_gets_in_a_later_release_is_one_that_the_release_lacks() -> None:
+    text = (
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: ["
+        "{name: g, firstAvailable: [{name: x, deviceClassName: gpu}]}]}}}"
+    )
+    (document,) = parse(text, "c.yaml")
+    assert isinstance(document, Document)
+    result = migration.converted(document.data, migration.Wanted(releases=[Release(32)]), Parameters())
+    assert "Kubernetes 1.32 has no firstAvailable" in [problem.message for problem in result.lost]
 
 
 def test_what_1_31_had_of_controllers_is_a_finding() -> None:

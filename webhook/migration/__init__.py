@@ -238,12 +238,18 @@ def _older(path: Path, message: str) -> Problem:
     return Problem(ERROR, _OLDER, "Deprecated", path, message, "draguard convert --write converts it")
 
 
+_REMOVE: Final = "remove the field"
+
+
 def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
     """Find the fields that one version has and the other lacks."""
     if known := _unknown_of(before, None):
         after = convert(_without(before, known, Path()), after["apiVersion"])
+    version, never = after["apiVersion"], _unknown_of(after, None)
     return [
-        lost(path, f"{after['apiVersion']} has no {path[-1]}", hint or "remove the field")
+        lost(
+            path, f"{version if path in never else f'Kubernetes 1.{wanted.newest}'} has no {path[-1]}", hint or _REMOVE
+        )
         for path, hint in _unknown_of(after, wanted).items()
     ]
 
