@@ -64,7 +64,6 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
 
 @each_row(
     ("text", "value"),
-
     # cel/library.go, StandardMacros: for one variable, there is only `exists_one`.
     ("[1].existsOne(x, true)", f"{REFUSED.format(14)}: undeclared reference to 'existsOne' (in container '')"),
     # common/stdlib/standard.go declares a conversion that common/types/int.go, ConvertToType, lacks.
@@ -198,8 +197,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
     # apimachinery/pkg/api/resource/quantity.go: beyond 64 bits thousand millionths are counted.
     ("quantity('-9669007543229944772e3').asApproximateFloat()", -9.669007543229947e21),
     # net/url, URL.String: no slashes where there were none.
-    ("url('h:/a') == url('h:///a')", False)
-,
+    ("url('h:/a') == url('h:///a')", False),
 )  # fmt: skip
 def test_what_expressions_come_to(text: str, value: object) -> None:
     found = outcome(text)[0]

@@ -70,7 +70,10 @@ def test_a_meter_limits_each_evaluation_and_counts_them_together() -> None:
 def test_a_loop_is_stopped_when_its_deadline_passes(text: str) -> None:
     program = looping(text)
     program.prepare()
-    with for_seconds(0.005), pytest.raises(DeadlineExceededError):
+    with (
+        for_seconds(0.005),
+        pytest.raises(DeadlineExceededError, match=r"^operation cancelled: the deadline has passed$"),
+    ):
         program.evaluate({"big": list(range(200_000))})
 
 

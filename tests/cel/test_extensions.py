@@ -24,7 +24,6 @@ KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
 
 @each_row(
     ("text", "value"),
-
     ("'tacocat'.charAt(3)", "o"),
     ("'tacocat'.charAt(7)", ""),
     ("'tacocat'.indexOf('a', 2)", 5),
@@ -114,8 +113,7 @@ KUBERNETES_STRINGS = Environment((strings(2), LISTS), variables={"o": DYN})
     ("timestamp(0).getMilliseconds('') + timestamp(0).getHours('UTC')", 0),
     ("timestamp(0).getHours('99:99') + timestamp(0).getMinutes('+5:-3')", 4 + 57),
     ("timestamp('0001-01-01T00:00:00Z').getFullYear('-200000:00')", -22),
-    ("timestamp(0).getHours('9223372036854775807:9')", 23)
-,
+    ("timestamp(0).getHours('9223372036854775807:9')", 23),
 )  # fmt: skip
 def test_values(text: str, value: Any) -> None:
     found = evaluate(text)
@@ -135,12 +133,10 @@ def test_formatting_before_version_4_follows_a_locale(text: str, value: str) -> 
 
 @each_row(
     ("text", "message"),
-
     ("'%d'.format([dyn(1.5)])", "error during formatting: decimal clause can only be used on integers, was given double"),
     ("'%f'.format([dyn('x')])", "error during formatting: fixed-point clause can only be used on doubles, was given string"),
     ("'%s'.format([{1.5: 1}])", "error during formatting: no formatting function for map key of type double"),
-    ("'%s'.format([[o]])", "error during formatting: no formatting function for optional_type")
-,
+    ("'%s'.format([[o]])", "error during formatting: no formatting function for optional_type"),
 )  # fmt: skip
 def test_formatting_before_version_4_names_what_it_cannot_show(text: str, message: str) -> None:
     assert error_of(text, KUBERNETES_STRINGS, o=evaluate("optional.none()")) == message

@@ -20,21 +20,32 @@ CLAIM = claim_manifest("gpu # the only one", "        count: 1\n")
 POD = manifests.POD + "    resourceClaimTemplateName: gpu\n"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        'count: "1"',
-        "count: '1' # one",
-        "cuont: 1",
-        '"cuont": 1',
-        "allocationMode: all",
-        'capacity: {requests: {memory: "10GiB"}}',
-        "adminAccess: 'false'",
-    ],
+@each_row(
+    ("right", "wrong", "options"),
+    ("count: 1", 'count: "1"', ()),
+    ("count: 1", "count: '1' # one", ()),
+    ("count: 1", "cuont: 1", ()),
+    ("count: 1", '"cuont": 1', ()),
+    ("count: 1", "allocationMode: all", ()),
+    ("count: 1", "allocationMode: 'Al'", (UNSAFE,)),
+    ("count: 1", "capacity: {requests: {memory: 10GB}}", ()),
+    ("count: 1", 'capacity: {requests: {memory: "10GiB"}}', ()),
+    ("count: 1", "adminAccess: 'false'", ()),
+    ("name: gpu #", "name: Gpu_X #", (UNSAFE,)),
+    ("- name: gpu", "- name: GPU", (UNSAFE,)),
+    ("kind: ResourceClaim", "kind: ResourceClame", (UNSAFE,)),
 )
-def test_what_can_mean_one_thing_alone_is_fixed_without_being_asked_for(wrong: str, tmp_path: Path) -> None:
-    corrected = fixed(CLAIM.replace("count: 1", wrong), tmp_path=tmp_path)
+def test_a_fix_changes_what_is_wrong_and_nothing_else(
+    right: str, wrong: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert CLAIM.count(right) == 1
+    broken = CLAIM.replace(right, wrong)
+    assert draguard("validate", write(tmp_path, broken)).code == 1
+    corrected = fixed(broken, *options, tmp_path=tmp_path)
     assert draguard("validate", write(tmp_path, corrected)).code == 0
+    other = [line for line in broken.splitlines() if line in CLAIM.splitlines()]
+    assert [line for line in corrected.splitlines() if line in other] == other
+    assert len(corrected.splitlines()) in {len(broken.splitlines()), len(CLAIM.splitlines())}
 
 
 class TestForms:

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,35 @@ def test_selectors_without_end_are_not_remembered() -> None:
     for number in range(250):
         whole.sorted_out((), selector(f'device.attributes["{DRIVER}"].?a{number}.hasValue()'))
     assert remembered() - before < 500
+
+
+def reading(*names: str) -> list[dict[str, Any]]:
+    return selector(" || ".join(f'has(device.attributes["{DRIVER}"].{name})' for name in names))
+
+
+def test_what_devices_have_under_names_without_end_is_not_remembered() -> None:
+    whole = fleet([{"attributes": {"uuid": {"string": str(number)}}} for number in range(1000)])
+    selectors = [reading(*(f"a{number}x{place}" for place in range(40))) for number in range(20)]
+    whole.sorted_out((), reading("uuid"))
+    tracemalloc.start()
+    try:
+        for each in selectors:
+            whole.sorted_out((), each)
+        assert tracemalloc.get_traced_memory()[0] < 5 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_looking_at_devices_under_many_names_is_paid_for() -> None:
+    def cost(devices: int) -> int:
+        whole = fleet([{"attributes": {"uuid": {"string": str(number)}}} for number in range(devices)])
+        with limited(Budget(100_000)) as budget:
+            (refused,) = whole.sorted_out((), reading(*(f"a{place}" for place in range(40)))).refused
+        assert refused.devices == devices
+        return 100_000 - budget.left
+
+    cost(1)  # compiled selectors are kept
+    assert cost(1000) > cost(1) + 2_000
 
 
 def steps_for(devices: int, expression: str) -> int:

@@ -36,6 +36,10 @@ class TestScalars:
     def test_are_what_go_makes_of_them_when_they_go_through_json(self, text: str, expected: object) -> None:
         assert exactly(value(f"a: {text}"), {"a": expected})
 
+    def test_tags_with_commas_are_whole_however_many_there_are(self) -> None:
+        text = "".join(f"k{number}: [!!str, z]\n" for number in range(30))
+        assert exactly(value(text), {f"k{number}": ["z"] for number in range(30)})
+
     @each_row(
         ("text", "message"),
         ("-.Inf", "json: unsupported value: -Inf"),

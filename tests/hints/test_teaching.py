@@ -1,5 +1,6 @@
 """Findings that teach: the error in a line, and its fix."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,12 @@ def test_long_texts_are_folded_and_indented_and_words_left_whole() -> None:
     for width in (0, 80):
         assert folded("one two", width) == "one two"
     assert folded(f"help: {'a' * 30}", 10).split() == ["help:", "a" * 30]
+
+
+def test_very_long_texts_are_folded_in_time() -> None:
+    start = time.perf_counter()
+    assert folded("ab " * 300_000 + " " * 300_000, 80).count("\n") > 10_000
+    assert time.perf_counter() - start < 10
 
 
 NAMES = [f"gpu{number}.example.com" for number in range(1000)]

@@ -35,7 +35,8 @@ from tests.scan.clusters import (
     template,
 )
 from tests.stored import clusters
-from webhook.scan import every_rule
+from webhook.inventory.affinity import selects
+from webhook.scan import drivers, every_rule
 
 RECORDED = Path(__file__).with_name("cases.jsonl.gz")
 
@@ -97,6 +98,26 @@ CLUSTERS = clusters(ROOT / "tests/scan/clusters.yaml", "name", "rules")
 @each_row("case", *CLUSTERS)
 def test_the_neighbours_of_faults_are_found_and_what_only_looks_like_one_is_not(case: Object) -> None:
     assert rules(*case["cluster"]) == {*case.get("rules", "").split()}
+
+
+def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def asking(selector: Object, each: Object) -> bool:
+        asked.append(each)
+        return selects(selector, each)
+
+    monkeypatch.setattr(drivers, "selects", asking)
+    requirement = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    of_name = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
+    of_label = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    every = [
+        slices(device(), name=name, pool={"name": name}, nodeSelector=selector)
+        for name, selector in (("a", of_name), ("b", of_label), ("c", of_name), ("d", of_label))
+    ]
+    found = scanned(node(), device_class(), *every)
+    assert [each["name"] for each in found if each["rule"] == "slice-without-node"] == ["b", "d"]
+    assert len(asked) == 2
 
 
 def test_a_driver_that_is_silent_or_crashes_explains_what_is_gone() -> None:

@@ -10,6 +10,7 @@ import yaml
 
 from tests.command import draguard, usage_error
 from tests.rows import each_row
+from tests.steps import counting
 from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.problem import Problem, value_at
@@ -575,6 +576,19 @@ def test_pods_are_counted_as_their_controllers_do(of: str, spec: dict[str, Any],
 def test_a_note_says_where_the_number_is_not_certain(of: str, spec: dict[str, Any], expected: str) -> None:
     (note,) = stand_ins(user(of, spec), Templates())[1]
     assert expected in note
+
+
+def test_many_groups_of_many_cliques_take_no_longer_than_both() -> None:
+    def steps_for(number: int) -> int:
+        cliques = [{"name": f"c{each}", "spec": {"podSpec": SPEC}} for each in range(number)]
+        groups = [{"cliqueNames": [f"c{each}"], "replicas": 2} for each in range(number)]
+        spec = {"replicas": 1, "template": {"cliques": cliques, "podCliqueScalingGroups": groups}}
+        with counting() as steps:
+            made = list(pods_in(user("grove.io PodCliqueSet", spec)))
+        assert {each.number for each in made} == {2}
+        return steps()
+
+    assert steps_for(300) < 12 * steps_for(30)
 
 
 def test_objects_are_found_with_their_paths_the_last_one_first() -> None:

@@ -130,7 +130,7 @@ def patch(operations: Sequence[Mapping[str, object]]) -> dict[str, Any]:
     """Return a patch of an object as fields of a response; none for no operations.
 
     Raises:
-        PatchTooLargeError: The patch is longer than `MAX_PATCH_BYTES`.
+        PatchTooLargeError: The patch is longer than `_MAX_PATCH_BYTES`.
     """
     written = list(_fitting(map(json.dumps, operations), _MAX_PATCH_BYTES // 4 * 3, len(", ")))
     if len(written) < len(operations):
@@ -180,8 +180,8 @@ def noted(problems: Iterable[Problem]) -> dict[str, str]:
 def annotations_of(verdict: Verdict) -> dict[str, str]:
     """Rename audit annotations for a webhook: the API server prefixes each key with the webhook's name and ``/``."""
     named = {_annotation_key(key): value for key, value in verdict.audit_annotations.items()}
-    kept = len([*_fitting(map(json.dumps, named.values()), _MAX_ANNOTATIONS)])
-    return dict([*named.items()][:kept]) | assumed(verdict.notes)
+    fitting = _fitting(map(json.dumps, named.values()), _MAX_ANNOTATIONS)
+    return {key: named[key] for key, _ in zip(named, fitting, strict=False)} | assumed(verdict.notes)
 
 
 def assuming(notes: Collection[str]) -> dict[str, Any]:

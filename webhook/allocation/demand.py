@@ -274,7 +274,7 @@ class ClaimDemand(NamedTuple):
     """The demand of a claim.
 
     Args:
-        constraints: The factories of its constraints, in order.
+        constraints: The kind of each of its constraints, and the attribute that it reads, in order.
     """
 
     raw: JSONObject

@@ -133,7 +133,7 @@ _DRA = (
 """The kinds that all versions since v1alpha3 have."""
 _TAINT_RULE = "dra.devicetaintrule:DeviceTaintRule"
 _TAINT_RULES = "DRADeviceTaintRules"
-_GROUP = partial(_kinds, "core.podgroup:PodGroup", gate="GenericWorkload")
+_pod_group = partial(_kinds, "core.podgroup:PodGroup", gate="GenericWorkload")
 
 VERSIONS: Mapping[str, Version] = {
     "resource.k8s.io/v1": _version(
@@ -164,9 +164,9 @@ VERSIONS: Mapping[str, Version] = {
         *_kinds("dra.v1alpha2:ResourceClaimParameters", "dra.v1alpha2:ResourceClassParameters", since=30, until=30),
         *_kinds("dra.v1alpha2:ResourceSlice", since=30, until=30),
     ),
-    "scheduling.k8s.io/v1beta1": _version(*_GROUP(since=37, deprecation=Deprecation(40, 43))),
-    "scheduling.k8s.io/v1alpha3": _version(*_GROUP(since=37)),
-    "scheduling.k8s.io/v1alpha2": _version(*_GROUP(since=36, until=36)),
+    "scheduling.k8s.io/v1beta1": _version(*_pod_group(since=37, deprecation=Deprecation(40, 43))),
+    "scheduling.k8s.io/v1alpha3": _version(*_pod_group(since=37)),
+    "scheduling.k8s.io/v1alpha2": _version(*_pod_group(since=36, until=36)),
     "v1": _version(*_kinds("core.pod:Pod", "core.workloads:PodTemplate", "core.workloads:ReplicationController")),
     "apps/v1": _version(
         *_kinds("core.workloads:DaemonSet", "core.workloads:Deployment"),
@@ -365,10 +365,9 @@ def target(
     """Return the compilation target of objects of a version."""
     key = api_version, release, operation, gates, admin_namespace, enough, declarative, thorough
     if (known := _targets.get(key)) is None:
-        name, replaced = (
-            api_version.rpartition("/")[2],
-            VERSIONS[api_version].replaced if api_version in VERSIONS else {},
+        version = api_version.rpartition("/")[2]
+        replaced = VERSIONS[api_version].replaced if api_version in VERSIONS else {}
+        known = _targets[key] = Target(
+            version, release, operation, gates, admin_namespace, replaced, enough, declarative, thorough
         )
-        facts = name, release, operation, gates, admin_namespace, replaced, enough, declarative, thorough
-        known = _targets[key] = Target(*facts)
     return known

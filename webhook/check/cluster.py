@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _STORED: Final = "give what the cluster stores, as kubectl prints it"
 """The hint for an object of the cluster that cannot be decoded."""
 DETAILS: Final = "`draguard validate` has the details"
-"""That for a manifest."""
+"""The hint for such a manifest."""
 
 
 def read_cluster(
@@ -40,7 +40,7 @@ def read_cluster(
 ) -> Inventory:
     """Read the objects of a cluster into an inventory; the arguments are those of :func:`cluster_documents`.
 
-    A claim that cannot be decoded is known by the devices that it holds alone.
+    Of a claim that cannot be decoded, only the devices that it holds are known.
     """
     install("objects")
     inventory = Inventory()

@@ -365,11 +365,7 @@ class References:
         unlooked, findings = self._unlooked, list[Finding]()
         for given in self._documents.values():
             try:
-                if known := self._known(given):
-                    for (kind, path), count in known.skipped.items():
-                        unlooked.add(kind, path, given.document, count)
-                    if known.problems:
-                        findings += self._located(known.problems, given)
+                findings += self._of(given)
             except (OSError, MemoryError):
                 raise
             except Exception as error:  # noqa: BLE001 - the report must not lose the other objects
@@ -380,6 +376,15 @@ class References:
         if self._neighbours is None and not self._inventory.knows(_SLICE):
             unlooked.lacks_slices = any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
         return unlooked
+
+    def _of(self, given: _Noted) -> Iterable[Finding]:
+        """Return the findings about a manifest; collect what was not looked up."""
+        known = self._known(given)
+        if known is None:
+            return ()
+        for (kind, path), count in known.skipped.items():
+            self._unlooked.add(kind, path, given.document, count)
+        return self._located(known.problems, given) if known.problems else ()
 
     def _known(self, given: _Noted) -> ReferenceFindings | None:
         """Look up the references of a manifest; None if there are none to look up."""

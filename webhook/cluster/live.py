@@ -322,7 +322,7 @@ class Server:
         return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
 
     def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
-        """Read the objects of a kind; of events, those that tell, and of other namespaces warnings."""
+        """Read the objects of a kind; of events, those that tell something, and in other namespaces only warnings."""
         everywhere = f"{root}/{known.resource}"
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
         is_picked = known.kind == "Event" and self._reader is not None  # not for all to be kept

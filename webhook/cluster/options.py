@@ -35,8 +35,8 @@ class ManagerOptions:
         secret: The Secret's name; it must exist, and may be empty.
         lease: The Lease's name; it must exist.
         names: The DNS names that the API server connects to, such as ``draguard.draguard-system.svc``.
-        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret there, for pods without
-            access to the API server: then it has the cluster's version, too.
+        directory: Where ``tls.crt`` and ``tls.key`` are put; None if kubelet mounts the Secret in pods that have no
+            access to the API server: the Secret then holds the cluster's version, too.
         webhooks: Names of Validating- and MutatingWebhookConfigurations whose ``caBundle`` to write.
         identity: The holder of the Lease; unique among all processes, past and present.
         account: The directory with the service account's ``token`` and ``ca.crt``.

@@ -194,9 +194,8 @@ class Table:
         pools = self._cluster.catalog.current.items()
         for pool, slices in sorted(pools, key=lambda each: (each[1][0].node_name or EVERYWHERE, each[0])):
             counters: Counters = {}
-            of_pool, variant = self._cluster.catalog.by_pool[pool], self._cluster.variant
-            if any(each.counter_sets for each in of_pool):
-                seen = whole(pool, self._cluster.catalog, variant)
+            if pool in self._cluster.catalog.with_counters:
+                seen = whole(pool, self._cluster.catalog, self._cluster.variant)
                 if seen is not None and seen.is_usable:
                     counters = available(seen, self._cluster.usage.pool(*pool), with_shares=True).counters
             for each in sorted(slices, key=lambda one: one.name):

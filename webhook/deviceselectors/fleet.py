@@ -124,6 +124,10 @@ _BLAME: Final = 32
 """The work of finding the part of a selector that is false."""
 _SORTED_MAX: Final = 64
 """The number of classes and requests whose devices are remembered."""
+_COLUMNS_MAX: Final = 256
+"""The number of names under which it is remembered what each device has."""
+_LOOKS: Final = 16
+"""The number of devices that are looked at for a name in a unit of work."""
 
 
 class Fleet:
@@ -199,8 +203,8 @@ class Fleet:
         known = None if None in several else frozenset(read for each in several for read in each or ())
         if known not in self._groups:
             if len(self._groups) >= _SORTED_MAX:
-                for cache in (self._groups, self._by_value, self._columns):
-                    cache.clear()
+                self._groups.clear()
+                self._by_value.clear()  # which knows groups by their addresses
             columns: list[Iterable[Hashable]] = [range(len(self.contents))]
             if known is not None:
                 columns = [self._looks, *(self._column(*read) for read in known)]
@@ -220,6 +224,9 @@ class Fleet:
     def _column(self, holder: str, name: str) -> list[Hashable]:
         """Return what each content has under a name."""
         if (holder, name) not in self._columns:
+            current().spend(1 + len(self.contents) // _LOOKS)
+            if len(self._columns) >= _COLUMNS_MAX:
+                self._columns.clear()
             self._columns[holder, name] = [each.is_plain and seen(each, holder, name) for each in self.contents]
         return self._columns[holder, name]
 
@@ -235,6 +242,8 @@ class Fleet:
         (_, *name), values = limit
         key = id(groups), "/".join(name)
         if key not in self._by_value:
+            if len(self._by_value) >= _SORTED_MAX:
+                self._by_value.clear()
             self._by_value[key] = by_key((_comparable(each.content, key[1]), each) for each in groups)
         wanted = dict.fromkeys((None, *((_KINDS[type(each)], each) for each in values)))
         return [group for each in wanted for group in self._by_value[key].get(each, ())]
@@ -400,7 +409,9 @@ def lacking(reads: Iterable[Read], contents: Sequence[Content]) -> set[tuple[str
         read[:3]
         for read in reads
         if not read.is_guarded
-        and any((read.domain, read.name) not in published([each], read.holder) for each in contents)
+        and any(
+            named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") is None for each in contents
+        )
     }
 
 

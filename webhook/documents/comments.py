@@ -108,7 +108,8 @@ def outside(texts: Sequence[tuple[int, int]], start: int, end: int) -> Iterator[
         start: Where the parts begin.
         end: Where they end.
     """
-    for begin, stop in texts[max(bisect_right(texts, (start,)) - 1, 0) :]:
+    for index in range(max(bisect_right(texts, (start,)) - 1, 0), len(texts)):  # most are not in a small part
+        begin, stop = texts[index]
         if begin >= end:
             break
         yield start, max(start, begin)

@@ -53,7 +53,7 @@ _TAG_DIRECTIVE: Final = re.compile("(?:^|(?<=[\r\n\x85\u2028\u2029]))%TAG")
 _MAY_BE_TAG: Final = re.compile(r"![^\s,\[\]!]*[,\[\]]")
 _TAG: Final = re.compile(r"![\w\-;/?:@&=+$,.!~*'()\[\]%]*", re.ASCII)
 _MOST_WRONG_TAGS: Final = 20
-"""The most of these tags that are handled in a text; each takes another parse."""
+"""The most tags unreadable to libyaml that are handled in a text; each takes another parse."""
 _SPELLED: Final = str.maketrans(",[]", ";;;")
 
 
@@ -65,18 +65,31 @@ def _with_whole_tags(text: str) -> str:
     readers accept.
     """
     for _ in range(_MOST_WRONG_TAGS):
-        try:
-            tags = ((_TAG.match(text, start), end) for start, end in _tags(text))
-            whole = next((whole for whole, end in tags if whole and whole.end() > end), None)
-        except yaml.MarkedYAMLError as error:
-            mark = error.context_mark if error.context == "while scanning a tag" else None
-            whole = _TAG.match(text, mark.index) if mark else None
-        except PARSER_ERRORS:  # the parser reports it
+        pieces, at = list[str](), 0
+        for whole in _cut_tags(text):
+            if whole.start() >= at:
+                pieces += text[at : whole.start()], whole[0].translate(_SPELLED)
+                at = whole.end()
+        changed = "".join((*pieces, text[at:]))
+        if changed == text:
             break
-        if whole is None:
-            break
-        text = f"{text[: whole.start()]}{whole[0].translate(_SPELLED)}{text[whole.end() :]}"
+        text = changed
     return text
+
+
+def _cut_tags(text: str) -> Iterator[re.Match[str]]:
+    """List the tags that libyaml ends too early, up to the first that it cannot read."""
+    try:
+        for start, end in _tags(text):
+            whole = _TAG.match(text, start)
+            if whole and whole.end() > end:
+                yield whole
+    except yaml.MarkedYAMLError as error:
+        mark = error.context_mark if error.context == "while scanning a tag" else None
+        if mark and (whole := _TAG.match(text, mark.index)):
+            yield whole
+    except PARSER_ERRORS:  # the parser reports it
+        return
 
 
 def _tags(text: str) -> Iterator[tuple[int, int]]:

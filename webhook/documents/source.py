@@ -37,12 +37,12 @@ class Content(NamedTuple):
     """The content of a text.
 
     Args:
-        value: The JSON value of its first document, ``None`` also if it has none, or cannot be used.
+        value: The JSON value of its first document, ``None`` also if there is none, or it cannot be used.
         repeated: Whether a map has a key twice; the last one is in the value.
         ignored: The offset of text that Kubernetes' reader ignores; ``None`` if there is none.
         error: Why the document cannot be used.
-        start: The offset of the value; of one in YAML it is not known.
-        end: The offset of the text after it.
+        start: The offset of the value, of JSON only.
+        end: The offset of the text after it, of JSON only.
     """
 
     value: Any

@@ -1,4 +1,4 @@
-"""Rewrites a text to hold another value."""
+"""Rewrites a text to hold another value, and takes maps apart."""
 
 from __future__ import annotations
 

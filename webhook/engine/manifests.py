@@ -239,7 +239,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
 
 
 def _of_list(obj: dict[str, Any]) -> list[Problem]:
-    """Report a list that kubectl cannot take apart (apimachinery ``decodeToList``); others are their items."""
+    """Report a list that kubectl cannot take apart (apimachinery ``decodeToList``); of others, the items are judged."""
     kind = obj.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List"):
         return []
@@ -251,9 +251,9 @@ def _of_list(obj: dict[str, Any]) -> list[Problem]:
         return [] if has_placeholder(obj, problem.path) else [problem]
     if (obj.get("apiVersion"), kind) != ("v1", "List"):
         return []
-    message = 'no matches for kind "List" in version "v1"'
-    hint = "it has no items: write the objects there"
-    return [Problem(ERROR, "not-served", "NotFound", Path(("kind",)), message, hint)]
+    from webhook.api.unserved import not_served  # few lists are like that
+
+    return [not_served("v1", kind, "it has no items: write the objects there", at="kind")]
 
 
 def _has_claims(obj: dict[str, Any]) -> bool:

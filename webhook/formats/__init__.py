@@ -42,7 +42,8 @@ _label_pattern = Pattern(_LABEL_AT_ONCE)
 _subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE)
 # Go's (?i) also folds the long s and the Kelvin sign to ASCII, but not the dotless and dotted i that Python's does.
 _caseless_subdomain_pattern = Pattern(_SUBDOMAIN_AT_ONCE.replace("a-z", "a-zA-Z\u017f\u212a"))
-_key_pattern = Pattern(_KEY)
+_key_pattern = Pattern(f"({_SUBDOMAIN_AT_ONCE}/)?{_KEY}")
+_key_name_pattern = Pattern(_KEY)
 _value_pattern = Pattern(_VALUE)
 _dns1035_pattern = Pattern(_DNS1035)
 _c_identifier_pattern = Pattern(_C_IDENTIFIER)
@@ -202,6 +203,8 @@ def label_key(value: str, release: Release) -> Messages:
     Source: apimachinery ``pkg/util/validation/validation.go``, ``IsQualifiedName``; from 1.35
     ``pkg/api/validate/content/kube.go``, ``IsLabelKey``.
     """
+    if len(value) <= _LABEL_MAX and _key_pattern.fullmatch(value):  # as nearly all are
+        return FINE
     prefix, slash, name = value.partition("/")
     if "/" in name:
         return (f"{'a valid label key' if release >= _CONTENT_SINCE else 'a qualified name'} {_TOO_MANY_SLASHES}",)
@@ -273,9 +276,8 @@ def prefixed_resource_name(value: str, release: Release) -> Messages:
 
 
 def _label(value: str, unit: str) -> Messages:
-    found = _wrong(value, _LABEL_MAX, unit, _label_pattern, NO_LABEL)
-    has_dots = NO_LABEL in found and _subdomain_pattern.fullmatch(value)
-    return (*found[:-1], "must not contain dots") if has_dots else found
+    has_dots = "." in value and _subdomain_pattern.fullmatch(value)
+    return _wrong(value, _LABEL_MAX, unit, _label_pattern, "must not contain dots" if has_dots else NO_LABEL)
 
 
 def _subdomain(value: str, unit: str) -> Messages:
@@ -285,7 +287,7 @@ def _subdomain(value: str, unit: str) -> Messages:
 def _key_name(name: str, release: Release) -> Messages:
     if not name:
         return ("name part must be non-empty", f"name part {_NO_KEY}")
-    wrong = _wrong(name, _LABEL_MAX, _unit(release), _key_pattern, _NO_KEY)
+    wrong = _wrong(name, _LABEL_MAX, _unit(release), _key_name_pattern, _NO_KEY)
     return tuple(f"name part {message}" for message in wrong) if wrong else FINE
 
 
@@ -294,7 +296,7 @@ def _unit(release: Release) -> str:
 
 
 def _wrong(value: str, limit: int, unit: str, pattern: Pattern, no_match: str) -> Messages:
-    """Return what is wrong with a text that has at most so many bytes, and a pattern."""
+    """Return what is wrong with a text that may have so many bytes, and must match a pattern."""
     too_long = (f"must be no more than {limit} {unit}",) if exceeds(value, limit) else FINE
     return too_long if pattern.fullmatch(value) else (*too_long, no_match)
 

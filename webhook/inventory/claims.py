@@ -259,12 +259,14 @@ class Request(NamedTuple):
         name: Its name; for an alternative, after the request's name.
         path: The path of its devices' description.
         content: The devices that it requests.
+        class_name: The name of its class; empty for what a class selects.
         device_class: The DeviceClass that it names; None if it is unknown, or was not looked up.
     """
 
     name: str
     path: Steps
     content: JSONObject
+    class_name: str
     device_class: JSONObject | None
 
     @property
@@ -281,11 +283,6 @@ class Request(NamedTuple):
     def is_class(self) -> bool:
         """Whether it is what a class selects."""
         return self.path == ("spec",)
-
-    @property
-    def class_name(self) -> str:
-        """The name of its class."""
-        return text(self.content, "deviceClassName")
 
     @property
     def of_class(self) -> list[JSONObject]:
@@ -315,13 +312,14 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
         inventory: Has their classes; None if these do not matter.
     """
     if text(claim, "kind") == "DeviceClass":
-        yield Request("", ("spec",), mapping(claim, "spec"), None)
+        yield Request("", ("spec",), mapping(claim, "spec"), "", None)
     for path, each in placed(claim, *devices_path(claim or {}), "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         alternatives = ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
         for full_name, steps, content in (*([(name, ("exactly",), exactly)] if exactly else ()), *alternatives):
-            class_ = inventory.find("DeviceClass", text(content, "deviceClassName")) if inventory else None
-            yield Request(full_name, (*path, *steps), content, class_)
+            class_name = text(content, "deviceClassName")
+            class_ = inventory.find("DeviceClass", class_name) if inventory else None
+            yield Request(full_name, (*path, *steps), content, class_name, class_)
 
 
 def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:

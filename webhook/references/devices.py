@@ -371,10 +371,10 @@ def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]
     if fleet is None:
         return
     for request in context.requests(claim):
-        answer, wanted = sorted_out(request, context), request.wanted
-        if request.is_for_all or answer is None or answer.failing:
+        answer, wanted = None if request.is_for_all else sorted_out(request, context), request.wanted
+        if answer is None or answer.failing:
             continue
-        if wanted == 1 if answer.taken else request.own:  # it has one; or another rule reports that there is none
+        if (answer.taken and wanted == 1) or (request.own and not answer.taken):  # another rule reports the latter
             continue
         most, node = fleet.most_on_a_node(answer.taken)
         if wanted > most:

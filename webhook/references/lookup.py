@@ -109,8 +109,8 @@ def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[
 @cache
 def rules_of(module: str) -> Sequence[Rule]:
     """Return the rules of a module, which is imported for them."""
-    check = import_module(f"webhook.references.{module}")
-    return [each for each in RULES.values() if each.check.__module__ == check.__name__]
+    imported = import_module(f"webhook.references.{module}")
+    return [each for each in RULES.values() if each.check.__module__ == imported.__name__]
 
 
 @cache

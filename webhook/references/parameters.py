@@ -105,9 +105,8 @@ def _of_class(device_class: JSONObject, context: Context) -> Iterator[Problem]:
     from webhook.drivers.rules import Part, Subject
 
     configs = items(device_class, "spec", "config")
-    for profile in filter(
-        None, map(context.profile, dict.fromkeys(text(each, "opaque", "driver") for each in configs))
-    ):
+    drivers = dict.fromkeys(text(each, "opaque", "driver") for each in configs)
+    for profile in filter(None, map(context.profile, drivers)):
         own = _configs(profile, configs, ("spec", "config"), "FromClass", context)
         subject = Subject(Part({}, ()), configs=own, classes={name_of(device_class): device_class})
         for each in _broken(profile, subject, context):

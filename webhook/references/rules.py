@@ -130,10 +130,10 @@ class Context:
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
         self._requests: tuple[Any, Sequence[Request]] = (None, ())
-        """A claim or template, and its requests."""
+        """A claim, template or class, and its requests."""
 
     def requests(self, claim: JSONObject) -> Sequence[Request]:
-        """Return the requests of a claim or template, which most rules read."""
+        """Return the requests of a claim or template, or what a class selects; most rules read them."""
         if self._requests[0] is not claim:
             self._requests = claim, list(requests_of(claim, self.inventory))
         return self._requests[1]

@@ -266,16 +266,15 @@ _LONG = 120
 """Hints with more characters are shown once."""
 
 
-def lines(report: Report, style: Style) -> Iterator[str]:
+def lines(report: Report, style: Style) -> list[str]:
     """Write findings with their lines, further remarks, and a summary."""
     first = list(first_ones(report.findings))
     shown = [finding for finding, _ in first]
-    yield from _lines(first, style)
     if style.quiet:
         last = [*map(printable, (*report.remarks, *table(shown, report.releases)))]
     else:
         last = [*closing(report, shown), *(filter(None, [directories(report)]) if report.has_fixes else ())]
-    yield from (uncommanded(folded(line, style.width)) for line in last)
+    return [*_lines(first, style), *(uncommanded(folded(line, style.width)) for line in last)]
 
 
 _PLAIN: Final = Style()
@@ -335,13 +334,15 @@ def folded(line: str, width: int) -> str:
         return line
     own = len(line) - len(line.lstrip(" "))
     indent = " " * ((own if own < width // 2 else 0) + _INDENT)
-    text, taken = "", 0
-    for word in re.findall(" *[^ ]+", line):
+    parts, taken = list[str](), 0
+    for word in re.findall(" *[^ ]+", line.rstrip(" ")):
         part = word
-        if text and taken + columns_of(word) > width:
-            text, part, taken = f"{text}\n", indent + word.lstrip(" "), 0
-        text, taken = text + part, taken + columns_of(part)
-    return text
+        if parts and taken + columns_of(word) > width:
+            part, taken = indent + word.lstrip(" "), 0
+            parts.append("\n")
+        parts.append(part)
+        taken += columns_of(part)
+    return "".join(parts)
 
 
 MAX_ALIKE: Final = 10

@@ -35,7 +35,7 @@ _SAME: Final = {"mig": "gpu", "habana": "intel"}
 _MADE: Final = ("metadata", "creationTimestamp")
 
 
-def of_class(cluster: Stored, name: str) -> list[str]:
+def drivers_of_class(cluster: Stored, name: str) -> list[str]:
     """Return the drivers that a class selects by name; else the domains of the attributes that it reads."""
     release, gates = cluster.settings.release, cluster.settings.gates
     selectors = items(cluster.inventory.find("DeviceClass", name), "spec", "selectors")
@@ -45,16 +45,16 @@ def of_class(cluster: Stored, name: str) -> list[str]:
 
 
 @once
-def known(cluster: Stored) -> frozenset[str]:
+def known_drivers(cluster: Stored) -> frozenset[str]:
     """Return the drivers that publish devices, or that classes select."""
     classes = (name for _, name in cluster.inventory.names("DeviceClass"))
-    return frozenset(cluster.slices_on).union(*(of_class(cluster, each) for each in classes))
+    return frozenset(cluster.slices_on).union(*(drivers_of_class(cluster, each) for each in classes))
 
 
 @once
 def plugins(cluster: Stored) -> Sequence[Plugin]:
     """Find the DaemonSets that run the drivers of the cluster."""
-    return [each for each in cluster.plugins(known(cluster)) if each.drivers]
+    return [each for each in cluster.plugins(known_drivers(cluster)) if each.drivers]
 
 
 @once
@@ -291,7 +291,7 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
     The nodes were removed or relabelled, or the driver that publishes for them was misconfigured.
     """
     nodes = cluster.all("Node")
-    known: dict[str, bool] = {}
+    are_matched: dict[str, bool] = {}
     names = {name_of(node) for node in nodes}
     for each in cluster.inventory.all("ResourceSlice") if nodes else ():
         for path, device in placed(each, "spec", "devices"):
@@ -300,10 +300,13 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
                 yield Found(each, message, "", (*path, "nodeName"))
                 break
         selector = mapping(each, "spec", "nodeSelector")
-        wanted = required(selector)
-        if not selector or known.setdefault(wanted, any(selects(selector, node) for node in nodes)):
+        if not selector:
             continue
-        message = f"no node matches the slice's nodeSelector ({wanted}), so its devices cannot be used"
+        if (key := repr(selector)) not in are_matched:
+            are_matched[key] = any(selects(selector, node) for node in nodes)
+        if are_matched[key]:
+            continue
+        message = f"no node matches the slice's nodeSelector ({required(selector)}), so its devices cannot be used"
         hint = f"label the nodes, or {command(cluster, 'delete', each)} if they are gone"
         yield Found(each, message, hint, ("spec", "nodeSelector"))
 

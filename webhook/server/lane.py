@@ -123,11 +123,10 @@ class Lane:
     async def _ask(self, body: bytes, call: Call, most: float = 0.0) -> tuple[Answer, float]:
         """Let a process answer a review within some processor time; 0 for any."""
         process = await self._process()
-        reader, writer, _ = process
         try:
-            writer.write(_framed(_encode((call, most, body))))
-            (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-            answer, seconds, is_last = read_answer(await reader.readexactly(length))
+            process.writer.write(_framed(_encode((call, most, body))))
+            (length,) = _LENGTH.unpack(await process.reader.readexactly(_LENGTH.size))
+            answer, seconds, is_last = read_answer(await process.reader.readexactly(length))
         except BaseException:
             if not most or time.monotonic() > (call.deadline or 0.0) - _EARLIER:
                 self.ended += 1

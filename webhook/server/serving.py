@@ -78,7 +78,7 @@ class Server:
         if beside:  # limits of its own: a client that fills up one port leaves the other open
             self._ports.append(Port(*beside, _of_probes(limits), Connection))
         self._reloaded = certificate, *reloaded
-        self._following: threading.Thread | None = None
+        self._following = threading.Thread()  # not started yet
         self._ready = ready
         self._end: float | None = None
 
@@ -127,8 +127,7 @@ class Server:
             port.tick()
 
     def _each_second(self) -> None:
-        is_following = self._following is not None and self._following.is_alive()
-        if not is_following and any(each.may_have_changed() for each in self._reloaded):
+        if not self._following.is_alive() and any(each.may_have_changed() for each in self._reloaded):
             self._following = threading.Thread(target=self._follow, daemon=True)
             self._following.start()
         if self._app.lane:

@@ -178,9 +178,8 @@ class Answers:
         helps = [
             ([names[node] for node in each.opened], each.made and each.made()) for each in self._advice.suggestions
         ]
-        if (
-            verdicts and verdicts in self._known
-        ):  # the changes that were tried left the cluster as it was: only the log grew
+        if verdicts and verdicts in self._known:
+            # The changes that were tried left the cluster as it was: only the log grew.
             self._known[verdicts] = len(self._cluster.log), *self._known[verdicts][1:]
         return Overlay(placement.pod, depths, helps)
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Final
 
-from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, quantity_text
+from webhook.allocation.devices import PoolId, Taint, Tolerations, amount, named, quantity_text
 from webhook.allocation.selecting import Fault
 from webhook.api import gates
 from webhook.cel.errors import EvaluationError, Issues
@@ -146,16 +146,16 @@ def of_claims(
                 concerned = ", ".join(texts(constraint, "requests")) or "all requests"
                 what += f" for {concerned}{of_claim if len(pending) > 1 else ''}"
             yield Change(what, 2, f"{index} {what}", in_claim(index, partial(_unconstrained, constraint)))
-        for name, _, asks, _ in requests_of(claim):
+        for asked in requests_of(claim):
             alike = [
                 each
                 for group in groups
                 for each in group.requests
-                if (each["claim"], each["request"]) == (full_name, name)
+                if (each["claim"], each["request"]) == (full_name, asked.name)
             ]
-            title = f"request {name}{of_claim if named[name] > 1 else ''}"
+            title = f"request {asked.name}{of_claim if named[asked.name] > 1 else ''}"
             is_found = any(group.taken for group in groups)
-            request = _Request(cluster, asks, alike, place=(index, name), title=title, is_found=is_found)
+            request = _Request(cluster, asked.content, alike, place=(index, asked.name), title=title, is_found=is_found)
             yield from request.changes(error)
 
 
@@ -289,12 +289,11 @@ class _Request:
 
     def _values(self, read: Read) -> set[object]:
         """Return the values that devices have of an attribute."""
-        full_name, found = f"{read.domain}/{read.name}", set[object]()
+        found = set[object]()
         for each in self._cluster.allocator.catalog.contents:
-            spellings = (full_name, read.name) if each.driver == read.domain else (full_name,)
-            for value in filter(None, map(getattr(each, read.holder).get, spellings)):
-                if len(value) == 1 and value.keys() <= _SCALARS:
-                    found |= set(value.values())
+            value = named(getattr(each, read.holder), each.driver, f"{read.domain}/{read.name}") or {}
+            if len(value) == 1 and value.keys() <= _SCALARS:
+                found |= set(value.values())
         return found
 
     def _of_capacity(self) -> Iterator[Change]:
@@ -424,12 +423,15 @@ def _version(text: str) -> semver.Semver | None:
 
 
 def of_values(parts: Parts, values: Callable[[Read], Collection[object]]) -> Iterator[tuple[bool, str, str]]:
-    """Return a selector with a value that devices have in place of one that it wants: each other one.
+    """Yield selectors with other values that devices have in place of one that the selector wants.
 
-    If they do not have that one, it is a value that is spelled otherwise. What differs follows whether it is so.
+    If no device has the wanted value, only the value that is spelled nearly like it comes into question.
 
     Args:
         values: Returns the values that devices have of an attribute.
+
+    Yields:
+        Whether no device has the wanted value, what differs, and the expression.
     """
     equalities = (each for each in parts.all if isinstance(each, Call) and each.function == "_==_")
     for subject, constant in (pair for each in equalities for pair in (each.arguments, reversed(each.arguments))):
@@ -667,10 +669,12 @@ def _in_containers(
     def edit(needs: Needs) -> Needs:
         pod = deepcopy(needs.pod)
         for each in _containers_requesting(pod, resource):
+            if container not in {"", text(each, "name")}:
+                continue
             for stated in (mapping(each, "resources", field) for field in ("requests", "limits")):
-                if container in {"", text(each, "name")} and resource in stated:
-                    amount = stated.pop(resource)
-                    stated[meant or resource] = amount if count is None else str(count)
+                if resource in stated:
+                    asked = stated.pop(resource)
+                    stated[meant or resource] = asked if count is None else str(count)
         before, after = requests(needs.pod), requests(pod)
         changes = {name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)}
         return demanding("requests", changes)(needs)._replace(pod=pod)

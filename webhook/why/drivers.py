@@ -15,7 +15,7 @@ from webhook.inventory.affinity import required, wants
 from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
-from webhook.scan.drivers import known, unpublished
+from webhook.scan.drivers import known_drivers, unpublished
 from webhook.simulation.cluster import blocking
 from webhook.simulation.workloads import is_for
 from webhook.spelling import either
@@ -38,7 +38,7 @@ def daemon_set(scene: Scene, driver: str, node: JSONObject | None = None) -> JSO
 
 def running(scene: Scene, *more: str) -> Sequence[Plugin]:
     """Return the DaemonSets that run plugins, with the drivers that are known, and others."""
-    return scene.plugins(known(scene).union(more))
+    return scene.plugins(known_drivers(scene).union(more))
 
 
 def published_on(scene: Scene, node: str) -> dict[str, list[Slice]]:

@@ -30,7 +30,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
-from webhook.scan.drivers import of_class
+from webhook.scan.drivers import drivers_of_class
 from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
     AFFINITY,
@@ -146,7 +146,7 @@ class Lacks:
             yield self._together()._replace(sort="constraints")
         yield from self._of_requests(unmet)
         classes = dict.fromkeys(each.device_class for alternatives in unmet for each in alternatives if each.step)
-        for driver in dict.fromkeys(each for name in classes for each in of_class(self._scene, name)):
+        for driver in dict.fromkeys(each for name in classes for each in drivers_of_class(self._scene, name)):
             yield from drivers.down(self._scene, driver)
 
     def _of_requests(self, unmet: Sequence[Sequence[_Asked]]) -> Iterator[Cause]:
@@ -180,7 +180,7 @@ class Lacks:
                 (f"wait until driver {driver} has published the whole pool; see its log",),
                 sort="driver",
             )
-        selected = of_class(scene, name)
+        selected = drivers_of_class(scene, name)
         for driver in selected:
             if not drivers.publishes(scene, driver):
                 found = drivers.absent(scene, driver)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import prod
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from webhook.workloads.projects import PODS, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
+Make = Callable[[Any, Steps], PodsIn | None]
 
 _SOURCES: Final = frozenset({"resourceClaimName", "resourceClaimTemplateName", "source"})
 _UNKNOWN: Final = "how many such pods it makes is not known"
@@ -31,10 +33,10 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
         return
     group = version.rpartition("/")[0]
     stated, known = (more or {}).get((group, kind)), LOCATIONS.get((group, kind))
+    make = partial(as_template, obj, is_partial=bool(stated) or group in PARTIAL)
+    found = list(_stated(make, obj, map(Place, stated) if stated else known or ()))
     if stated:
-        found = [each._replace(unsure=_UNKNOWN) for each in _stated(obj, map(Place, stated), is_partial=True)]
-    else:
-        found = list(_stated(obj, known or (), is_partial=group in PARTIAL))
+        found = [each._replace(unsure=_UNKNOWN) for each in found]
     if known is not None and not stated and group in PODS:
         found += PODS[group](obj)
     yield from found
@@ -42,20 +44,28 @@ def pods_in(obj: JSONObject, more: Locations | None = None) -> Iterator[PodsIn]:
         yield from _guessed(obj)
 
 
-def _stated(obj: JSONObject, places: Iterable[Place], *, is_partial: bool) -> Iterator[PodsIn]:
-    def within(part: Any, places: Iterable[Place], at: Steps, prefix: str, number: int) -> Iterator[PodsIn]:
-        for place in places:
-            for steps, value in _at(part, place.path.split(".")):
-                here, count = (*at, *steps), number * prod(_times(part, each, steps) for each in place.times)
-                if place.parts:
-                    yield from within(value, place.parts, here, f"{prefix}{place.path}.", count)
-                elif found := as_template(obj, value, here, is_partial=is_partial):
-                    scaled = place.scaled and _read(part, place.scaled, steps)
-                    is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= count)
-                    unsure = "" if is_fixed else f"{prefix}{place.scaled} lets an autoscaler change their number"
-                    yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=count, unsure=unsure)
+def _stated(
+    make: Make, part: Any, places: Iterable[Place], at: Steps = (), *, prefix: str = "", number: int = 1
+) -> Iterator[PodsIn]:
+    """Find the pods at known places in an object, or in a part of it.
 
-    return within(obj, places, (), "", 1)
+    Args:
+        make: Returns the pods of a value at a path; None if the value is neither a pod template nor a pod spec.
+        at: The path of the part.
+        prefix: The same path as the table writes it, with a dot at its end.
+        number: How many times the controller makes the part.
+    """
+    for place in places:
+        numbers = [_number(part, each) for each in place.times]
+        for steps, value in _at(part, place.path.split(".")):
+            here, count = (*at, *steps), number * prod(each(steps) for each in numbers)
+            if place.parts:
+                yield from _stated(make, value, place.parts, here, prefix=f"{prefix}{place.path}.", number=count)
+            elif found := make(value, here):
+                scaled = place.scaled and _read(part, place.scaled, steps)
+                is_fixed = not scaled or (isinstance(scaled, int) and scaled is not True and scaled <= count)
+                unsure = "" if is_fixed else f"{prefix}{place.scaled} lets an autoscaler change their number"
+                yield found._replace(is_of_job=place.path.endswith(OF_JOBS), number=count, unsure=unsure)
 
 
 def as_template(obj: JSONObject, value: Any, steps: Steps, *, is_partial: bool, is_known: bool = True) -> PodsIn | None:
@@ -112,13 +122,23 @@ def _at(value: Any, path: list[str], steps: Steps = ()) -> Iterator[tuple[Steps,
             yield from _at(inner, ["*", *rest], (*steps, name))
 
 
-def _times(obj: JSONObject, times: Times, steps: Steps) -> int:
-    """Return a number that multiplies the pods of the template at a place."""
-    if times.group:
+def _number(obj: JSONObject, times: Times) -> Callable[[Steps], int]:
+    """Return a function that returns a number that multiplies the pods of the template at a place."""
+    if not times.group:
+        return partial(_times, obj, times)
+    known: dict[str, int] = {}
+    for each in items(obj, *times.group.split(".")):
+        for name in texts(each, times.members) if _is_whole(each.get(times.path)) else ():
+            known.setdefault(name, each[times.path])
+
+    def of_member(steps: Steps) -> int:
         name = _read(obj, times.member, steps)
-        groups = (each for each in items(obj, *times.group.split(".")) if name in texts(each, times.members))
-        stated = (value_at(each, (times.path,)) for each in groups)
-        return next((each for each in stated if _is_whole(each)), times.default)
+        return known.get(name, times.default) if isinstance(name, str) else times.default
+
+    return of_member
+
+
+def _times(obj: JSONObject, times: Times, steps: Steps) -> int:
     values = [_whole(obj, path, steps) for path in (times.path, times.otherwise)]
     found = next((each for each in values if each is not None), times.default)
     least, most, over = (_whole(obj, path, steps) for path in (times.least, times.most, times.over))

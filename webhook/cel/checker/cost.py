@@ -77,8 +77,8 @@ _NOWHERE: Final = _Path([], 0)
 
 class _Local(NamedTuple):
     path: _Path
-    size: Bounds | None
-    entries: _Entries | None
+    size: Bounds | None = None
+    entries: _Entries | None = None
 
 
 def estimate_cost(
@@ -124,16 +124,12 @@ class _Estimator:
     # -- sizes and paths
 
     def _path(self, node: Expression) -> _Path:
-        local = self._local(node)
-        return local.path if local is not None else self._paths.get(node, _NOWHERE)
+        return self._paths.get(node, _NOWHERE)
 
     def _steps(self, node: Expression) -> tuple[str, ...]:
         path = self._path(node)
         self._budget.spend(path.length // _COPIED)
         return tuple(path.steps[: path.length])
-
-    def _local(self, node: Expression) -> _Local | None:
-        return self._locals.get(node.name) if isinstance(node, ast.Ident) else None
 
     def _size(self, node: Expression) -> Bounds | None:
         if node in self._sizes:
@@ -146,16 +142,10 @@ class _Estimator:
         if size is not None:
             self._sizes[node] = size
             return size
-        if _is_scalar(node.type):
-            return ONE
-        return local.size if (local := self._local(node)) is not None else None
+        return ONE if _is_scalar(node.type) else None
 
     def _size_or_unknown(self, node: Expression) -> Bounds:
         return self._size(node) or UNKNOWN
-
-    def _entries_of(self, node: Expression) -> _Entries | None:
-        local = self._local(node)
-        return self._entries.get(node) or (None if local is None else local.entries)
 
     def _node(self, node: Expression) -> EstimatedNode:
         path = self._steps(node)
@@ -178,8 +168,9 @@ class _Estimator:
         return cost
 
     def _ident(self, node: ast.Ident) -> Bounds:
-        local = self._locals.get(node.name)
-        self._paths[node] = local.path if local is not None else _Path([node.name], 1)
+        local = self._locals.get(node.name) or _Local(_Path([node.name], 1))
+        self._paths[node] = local.path
+        self._keep(node, self._size(node) or local.size, local.entries)
         return ONE
 
     def _select(self, node: ast.Select) -> Bounds:
@@ -237,7 +228,7 @@ class _Estimator:
             if step := {"index_list": "@items", "index_map": "@values"}.get(overload.id):
                 container = node.arguments[0]
                 self._paths[node] = self._path(container).to(step)
-                entries = self._entries_of(container)
+                entries = self._entries.get(container)
                 result = entries.value if entries is not None else None
             if result is None:
                 result = self._size(node)
@@ -246,12 +237,14 @@ class _Estimator:
         return called or _FREE
 
     def _join_entries(self, node: ast.Call) -> None:
-        first, second = (self._entries_of(argument) for argument in node.arguments[-2:])
+        first, second = (self._entries.get(argument) for argument in node.arguments[-2:])
         if first is not None and second is not None:
             self._entries[node] = first.union(second)
 
     def _copy_sizes(self, node: Expression, source: Expression) -> None:
-        size, entries = self._size(source), self._entries_of(source)
+        self._keep(node, self._size(source), self._entries.get(source))
+
+    def _keep(self, node: Expression, size: Bounds | None, entries: _Entries | None) -> None:
         if size is not None:
             self._sizes[node] = size
         if entries is not None:
@@ -282,7 +275,7 @@ class _Estimator:
 
     def _comprehension(self, node: ast.Comprehension) -> Bounds:
         total = self.cost(node.range).plus(self.cost(node.initial))
-        initial = _Local(self._path(node.initial), self._size(node.initial), self._entries_of(node.initial))
+        initial = _Local(self._path(node.initial), self._size(node.initial), self._entries.get(node.initial))
         outer = self._locals
         self._locals = around = {**outer, node.accumulator: initial}
         if node.shape == "bind":
@@ -292,7 +285,7 @@ class _Estimator:
             return total
         self._locals = {**around, **self._variables(node)}
         each = self.cost(node.condition).plus(self.cost(node.step))
-        step_entries = self._entries_of(node.step)
+        step_entries = self._entries.get(node.step)
         self._locals = around
         total = total.plus(self.cost(node.result))
         self._locals = outer
@@ -306,7 +299,7 @@ class _Estimator:
         return total.plus(count.times(each))
 
     def _variables(self, node: ast.Comprehension) -> dict[str, _Local]:
-        entries = self._entries_of(node.range)
+        entries = self._entries.get(node.range)
         is_list = (entries.container if entries is not None else node.range.type.kind) is Kind.LIST
         path = self._path(node.range)
         key_size, value_size = (entries.key, entries.value) if entries is not None else (None, None)

@@ -195,7 +195,6 @@ def _sorting(type_: Type) -> tuple[Overload, Overload]:
 
 
 LISTS: Final = Library(
-
     macros=(Macro("sortBy", 2, member=True, expand=_sort_by),),
     functions=(
         member("slice", "list_slice", (_LIST, INT, INT), _LIST, _slice, cost=_of_result, estimate=_estimate_slice),

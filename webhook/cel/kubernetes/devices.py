@@ -6,7 +6,7 @@ Follows k8s.io/dynamic-resource-allocation `cel/compile.go` and, for 1.30, `stru
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -23,7 +23,6 @@ from webhook.cel.kubernetes.environments import compatible_with, environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.runtime.operators import equal
-from webhook.cel.syntax.ast import Expression
 from webhook.cel.types.base import ANY, BOOL, DYN, INT, STRING, Type, declared_name, list_of, map_of, struct
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
@@ -61,15 +60,16 @@ _LIST_MAX: Final = 48
 class Selector:
     """A selector that the API server can evaluate; its cost is estimated where the release has a limit."""
 
-    def __init__(self, program: Program, root: Expression, estimate: Callable[[], int | None] | None) -> None:
+    def __init__(self, program: Program, *, has_limit: bool) -> None:
         self.program = program
-        self.root = root
-        self._estimate = estimate
+        self.root = program.analysis.checked.root
+        self._has_limit = has_limit
 
     @cached_property
     def max_cost(self) -> int | None:
         """Its estimated cost; None where the release has no limit. Computed on first use: the scheduler needs none."""
-        return None if self._estimate is None else self._estimate()
+        analysis = self.program.analysis
+        return estimate_cost(analysis.checked, analysis.scope, _size_of).high if self._has_limit else None
 
 
 _ENTRY: Final = 400
@@ -154,9 +154,7 @@ def compile_selector(
         program = known.program(checked)
     except ProgramError as error:
         return Refusal(f"program instantiation failed: {error}", is_internal=True)
-    if release < _ESTIMATED_SINCE:
-        return Selector(program, checked.root, None)
-    return Selector(program, checked.root, lambda: estimate_cost(checked, known, _size_of).high)
+    return Selector(program, has_limit=release >= _ESTIMATED_SINCE)
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:

@@ -95,6 +95,8 @@ def _epoch() -> dt.datetime:
 
 def parse_timestamp(text: str) -> Timestamp | None:
     """Reads a timestamp in RFC 3339 format; None if it is malformed."""
+    if not text.isascii():  # to quote it in an error would take long
+        return None
     try:
         nanos, minutes = parse_with_zone(text)
     except ValueError:

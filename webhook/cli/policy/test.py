@@ -199,13 +199,15 @@ def _tested(
             note(document)
         for suite in directory.suites:
             report.files[suite.source] = None
-            if ran := _ran(suite, directory, stated, is_wanted, findings):
-                runs.append(ran)
-                progress(sum(len(each.result.cases) for each in runs))
-                if not ran.result.cases and any(each.problem.level == ERROR for each in ran.result.findings):
-                    report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
-                if not wanted:  # coverage is that of all cases
-                    _add(coverage, directory.relevant(ran.result.coverage), suite)
+            ran = _ran(suite, directory, stated, is_wanted, findings)
+            if ran is None:
+                continue
+            runs.append(ran)
+            progress(sum(len(each.result.cases) for each in runs))
+            if not ran.result.cases and any(each.problem.level == ERROR for each in ran.result.findings):
+                report.remarks.append(f"note: not run: {suite.source}, as the API server refuses what it tests")
+            if not wanted:  # coverage is that of all cases
+                _add(coverage, directory.relevant(ran.result.coverage), suite)
         if not directory.suites:
             findings += _untested(each for each in directory.manifests if _real(each.source) in directory.named)
     findings += _uncovered(coverage.values())

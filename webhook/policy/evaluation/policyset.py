@@ -299,25 +299,23 @@ class Candidate(NamedTuple):
 
 def _with_params(invocation: Invocation, binding: Binding, namespace: str, objects: PolicySet) -> Iterator[Invocation]:
     """Yield an evaluation with each of its parameters, or with the reason why they do not exist, or cannot exist."""
-    hook, ref, found, fault, missing = invocation.hook, binding.param_ref, list[Any](), "", ""
-    kind = hook.policy.param_kind
+    kind, ref = invocation.hook.policy.param_kind, binding.param_ref
     if kind is None or ref is None:
-        found = [None]
+        yield invocation._replace(passed=invocation.hook.passed(binding, None))
+        return
+    is_namespaced = objects.is_namespaced(kind)
+    where = (ref.namespace or namespace) if is_namespaced else ""
+    if is_namespaced and not where:
+        fault = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
+        yield invocation._replace(fault=fault)
+    elif ref.namespace and not is_namespaced:
+        yield invocation._replace(fault="paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
+    elif not (found := [*_found(kind, ref, where, objects)]) and ref.denies_missing:
+        fault = "no params found for policy binding with `Deny` parameterNotFoundAction"
+        yield invocation._replace(fault=fault, missing=_missing(kind, ref, where, objects))
     else:
-        where = (ref.namespace or namespace) if (is_namespaced := objects.is_namespaced(kind)) else ""
-        if is_namespaced and not where:
-            fault = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources"
-        elif ref.namespace and not is_namespaced:
-            fault = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"
-        elif not (found := [*_found(kind, ref, where, objects)]) and ref.denies_missing:
-            fault = "no params found for policy binding with `Deny` parameterNotFoundAction"
-            missing = _missing(kind, ref, where, objects)
-        elif ref.selector is None:
-            del found[1:]
-    if fault:
-        yield invocation._replace(fault=fault, missing=missing)
-    for params in found:
-        yield invocation._replace(params=params, passed=hook.passed(binding, params))
+        for params in found[:1] if ref.selector is None else found:
+            yield invocation._replace(params=params, passed=invocation.hook.passed(binding, params))
 
 
 def _planned(hooks: Iterable[Hook], request: Request, objects: PolicySet) -> Iterator[Candidate]:

@@ -8,7 +8,6 @@ when evaluated.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -46,6 +45,8 @@ _SCALARS: Final[Mapping[str, Type]] = {
 }
 _WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
 _WORDS: Final = Pattern(r"\w+")
+_NAMES: Final = Pattern(r"[^\s(),]+")
+"""The names in a type, such as ``list(PodN.spec)``."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -71,7 +72,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
             continue
         if any(each.kind in checked for each in evaluated.get(path, ())):
             yield _mistyped(path, errors, errors[0].hint)
-        elif any(len({*re.findall(rf"\b{_by_path(each.kind)}\.[\w.@]+", each.text)}) > 1 for each in errors):
+        elif any(map(_tells_apart, errors)):
             yield _mistyped(path, errors, _APART)
         else:
             yield _mistyped(path, errors, _WORKS)._replace(level=NOTE)
@@ -151,6 +152,13 @@ class _Mistyped(NamedTuple):
     text: str
     hint: str
     issues: tuple[Issue, ...]
+
+
+def _tells_apart(error: _Mistyped) -> bool:
+    """Tell whether an error is about the types of two fields: the API server names the type of a struct by its path."""
+    own = f"{_by_path(error.kind)}."
+    named = (_NAMES.findall(" ".join(map(str, each.arguments))) for each in error.issues)
+    return any(len({name for name in names if name.startswith(own)}) > 1 for names in named)
 
 
 def _found(
