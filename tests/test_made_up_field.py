@@ -16,7 +16,7 @@ from tests.policy.examples import CLAIM, evaluate, mutating
 from tests.rows import each_row
 from webhook.policy.load import load
 
-BEFORE = '    selectors = selectors("What the devices must meet besides their class.'
+BEFORE = '    selectors = selectors("The conditions that the devices must meet besides those of their class.'
 LINE = '    colour = Text("The colour of the devices.", one_of=("Blue", "Red"), default="Red", go="Colour")\n'
 
 WITH_THE_LINE = """

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.command import draguard
+from tests.command import ROOT, draguard
 from tests.rows import each_row
 from tests.simulation import clusters
 from tests.structured import claim, resource_slice
@@ -107,6 +107,21 @@ def test_a_later_release_is_judged_as_the_newest_with_a_note(
     assert kubernetes(arguments) == f"1.{NEWEST}"
     assert f"Kubernetes 1.99 is not known here yet: judged as 1.{NEWEST}" in caplog.text
     assert validate(claim(), kubernetes="1.99") == validate(claim(), kubernetes=f"1.{NEWEST}")
+
+
+@each_row(
+    ("file", "stated"),
+    ("webhook/engine/suite.schema.json", "The Kubernetes release; {} if not given."),
+    ("docs/policies.md", "# the release; {} if not given"),
+    ("docs/validate.md", "Without `--kubernetes-version` Kubernetes {} judges;"),
+)
+def test_what_judges_if_none_is_stated_is_named(file: str, stated: str) -> None:
+    assert stated.format(f"1.{DEFAULT}") in (ROOT / file).read_text()
+
+
+def test_the_help_of_suites_names_what_judges_if_none_is_stated() -> None:
+    shown = " ".join(draguard("policy", "test", "--help").out.split())
+    assert f"(default: the suite's own, or 1.{DEFAULT})" in shown
 
 
 def found_in(obj: dict[str, Any], release: str) -> str:

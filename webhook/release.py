@@ -12,6 +12,9 @@ else:
     Release = int
 """A Kubernetes release, as the minor of 1.x: 36 for Kubernetes 1.36. Releases compare as numbers."""
 
+DEFAULT = Release(37)
+"""The release that judges if none is stated: the newest whose answers are recorded or published."""
+
 
 def span(first: int, last: int) -> str:
     """Write a span of releases by its first and last one."""

@@ -50,6 +50,12 @@ def test_selectors_see_no_sharing_where_the_implementation_knows_none() -> None:
     assert [fits([shared], wanted, features=Features(), implementations=[name]) for name in names] == [False, True]
 
 
+def test_selectors_see_quantities_as_the_decoder_reads_them() -> None:
+    spaced = resource_slice(device("d0", capacity={"m": {"value": " 2Gi "}}))
+    for each in ("true", f'device.capacity["{DRIVER}"].m.compareTo(quantity("2Gi")) == 0'):
+        assert fits([spaced], claim(selecting(each)))
+
+
 def test_what_is_allocated_is_held_until_it_is_taken_back() -> None:
     allocator = Allocator(CLASSES, [resource_slice(device("d0"))], features=ALL)
     found = allocator.allocate(NODE, [claim(request())])

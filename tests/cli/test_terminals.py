@@ -15,7 +15,7 @@ import pytest
 from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
-from tests.structured import resource_slice
+from tests.structured import claim_manifest, resource_slice
 from webhook.check import progress
 from webhook.cli import main
 from webhook.cli.console import show_lines
@@ -217,3 +217,12 @@ def test_a_diff_has_the_lines_of_a_file() -> None:
     lines = unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n")
     wanted = "--- a\n+++ a\n@@ -1,2 +1 @@\n a: x\u2028y\n-\x85\n\\ No newline at end of file\n"
     assert list(lines) == [f"{line}\n" for line in wanted.split("\n")[:-1]]
+
+
+def test_quiet_leaves_notes(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(claim_manifest("a"), encoding="utf-8")
+    (line,) = draguard("validate", "--quiet", tmp_path).out.splitlines()
+    assert line.startswith("note: references not checked: DeviceClass gpu.example.com ")
+    assert "show findings and notes only: no summary, no progress" in " ".join(
+        draguard("validate", "--help").out.split()
+    )

@@ -137,6 +137,7 @@ def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, afte
     assert {(each["level"], each["rule"]) for each in findings("validate", file)} == {("note", "template")}
     done = draguard("validate", tmp_path)
     assert (done.code, "not filled in yet" in done.out) == (0, True)
+    assert "it cannot be read until it is filled in, so it is not judged: " in draguard("validate", file).out
 
 
 @each_row("wrong", "a: [\n", "{a: b\n", "text\n", "--- a\n")

@@ -119,6 +119,9 @@ class TestFields:
         assert "VERSION:     v1alpha2" in lines_of("ResourceClaim.spec.allocationMode")
         assert "KUBERNETES:  1.30" in lines_of("ResourceClass.structuredParameters")
 
+    def test_a_switch_that_cannot_be_false_is_unset_or_true(self) -> None:
+        assert "    unset or true" in lines_of("ResourceSlice.spec.allNodes")
+
     def test_every_field_of_every_kind_can_be_explained(self) -> None:
         left: list[FieldPlace] = [kind.place for kind in kinds()]
         while left:

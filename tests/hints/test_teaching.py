@@ -120,6 +120,14 @@ class TestTypes:
             "write a whole number below 9,223,372,036,854,775,808",
         ),
         (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": 1e20}}]},
+            "the largest number is 9223372036854775807",
+        ),
+        (
+            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": -(10**20)}}]},
+            "the smallest number is -9223372036854775808",
+        ),
+        (
             {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "two"}}]},
             "write a whole number, as in 2",
         ),

@@ -55,6 +55,12 @@ def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
         Inventory([{**made, "spec": spec}])
 
 
+def test_an_object_of_resource_k8s_io_in_a_version_that_no_release_has_cannot_be_decoded() -> None:
+    made = {"apiVersion": "resource.k8s.io/v1(", "kind": "ResourceSlice", "metadata": {"name": "s"}}
+    with pytest.raises(MalformedError, match=r"s: no release serves ResourceSlice in resource\.k8s\.io/v1\("):
+        Inventory([{**made, "spec": {"driver": "a", "devices": "web"}}])
+
+
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.inventory.REVIEW", 100)
     selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]
@@ -115,6 +121,13 @@ def test_a_term_is_unmatched_exactly_if_no_label_meets_it(requirements: list[dic
     # A label may have more zeros than those that are tried.
     labels = [*LABELS, *({"k": number.zfill(9)} for number in "0123")]
     assert bool(unmatched(spec(term))) is not any(term_selects(term, "node", each) for each in labels)
+
+
+@each_row("part", {"values": "v"}, {"key": ["k"]}, {"operator": ["In"]}, {"values": [1]}, {"values": 1})
+def test_a_requirement_of_a_wrong_type_selects_no_node(part: dict[str, Any]) -> None:
+    for each in ("matchExpressions", "matchFields"):
+        assert not term_selects({each: [{"key": "k", "operator": "In", "values": ["v"], **part}]}, "node", {"k": "x"})
+        assert not term_selects({each: part}, "node", {})
 
 
 def test_what_affinity_does_not_say_or_the_api_server_refuses_counts_as_met() -> None:

@@ -225,6 +225,15 @@ def test_lists_get_the_version_of_their_items() -> None:
     assert objects(changed) == [convert(each, f"{GROUP}/v1") for each in objects(whole)]
 
 
+@each_row("version", "[v1]", "{v: 1}", "1")
+def test_an_item_whose_version_is_no_text_stays_as_it_is(version: str) -> None:
+    item = "- " + FLAT.replace("\n", "\n  ").removesuffix("  ")
+    other = f"- apiVersion: {version}\n  kind: ServiceAccount\n"
+    changed = converted(f"apiVersion: v1\nkind: List\nitems:\n{item}{other}")
+    assert "exactly:" in changed
+    assert changed.endswith(other)
+
+
 def test_anchors_and_aliases_are_followed_or_written_out() -> None:
     text = """\
 apiVersion: resource.k8s.io/v1beta1

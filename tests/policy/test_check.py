@@ -259,8 +259,9 @@ def test_objects_of_subresources_have_types(expression: str, rules: list[dict[st
 @each_row_beside("expression", "message")
 def test_fields_of_rules_for_any_version_are_looked_for(expression: str, message: str) -> None:
     rule = {**CLAIMS, "apiVersions": ["*"]}
-    messages = [text for rule, _, text in found(expression, rules=[rule], release=Release(37)) if rule == "mistyped"]
-    assert [text.startswith(message) for text in messages] == [True] * bool(message)
+    listed = problems(expression, rules=[rule], release=Release(37))
+    texts = [f"{each.message}; {each.hint}" for each in listed if each.rule == "mistyped"]
+    assert [text.startswith(message) for text in texts] == [True] * bool(message)
 
 
 @each_row_beside("value", "found")

@@ -131,7 +131,7 @@ def test_coverage_lists_what_no_case_has_seen_and_of_mutations_a_change() -> Non
     assert [each.missing for each in both.coverage] == [(), ()]
     manifests = mutating("m", "[JSONPatch{op: 'replace', path: '/metadata/labels/app', value: 'a'}]")
     result = run({"expect": {"allowed": True}}, manifests=manifests)
-    assert [each.missing for each in result.coverage] == [("changing an object",)]
+    assert [each.missing for each in result.coverage] == [("change an object",)]
     changed = [{"op": "replace", "path": "/metadata/labels/app", "value": "b"}]
     result = run({"patch": changed, "expect": {"allowed": True}}, manifests=manifests)
     assert [each.missing for each in result.coverage] == [()]

@@ -193,5 +193,9 @@ def test_what_a_claim_cannot_match_is_explained(tmp_path: Path) -> None:
 
     misspelt = matched(claim(deviceClassName="gpus"), device_class(), devices("a"))
     assert 'DeviceClass "gpus" not found: did you mean "gpu"?' in misspelt.out
-    for nodes, note in ([node("b")], "note: slices name a, not among the nodes\n"), ([node("a")], ""), ([], ""):
+    for nodes, note in (
+        ([node("b")], "note: slices name node a, which is not among the nodes\n"),
+        ([node("a")], ""),
+        ([], ""),
+    ):
         assert matched(claim(), device_class(), devices("a"), *nodes).err == note

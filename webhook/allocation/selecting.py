@@ -25,6 +25,7 @@ from webhook.cel.kubernetes.devices import (
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.syntax.ast import reads
 from webhook.cel.types.values import NONE, DefaultingMap, Optional, Value, type_of
+from webhook.escapes import GO_SPACE
 from webhook.objects import JSONObject
 from webhook.records import NamedTuple, Told
 from webhook.release import Release
@@ -215,7 +216,7 @@ class Values:
             values.setdefault(domain, {})[id_] = self._value(name, attribute)
         amounts: dict[str, dict[str, Any]] = DefaultingMap()
         for _, domain, id_, each in _qualified(content.capacity, content.driver):
-            amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")))
+            amounts.setdefault(domain, {})[id_] = quantity.parse(str(each.get("value", "0")).strip(GO_SPACE))
         return {
             "driver": content.driver,
             "allowMultipleAllocations": content.is_shared and self._shows_sharing,

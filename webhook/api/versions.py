@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.later import cached_property
 from webhook.problem import Path
 from webhook.records import NamedTuple
+from webhook.release import DEFAULT as DEFAULT  # noqa: PLC0414 - where other releases are, too
 from webhook.release import Release, span
 from webhook.schema import CREATE, OLDEST, Struct, Target, compile_struct
 from webhook.schema.derive.shape import Structure
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 
 NEWEST = Release(38)
 """The newest known Kubernetes 1.x release; what is later than ``DEFAULT`` is known from alphas."""
-
-DEFAULT = Release(37)
-"""The release that judges if none is stated: the newest whose answers are recorded or published."""
 
 
 class Deprecation(NamedTuple):

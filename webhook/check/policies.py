@@ -27,6 +27,7 @@ from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
 from webhook.report.text import as_text, counted
+from webhook.spelling import nearest
 from webhook.usage import UsageError
 
 DENIED = "policy"
@@ -58,8 +59,14 @@ class Policies(NamedTuple):
 
 
 def is_suite(obj: object) -> bool:
-    """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies."""
-    return isinstance(obj, dict) and "cases" in obj and "apiVersion" not in obj
+    """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies.
+
+    So is one whose cases are misspelt, or called tests: what is wrong is reported when it is run.
+    """
+    if not isinstance(obj, dict) or "apiVersion" in obj:
+        return False
+    lists = (name for name, value in obj.items() if isinstance(value, list) and isinstance(name, str))
+    return "cases" in obj or ("kind" not in obj and any(nearest(name, ("cases", "tests")) for name in lists))
 
 
 def release(stated: str | None) -> Release:

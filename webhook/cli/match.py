@@ -30,7 +30,7 @@ from webhook.cli.console import (
     tell,
     wants_colors,
 )
-from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, rows, shortened
+from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, absent_nodes, rows
 from webhook.documents import Piece
 from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.hints.fields import hint_of
@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> int:
         named = {text(each, "spec", "nodeName") for each in slices} - {""}
         absent = sorted(named - {name for _, name in inventory.names("Node")})
         if absent:
-            tell(f"note: slices name {shortened(absent)}, not among the nodes")
+            tell(f"note: {absent_nodes(absent)}")
     tell(*_published_twice(slices))
     variant = implementation(Features.of(settings.gates, settings.release), settings.release)
     not_used = unused(catalog, variant)

@@ -284,13 +284,24 @@ def reader(option: Option) -> Callable[[str], Any]:
     return read
 
 
+_ENDINGS: Final = {
+    "text": "txt",
+    "github": "txt",
+    "gitlab": "json",
+    "junit": "xml",
+    "markdown": "md",
+    "openreports": "yaml",
+}
+"""How files of formats end that are not named as their files end."""
+
+
 def _output(value: str) -> Output:
     name, equals, file = value.partition("=")
     if name not in FORMATS:
         hint = did_you_mean(name, FORMATS, f"choose from {', '.join(FORMATS)}")
         raise argparse.ArgumentTypeError(f"unsupported format {name!r}: {hint}")
     if equals and not file:
-        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report")
+        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report.{_ENDINGS.get(name, name)}")
     return Output(name, file)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.records import NamedTuple
+from webhook.release import DEFAULT
 from webhook.report import FORMATS
 
 
@@ -224,7 +225,7 @@ def _cluster(what: str) -> tuple[Option, ...]:
 
 def _terminal(what: str) -> tuple[Option, ...]:
     return (
-        Option("-q --quiet", f"show {what} only: no summary, no progress"),
+        Option("-q --quiet", f"show {what} and notes only: no summary, no progress"),
         Option(
             "--color",
             "colors in text: auto means on a terminal, unless NO_COLOR is set (default: %(default)s)",
@@ -238,9 +239,10 @@ def _choice(names: str, about: str, words: Sequence[str], default: str | None = 
     return Option(names, about, words=words, default=words[0] if default is None else default, **options)
 
 
-RELEASE: Final = "judge policies as this release does, such as 1.34 (default: 1.37)"
+_KUBELETS: Final = f"(default: the newest kubelet version on the nodes, else 1.{DEFAULT})"
+RELEASE: Final = f"judge policies as this release does, such as 1.34 (default: 1.{DEFAULT})"
 RELEASES: Final = _release(
-    "judge as this release does, such as 1.30 (default: 1.37, or the newest release that serves the object's "
+    f"judge as this release does, such as 1.30 (default: 1.{DEFAULT}, or the newest release that serves the object's "
     "version; a pod is judged by the release of the claims in its file, or else in its directory)",
     many=True,
     then=": a table shows which release reports what",
@@ -366,7 +368,7 @@ PRESCHEDULED: Final = Group(
 
 def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
     return (
-        _release("the scheduler's release, such as 1.35 (default: the newest kubelet version on the nodes, else 1.37)"),
+        _release(f"the scheduler's release, such as 1.35 {_KUBELETS}"),
         GATES,
         *CHARTS,
         _choice("-o --output", "the format of the results (default: %(default)s)", formats, is_shared=False),
@@ -554,7 +556,7 @@ COMMANDS: Final = {
     "scan": Command(
         "find what is wrong in what a cluster stores: claims, slices, classes, drivers, quotas, pods",
         *_cluster("the scan"),
-        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
+        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
         GATES,
         DRIVER_PROFILES,
         STRICT,
@@ -598,7 +600,7 @@ COMMANDS: Final = {
             "read the objects again every few seconds, and draw the table again, until Ctrl-C",
             is_shared=False,
         ),
-        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
+        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
         GATES,
         _choice(
             "-o --output",
@@ -620,7 +622,7 @@ COMMANDS: Final = {
             is_shared=False,
         ),
         Option("--timeout SECONDS", "the time of an answer (default: 30)", type="seconds", default=30.0),
-        _release("the cluster's release, such as 1.36 (default: the newest kubelet version on the nodes, else 1.37)"),
+        _release(f"the cluster's release, such as 1.36 {_KUBELETS}"),
         GATES,
         RUNTIME_CONFIG,
         Option("-q --quiet", "show the address only: no progress"),
@@ -647,7 +649,7 @@ COMMANDS: Final = {
         Option(
             "--to", "the version (default: the newest that the stated releases serve)", words=TARGETS, type="target"
         ),
-        _release("a release that the objects are for, such as 1.34 (default: 1.37)", many=True),
+        _release(f"a release that the objects are for, such as 1.34 (default: 1.{DEFAULT})", many=True),
         POD_TEMPLATES,
         Option("-w --write", "change the files in place"),
         Option("--diff", "print the changes as a unified diff, and write nothing; exit code 0 without --check"),
@@ -733,7 +735,7 @@ COMMANDS: Final = {
             "test": Command(
                 "run the suites beside policies",
                 *_REPORTED,
-                _release("run all suites for this release (default: the suite's own, or the newest)"),
+                _release(f"run all suites for this release (default: the suite's own, or 1.{DEFAULT})"),
                 Option(
                     "--filter TEXT",
                     "run only cases with this text in their names, in any case",
@@ -766,7 +768,7 @@ COMMANDS: Final = {
                     "(default: deny)",
                     ("deny", "warn", "audit"),
                 ),
-                _release("the cluster's release (default: 1.37)"),
+                _release(f"the cluster's release (default: 1.{DEFAULT})"),
                 Option("--list", "list the rules that CEL can state, and the others"),
             ),
         },

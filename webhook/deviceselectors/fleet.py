@@ -392,6 +392,12 @@ def shortened(names: Sequence[str], count: int = 0) -> str:
     return f"{ordered[0]} … {ordered[-1]} ({count or len(ordered)} nodes)"
 
 
+def absent_nodes(names: Sequence[str]) -> str:
+    """Say of one or more nodes that slices name, in one line, that the cluster does not have them."""
+    are = "node {}, which is" if len(names) == 1 else "nodes {}, which are"
+    return f"slices name {are.format(shortened(names))} not among the nodes"
+
+
 def padded(name: str) -> str:
     """Return a name as a key for sorting, in which numbers are compared by their value."""
     return _NUMBER.sub(lambda found: found[0].zfill(_DIGITS), name)

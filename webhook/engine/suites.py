@@ -2,7 +2,7 @@
 
 A suite is a document beside the policies::
 
-    kubernetes: "1.36"                # the release, if not the newest
+    kubernetes: "1.36"                # the release, if not the default one
     policies: [../policies]           # the tested policies, if not those beside the suite
     context: [...]                    # objects that policies read: Namespaces, parameters
     objects: {claim: {...}}           # objects that several cases share
@@ -337,7 +337,7 @@ def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
 
 
 def release_of_suite(document: Mapping[str, Any]) -> Release:
-    """Return the release that a suite states, or the newest.
+    """Return the release that a suite states, or the default one.
 
     Raises:
         SuiteError: It is unknown.
@@ -466,7 +466,7 @@ def run_suite(
     Args:
         suite: The suite, as read from its file.
         given: The objects of the policies' files.
-        release: The Kubernetes release, as the minor of 1.x; None for the suite's, or the newest.
+        release: The Kubernetes release, as the minor of 1.x; None for the suite's, or the default one.
         select: Tells whether a case, given by name, is run.
         guard: Makes the context in which the case at a path is run; it may report an unexpected error.
 

@@ -119,11 +119,27 @@ def explain(
     named = [each for each in places if text.type_name(each.field).rpartition("]")[2].casefold() == wanted]
     if named:
         raise UnknownNameError(f"{query} is the type of a field: {_first([*map(str, named)])}")
+    raise UnknownNameError(f"unknown rule or kind {query}: {_instead(among, steps, [*known, *GATES], places, release)}")
+
+
+def _instead(
+    among: Sequence[Kind],
+    steps: Sequence[str],
+    known: Iterable[str],
+    places: Iterable[FieldPlace],
+    release: Release | None,
+) -> str:
+    """Advise what to ask for in place of an unknown name; what it suggests can be explained."""
+    from webhook.policy.manifest.policies import KINDS as POLICY_KINDS  # needed only here
+
+    if steps[0].casefold() in map(str.casefold, POLICY_KINDS):
+        return "its fields are not explained here; see `draguard policy check`"
     alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
-    near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known, *GATES])
-    near = near or nearest(steps[-1], (place.path[-1] for place in places))
-    hint = f"did you mean {near}?" if near else "`draguard explain` lists them"
-    raise UnknownNameError(f"unknown rule or kind {query}: {hint}")
+    near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known])
+    if not near and steps[0][:1].islower():  # a field, not a kind
+        field = nearest(steps[-1], (place.path[-1] for place in places))
+        near = str(_ending(among, [field], release)[0]) if field else ""
+    return f"did you mean {near}?" if near else "`draguard explain` lists them"
 
 
 def _spelled(name: str, known: Iterable[str]) -> str:
@@ -223,6 +239,9 @@ def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:
     if api_version is None:
         if query in known:
             return "", query
+        if behind := next((each for each in VERSIONS if "/" in each and query.endswith(f".{each}")), None):
+            kind = query.removesuffix(f".{behind}")
+            raise UnknownNameError(f"{query} names a version behind the kind: use {kind} --api-version {behind}")
         stated = max((each for each in known if query.startswith((f"{each}/", f"{each}."))), key=len, default=None)
         return (query, None) if stated is None else (query[len(stated) + 1 :], stated)
     if api_version not in known:

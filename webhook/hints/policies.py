@@ -37,7 +37,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             return _INSTEAD.get(name) or _called_otherwise(name, environment) or _another(name, known)
         if issue.code == UNDEFINED:
             name, owner = issue.arguments
-            parts, nearer = parts_with(name, owner, environment), _another(name, _fields(owner, environment))
+            parts, nearer = parts_with(name, owner, environment), nearest_field(name, owner, environment)
             return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
@@ -64,6 +64,11 @@ def parts_with(name: str, owner: str, environment: Environment) -> list[str]:
     """List the fields of a struct that have a field of a name."""
     fields = _fields(owner, environment)
     return [part for part, type_ in fields.items() if name in _fields(type_.name, environment)]
+
+
+def nearest_field(name: str, owner: str, environment: Environment) -> str:
+    """Suggest a field of a struct in place of one that it does not have; empty if none is near."""
+    return _another(name, _fields(owner, environment))
 
 
 def _fields(owner: str, environment: Environment) -> Mapping[str, Type]:

@@ -408,6 +408,8 @@ def _as_v1(obj: JSONObject, kind: str) -> JSONObject:
     if find(version, kind) is None:
         if kind == "Node" and (problem := _refused_node(obj)):
             raise MalformedError(f"Node {name_of(obj)}: {problem.path}: {problem.message}")
+        if version.startswith(f"{DRA}/"):
+            raise MalformedError(f"{kind} {name_of(obj)}: no release serves {kind} in {version}")
         return obj
     token = enter(Budget(REVIEW, current().deadline, is_offline=True))
     try:

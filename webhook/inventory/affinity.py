@@ -196,16 +196,16 @@ def selects(selector: JSONObject, node: JSONObject) -> bool:
 
 def term_selects(term: JSONObject, node: str, labels: Mapping[str, str]) -> bool:
     """Tell whether a term of a node selector selects a node; a requirement that cannot be parsed holds for none."""
-    expressions, fields = (term.get(each) or [] for each in _FIELDS)
+    expressions, fields = (items(term, each) for each in _FIELDS)
     if not expressions and not fields:
         return False
     return all(_holds(each, labels) for each in expressions) and all(
-        _holds(each, {each.get("key", ""): "", "metadata.name": node}) for each in fields
+        _holds(each, {text(each, "key"): "", "metadata.name": node}) for each in fields
     )
 
 
 def _holds(requirement: JSONObject, labels: Mapping[str, str]) -> bool:
-    key, operator, values = requirement.get("key", ""), requirement.get("operator"), requirement.get("values") or []
+    key, operator, values = text(requirement, "key"), text(requirement, "operator"), texts(requirement, "values")
     value = labels.get(key)
     if operator in _SETS:
         return bool((value in values) == (operator == "In"))

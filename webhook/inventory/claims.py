@@ -315,8 +315,9 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
         yield Request("", ("spec",), mapping(claim, "spec"), "", None)
     for path, each in placed(claim, *devices_path(claim or {}), "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
-        alternatives = ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
-        for full_name, steps, content in (*([(name, ("exactly",), exactly)] if exactly else ()), *alternatives):
+        found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
+        found += ((f"{name}/{text(one, 'name')}", steps, one) for steps, one in placed(each, "firstAvailable"))
+        for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None
             yield Request(full_name, (*path, *steps), content, class_name, class_)

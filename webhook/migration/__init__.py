@@ -17,7 +17,7 @@ from webhook.documents import Document
 from webhook.edit.rewrite import with_objects
 from webhook.findings import Finding, found, guarded
 from webhook.migration.classic import CLASSIC, Parameters, from_classic, lost
-from webhook.objects import JSONObject
+from webhook.objects import JSONObject, text
 from webhook.problem import ERROR, Path, Problem, Steps, value_at
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -69,9 +69,9 @@ def migrate(documents: Iterable[Document], wanted: Wanted) -> Iterator[Migrated]
 
 def _with_version(whole: Any, items: Sequence[Any]) -> None:
     """Give a list of one of the group's kinds the version of its items."""
-    versions = {each.get("apiVersion") for each in items if isinstance(each, dict)}
-    if str(whole.get("apiVersion")).startswith(f"{GROUP}/") and len(versions) == 1:
-        whole["apiVersion"] = versions.pop()
+    versions = {text(each, "apiVersion") for each in items if isinstance(each, dict)}
+    if text(whole, "apiVersion").startswith(f"{GROUP}/") and len(versions) == 1:
+        whole["apiVersion"] = versions.pop() or whole["apiVersion"]
 
 
 _FLAT_CLAIMS_SINCE: Final = Release(31)

@@ -114,7 +114,7 @@ def _of_tests(report: Report, tested: Tested) -> Iterator[str]:
             manifest.source,
             manifest.position(each.path).line,
             "failure" if tested.strict else "skipped",
-            f"no case makes this {' or '.join(each.missing)}" if each.missing else "",
+            each.complaint,
         )
         for each, manifest in tested.coverage
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from webhook.allocation.devices import Tolerations, decode_amount, quantity_text, taint_of
+from webhook.allocation.devices import PoolId, Tolerations, decode_amount, quantity_text, taint_of
 from webhook.allocation.pools import available, whole
 from webhook.api.versions import VERSIONS
 from webhook.grouping import by_key
@@ -252,13 +252,23 @@ def device_held_twice(cluster: Stored) -> Iterator[Found]:
 
     A claim was released while its pod still used the device, or two schedulers allocated at a time.
     """
-    for (pool, device), claims in cluster.holders.items():
-        used = cluster.usage.pool(*pool)
-        if len(claims) > 1 and used.dedicated.get(device, 0):
-            what = f"device {'/'.join((*pool, device))} is held by {len(claims)} claims"
-            message = f"{what}, though it cannot be shared: {listed(map(full_name_of, claims))}"
-            hint = "delete the pods of one of the claims, so that the other has the device for itself"
-            yield Found(claims[-1], message, hint, _RESULTS)
+    for (pool, device), claims in held_twice(cluster).items():
+        what = f"device {'/'.join((*pool, device))} is held by {len(claims)} claims"
+        message = f"{what}, though it cannot be shared: {listed(map(full_name_of, claims))}"
+        yield Found(claims[-1], message, RELEASE_ONE, _RESULTS)
+
+
+RELEASE_ONE: Final = "delete the pods of one of the claims, so that the other has the device for itself"
+
+
+@once
+def held_twice(cluster: Stored) -> Mapping[tuple[PoolId, str], Sequence[JSONObject]]:
+    """Return the devices that several claims hold, and at least one as a whole, with these claims, the oldest first."""
+    return {
+        (pool, device): claims
+        for (pool, device), claims in cluster.holders.items()
+        if len(claims) > 1 and cluster.usage.pool(*pool).dedicated.get(device, 0)
+    }
 
 
 @rule("counters-overconsumed")

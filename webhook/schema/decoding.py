@@ -211,7 +211,9 @@ def _plain_hint(value: object, go_type: str) -> Advice:
             return Advice("leave out the quotes: the field takes a whole number", Fix("replace", int(value)))
         is_large = value.removeprefix("-").isdecimal()
         return Advice(f"write a whole number below {bound:,}" if is_large else "write a whole number, as in 2")
-    if isinstance(value, float) and bound is not None:
+    if isinstance(value, (int, float)) and bound is not None:
+        if not -bound <= value < bound:
+            return Advice(f"the largest number is {bound - 1}" if value > 0 else f"the smallest number is {-bound}")
         return Advice("write a whole number")
     return Advice()
 

@@ -1086,6 +1086,10 @@ class Bool(Scalar):
     zero = False
     go = "bool"
 
+    def limits(self) -> dict[str, str]:
+        """Describe the declared limits; false is the empty value."""
+        return super().limits() | ({"empty": "unset or true"} if self.empty else {})
+
 
 @cache
 def _remembering(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:

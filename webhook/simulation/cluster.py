@@ -22,7 +22,7 @@ from webhook.allocation.features import MISSING_SELECTS_NOTHING_SINCE
 from webhook.api import gates
 from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_meant, admin_refusal
 from webhook.api.versions import DEFAULT, patch_of, release_of
-from webhook.deviceselectors.fleet import shortened
+from webhook.deviceselectors.fleet import absent_nodes, shortened
 from webhook.inventory import Inventory
 from webhook.inventory.affinity import required, selects, wants
 from webhook.inventory.claims import MADE, Blocked, Consumer, allocation_of, claims_of, device_of, is_pod, results_of
@@ -493,7 +493,7 @@ class Cluster:
             for each, selector in islice(selectors.items(), 16)
             if not any(selects(selector, state.node) for state in self.nodes)
         ]
-        notes = [f"slices name {shortened(absent)}, not among the nodes"] if absent else []
+        notes = [absent_nodes(absent)] if absent else []
         notes += [f"slices select {missed[0]}, which no node meets"] if missed else []
         return "; ".join(notes)
 

@@ -12,7 +12,6 @@ from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
 from webhook.inventory.affinity import required, wants
-from webhook.inventory.claims import device_of, results_of
 from webhook.inventory.plugins import Plugin, home_of, is_ready
 from webhook.objects import JSONObject, at, condition_of, full_name_of, items, mapping, name_of, number, text
 from webhook.scan.drivers import known_drivers, unpublished
@@ -246,13 +245,12 @@ def not_ready(node: JSONObject) -> Cause:
 def summary(scene: Scene, node: JSONObject) -> str:
     """Say what is published on a node, if nothing is wrong with it."""
     name = name_of(node)
-    published = published_on(scene, name)
-    counts = {driver: sum(len(each.devices) for each in of) for driver, of in published.items()}
-    pools = {each.id for of in published.values() for each in of}
-    held = sum(
-        name in scene.cluster.names and device_of(result)[:2] in pools
-        for claim in scene.inventory.all("ResourceClaim")
-        for result in results_of(claim)
-    )
+    newest = {pool: slices[0].generation for pool, slices in scene.catalog.current.items()}
+    published = {
+        driver: {(each.id, one.name) for each in of if each.generation == newest[each.id] for one in each.devices}
+        for driver, of in published_on(scene, name).items()
+    }
+    held = [scene.usage.pool(*pool).is_allocated(one) for devices in published.values() for pool, one in devices]
+    counts = {driver: len(devices) for driver, devices in published.items()}
     parts = [f"driver {driver} publishes {count} device{'s' * (count != 1)}" for driver, count in counts.items()]
-    return f"nothing is wrong with it: {' and '.join(parts)}; {held} of {sum(counts.values())} held"
+    return f"nothing is wrong with it: {' and '.join(parts)}; {sum(held)} of {len(held)} held"

@@ -25,6 +25,7 @@ from webhook.objects import (
     text,
     texts,
 )
+from webhook.scan.claims import RELEASE_ONE, held_twice
 from webhook.simulation.binding import time_of
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
@@ -259,6 +260,22 @@ def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             )
 
 
+def _held_twice(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which devices of a pod's claims other claims hold, too, though they cannot be shared."""
+    for claim, result in results(scene, pod):
+        driver, pool, device = place = device_of(result)
+        holders = held_twice(scene).get(((driver, pool), device), ())
+        others = [each for each in holders if each is not claim]
+        if others and not result.get("adminAccess"):
+            also = listed(map(full_name_of, others))
+            yield Cause(
+                f"device {'/'.join(place)} of claim {full_name_of(claim)} is held by claim {also}, too, though it "
+                "cannot be shared",
+                [Ref("Device", device), claim, others],
+                (RELEASE_ONE,),
+            )
+
+
 def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[Cause]:
     """Yield the taints that devices of a pod's claims have got since."""
     catalog = scene.cluster.allocator.catalog
@@ -285,6 +302,7 @@ def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     unprepared = scene.events(pod, PREPARE)
     yield from _of_drivers(scene, pod, node, unprepared)
     yield from _gone(scene, pod)
+    yield from _held_twice(scene, pod)
     if unprepared:
         yield from _of_preparing(scene, pod, unprepared[0])
     tail = _devices_are_there(scene, pod)
@@ -393,6 +411,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _unseen(scene, pod)
     yield from _unhealthy(scene, pod)
     yield from _gone(scene, pod)
+    yield from _held_twice(scene, pod)
     for cause in _tainted(scene, pod, ("NoExecute",)):
         yield cause._replace(text=f"is going to be evicted because of {cause.text}")
     troubled = list(containers.failed(pod))

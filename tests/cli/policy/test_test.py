@@ -104,6 +104,8 @@ class TestTest:
         ("suite", "complaint"),
         ("cases: []", "cases: the list is empty: write a case"),
         ("cases: 3", "cases: a suite has a list of cases"),
+        ("case: []", "tests.yaml:1:1: error suite: case: unknown field 'case'; did you mean 'cases'?"),
+        ("tests: [{name: x}]", "tests.yaml:1:1: error suite: tests: unknown field 'tests'; the fields are"),
         ("cases: [{}]\ncase: 1", "case: unknown field 'case'; did you mean 'cases'?"),
         ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
         ("cases: [3]", "error case: cases[0]: must be a map with name"),
@@ -113,6 +115,15 @@ class TestTest:
         done = draguard("policy", "test", write(policy=LIMITED, tests=suite))
         assert done.code == 1
         assert complaint in done.out
+
+    def test_a_file_that_is_no_suite_is_an_error(self, write: Write) -> None:
+        folder = write(policy=LIMITED, note="cased: 1")
+        for name, complaint in (
+            ("note", "the file holds no manifest"),
+            ("policy", "this policy has no suite beside it"),
+        ):
+            done = draguard("policy", "test", folder / f"{name}.yaml")
+            assert (done.code, complaint in done.out) == (name == "note", True)
 
     def test_a_place_without_suites_is_wrong_use(self, write: Write) -> None:
         assert "draguard policy test: error: no suites found in " in usage_error("policy", "test", write(c=[CONFIG]))

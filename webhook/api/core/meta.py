@@ -367,7 +367,7 @@ class Object(Struct):
     immutable_before: ClassVar[str] = IN_PLACE
     """The field of the spec before whose errors the API server finds changes of immutable fields."""
 
-    apiVersion = Text("The API group and version, such as resource.k8s.io/v1.")
+    apiVersion = Text("The API version of the object, with its group if it has one.")
     kind = Text("The kind.")
     metadata = Nested(Metadata, "The object's name, labels and annotations.")
 

@@ -315,8 +315,8 @@ class Pod(Object):
     kept_by_status: ClassVar = {OLDEST: frozenset({"ownerReferences", "deletionTimestamp"})}
 
     metadata = Nested(PodMetadata, "The pod's name, labels and annotations.")
-    spec = Nested(OwnPodSpec, "What it runs, and what that needs.", subresource=MAIN)
-    status = Nested(PodStatus, "What became of it.", subresource=STATUS)
+    spec = Nested(OwnPodSpec, "The desired behavior of the pod.", subresource=MAIN)
+    status = Nested(PodStatus, "The observed status of the pod.", subresource=STATUS)
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:

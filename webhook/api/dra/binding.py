@@ -54,7 +54,7 @@ def skip_node_operations() -> Array:
     """Declare operations that are skipped."""
     return Array(
         Text(go="SkipNodeOperation", one_of=(EVERY, PREPARE, UNPREPARE), always=True),
-        "What kubelet need not ask the driver for.",
+        "The operations that kubelet skips instead of calling the driver.",
         unique="",
         list_type="set",
         declarative=True,

@@ -55,12 +55,14 @@ class DeviceRequestAllocationResult(Struct):
         written=True,
     )
     device = dns_label("The device's name in its pool.", always=True, written=True)
-    adminAccess = Bool("Whether it is allocated for administration.", pointer=True, since=32, gate="DRAAdminAccess")
+    adminAccess = Bool(
+        "Whether the device is allocated for administrative access.", pointer=True, since=32, gate="DRAAdminAccess"
+    )
     tolerations = tolerations("The taints that the request tolerates.", AllocatedToleration)
-    bindingConditions = binding_conditions("What must become true of the device before a pod is bound.")
-    bindingFailureConditions = binding_conditions("What makes binding fail.")
+    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
+    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
     shareID = Text(
-        "Which share of the device it is.",
+        "The ID of the allocated share of the device.",
         format=formats.uuid,
         go="types.UID",
         pointer=True,
@@ -69,7 +71,11 @@ class DeviceRequestAllocationResult(Struct):
         gate="DRAConsumableCapacity",
     )
     consumedCapacity = Map(
-        Quantity(), "How much of the device is used.", key_go="QualifiedName", since=34, gate="DRAConsumableCapacity"
+        Quantity(),
+        "The amounts of the device's capacities that are allocated.",
+        key_go="QualifiedName",
+        since=34,
+        gate="DRAConsumableCapacity",
     )
     skipNodeOperations = skip_node_operations()
 
@@ -156,7 +162,7 @@ class AllocatedDeviceStatus(Struct):
     shareID = DeviceRequestAllocationResult.shareID.but(go="string")
     conditions = conditions(CONDITIONS_MAX_ITEMS).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
-    networkData = Nested(NetworkDeviceData, "How a network device can be reached.", pointer=True)
+    networkData = Nested(NetworkDeviceData, "The interface and the addresses of a network device.", pointer=True)
 
 
 # Users
@@ -211,7 +217,7 @@ class ResourceClaimStatus(AllocationStatus):
     )
     reservedFor = Array(
         Nested(ResourceClaimConsumerReference),
-        "Who may use the claim.",
+        "The objects, usually pods, that may use the claim.",
         max_items=RESERVED_FOR_MAX_ITEMS,
         unique="uid",
         list_map_keys=["uid"],
@@ -219,7 +225,7 @@ class ResourceClaimStatus(AllocationStatus):
     )
     devices = Array(
         Nested(AllocatedDeviceStatus),
-        "What drivers say of the devices.",
+        "The status of the devices, as reported by their drivers.",
         list_map_keys=["driver", "device", "pool", "shareID"],
         declared=TAGGED,
         since=32,

@@ -65,17 +65,17 @@ _LARGEST = whole_quantity(2**63 - 1)
 class CapacityRequestPolicyRange(Struct):
     """Requests are multiples of a step between two bounds."""
 
-    min = Quantity("The least that a request takes.", pointer=True)
-    max = Quantity("The most that a request takes.", pointer=True)
-    step = Quantity("What requests are rounded up to, counted from min.", pointer=True)
+    min = Quantity("The smallest amount that a request can consume.", pointer=True)
+    max = Quantity("The largest amount that a request can consume.", pointer=True)
+    step = Quantity("The step, counted from min, to which requested amounts are rounded up.", pointer=True)
 
 
 class CapacityRequestPolicy(Struct):
     """The amounts of a capacity that a request may take."""
 
-    default = Quantity("What a request takes that does not say.", pointer=True, written=True)
-    validValues = Array(Quantity(), "What requests are rounded up to.")
-    validRange = Nested(CapacityRequestPolicyRange, "The bounds of what requests take.", pointer=True)
+    default = Quantity("The amount that a request consumes if it states none.", pointer=True, written=True)
+    validValues = Array(Quantity(), "The amounts that a request can consume, to one of which it is rounded up.")
+    validRange = Nested(CapacityRequestPolicyRange, "The range of amounts that a request can consume.", pointer=True)
 
 
 class DeviceCapacity(Struct):
@@ -84,10 +84,10 @@ class DeviceCapacity(Struct):
     plain = "value"
     shorthand: ClassVar = {str: ("value",), int: ("value",)}
 
-    value = Quantity("How much there is.", default="0")
+    value = Quantity("The amount that the device has.", default="0")
     requestPolicy = Nested(
         CapacityRequestPolicy,
-        "How much of it a request may take.",
+        "The amounts of the capacity that a request can consume.",
         pointer=True,
         since=34,
         gate="DRAConsumableCapacity",
@@ -95,9 +95,9 @@ class DeviceCapacity(Struct):
 
 
 class Counter(Struct):
-    """Something that can be counted."""
+    """An amount that devices can share."""
 
-    value = Quantity("How much there is.", default="0")
+    value = Quantity("The available amount.", default="0")
 
 
 def request_policy(capacity: View) -> Iterator[Problem]:
@@ -226,8 +226,10 @@ _NOT_POSITIVE = "must be positive"
 class NodeAllocatableResourceMapping(Struct):
     """The amount of a node resource that goes with a device, in the form of Kubernetes 1.36."""
 
-    capacityKey = Text("The capacity that is taken for it.", go="QualifiedName", pointer=True, empty=_NO_KEY)
-    allocationMultiplier = Quantity("What the capacity is multiplied by.", pointer=True, default="1")
+    capacityKey = Text(
+        "The capacity of the device that determines the amount.", go="QualifiedName", pointer=True, empty=_NO_KEY
+    )
+    allocationMultiplier = Quantity("The factor by which the capacity is multiplied.", pointer=True, default="1")
 
 
 class NodeAllocatableMapping(Struct):
@@ -235,23 +237,25 @@ class NodeAllocatableMapping(Struct):
 
     tagged = frozenset({"capacity-or-device"})
 
-    capacityKey = Text("The capacity of the device that counts.", go="QualifiedName", pointer=True, empty=_NO_KEY)
-    capacityMultiplier = Quantity("How much goes with one unit of the capacity.", pointer=True)
-    deviceMultiplier = Quantity("How much goes with the device.", pointer=True)
+    capacityKey = Text(
+        "The capacity of the device that determines the amount.", go="QualifiedName", pointer=True, empty=_NO_KEY
+    )
+    capacityMultiplier = Quantity("The amount of the resource for each unit of the capacity.", pointer=True)
+    deviceMultiplier = Quantity("The amount of the resource for the device.", pointer=True)
 
 
 class NodeAllocatableOverhead(Struct):
     """The amount of a node resource that goes with the users of a device."""
 
-    perPod = Quantity("How much goes with each pod.", pointer=True)
-    perContainer = Quantity("How much goes with each container.", pointer=True)
+    perPod = Quantity("The amount of the resource for each pod that uses the device.", pointer=True)
+    perContainer = Quantity("The amount of the resource for each container that uses the device.", pointer=True)
 
 
 class NodeAllocatableResource(Struct):
     """The amount of one node resource that using a device takes."""
 
-    mapping = Nested(NodeAllocatableMapping, "What goes with the device.", pointer=True)
-    overhead = Nested(NodeAllocatableOverhead, "What goes with its users.", pointer=True)
+    mapping = Nested(NodeAllocatableMapping, "The amount for the device, by its allocation.", pointer=True)
+    overhead = Nested(NodeAllocatableOverhead, "The amount for pods and containers that use the device.", pointer=True)
 
 
 UNION = "capacityKey", "deviceMultiplier"
@@ -424,15 +428,17 @@ def _counters(doc: str) -> Map:
 class CounterSet(Struct):
     """A named set of counters."""
 
-    name = dns_label("What devices call the set.", required=True, written=True, declared=TAGGED_SHORT_NAME)
-    counters = _counters("How much there is of each.")
+    name = dns_label(
+        "The name by which devices refer to the set.", required=True, written=True, declared=TAGGED_SHORT_NAME
+    )
+    counters = _counters("The counters of the set, by name.")
 
 
 class DeviceCounterConsumption(Struct):
     """The amounts that using a device takes from a set of counters."""
 
-    counterSet = Text("The set.", required=True, written=True, declared=TAGGED_SHORT_NAME)
-    counters = _counters("How much it takes of each.")
+    counterSet = Text("The name of the set of counters.", required=True, written=True, declared=TAGGED_SHORT_NAME)
+    counters = _counters("The amounts that the device consumes, by counter.")
     compatibilityGroups = Array(
         Text(format=formats.short_name, always=True),
         "Devices share the set only with devices that have one of these groups, too, or none at all.",
@@ -472,11 +478,11 @@ class BasicDevice(Struct):
         "bindingTimeoutSeconds": "the scheduler's configuration has it: bindingTimeout of DynamicResourcesArgs"
     }
 
-    attributes = _by_qualified_name(DeviceAttribute, "What selectors and constraints can look at.")
+    attributes = _by_qualified_name(DeviceAttribute, "The attributes of the device.")
     capacity = _by_qualified_name(DeviceCapacity, "The capacities of the device, such as its memory.")
     taints = Array(
         Nested(DeviceTaint),
-        "Reasons not to use it.",
+        "The taints of the device.",
         max_items=TAINTS_MAX_ITEMS,
         since=33,
         gate="DRADeviceTaints",
@@ -484,7 +490,7 @@ class BasicDevice(Struct):
     )
     consumesCounters = Array(
         Nested(DeviceCounterConsumption),
-        "What using it takes from counters that devices share.",
+        "The amounts that the device consumes of shared counters.",
         max_items=CONSUMED_SETS_MAX_ITEMS,
         unique="counterSet",
         declared=TAGGED,
@@ -499,14 +505,14 @@ class BasicDevice(Struct):
     bindsToNode = Bool(
         "Whether its users can run only on the node that was chosen.", pointer=True, since=34, gate=BINDING_GATES
     )
-    bindingConditions = binding_conditions("What must become true of it before a pod is bound.")
-    bindingFailureConditions = binding_conditions("What makes binding fail.")
+    bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
+    bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
     allowMultipleAllocations = Bool(
         "Whether several claims can share it.", pointer=True, since=34, gate="DRAConsumableCapacity"
     )
     nodeAllocatableResourceMappings = Map(
         Nested(NodeAllocatableResourceMapping),
-        "Resources of the node that go with it.",
+        "The resources of the node that using the device consumes.",
         key_go="v1.ResourceName",
         since=36,
         until=36,
@@ -514,7 +520,7 @@ class BasicDevice(Struct):
     )
     nodeAllocatableResources = Map(
         Nested(NodeAllocatableResource),
-        "Resources of the node that go with it.",
+        "The resources of the node that using the device consumes.",
         key_go="v1.ResourceName",
         since=37,
         gate="DRANodeAllocatableResources",
@@ -599,7 +605,7 @@ class BoxedDevice(NamedDevice):
     box = "basic"
     moved = "attributes, capacity and the rest, except the name, are fields of `basic`"
 
-    basic = Nested(BasicDevice, "What is to be known about it.", pointer=True, spelled={_CONVERTED_SINCE: ""})
+    basic = Nested(BasicDevice, "The properties of the device.", pointer=True, spelled={_CONVERTED_SINCE: ""})
 
 
 @check(BoxedDevice, until=_CONVERTED_SINCE - 1)

@@ -25,7 +25,7 @@ class DeviceClassSpec(Struct):
 
     instead: ClassVar = {"suitableNodes": _NODES}
 
-    selectors = selectors("What devices of the class must meet.", rechecked={35: STORED, 37: CHANGED})
+    selectors = selectors("The conditions that devices of the class must meet.", rechecked={35: STORED, 37: CHANGED})
     config = Array(
         Nested(DeviceClassConfiguration),
         "Configuration for drivers.",

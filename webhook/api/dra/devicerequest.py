@@ -22,32 +22,32 @@ ALL, EXACT_COUNT = "All", "ExactCount"
 class CapacityRequirements(Struct):
     """The requested amounts of a device's capacities."""
 
-    requests = Map(Quantity(), "Quantities by the name of the capacity.", key_go="QualifiedName")
+    requests = Map(Quantity(), "The requested amounts, by the name of the capacity.", key_go="QualifiedName")
 
 
 class Wanted(Struct):
-    """The common part of requests and alternatives: the wanted devices, and their number."""
+    """The common part of requests and alternatives: the requested devices, and their number."""
 
     deviceClassName = Text(
         "The DeviceClass that the devices belong to.", format=formats.dns_subdomain, required=True, written=True
     )
-    selectors = selectors("What the devices must meet besides their class.")
+    selectors = selectors("The conditions that the devices must meet besides those of their class.")
     allocationMode = Text(
-        "Whether a number of devices is wanted or all that match.",
+        "How devices are allocated: a number of them (ExactCount), or all that match (All).",
         go="DeviceAllocationMode",
         default=EXACT_COUNT,
         declared=TAGGED,
     )
-    count = Int("How many devices are wanted.", default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
+    count = Int("The number of requested devices.", default=Default(1, {"allocationMode": (EXACT_COUNT,)}))
 
 
 class Detailed(Struct):
-    """What else is wanted of devices; messages that show a request show it last."""
+    """Further requirements for devices; messages that show a request show them last."""
 
-    tolerations = tolerations("Taints of devices that do not matter.", gate={OLDEST: "", 35: "DRADeviceTaints"})
+    tolerations = tolerations("The taints that the request tolerates.", gate={OLDEST: "", 35: "DRADeviceTaints"})
     capacity = Nested(
         CapacityRequirements,
-        "How much of a device's capacity is wanted.",
+        "The amounts of the device's capacities that are requested.",
         pointer=True,
         since=34,
         gate="DRAConsumableCapacity",
@@ -58,7 +58,9 @@ class Detailed(Struct):
 class Named(Struct):
     """The name of a request or an alternative."""
 
-    name = dns_label("What constraints, configuration and pods call it.", always=True, written=True)
+    name = dns_label(
+        "The name by which constraints, configuration and pods refer to the request.", always=True, written=True
+    )
 
 
 class DeviceSubRequest(Detailed, Wanted, Named):
@@ -73,7 +75,11 @@ class DeviceSubRequest(Detailed, Wanted, Named):
 class Administering(Struct):
     """The access of an administrator, which alternatives do not have."""
 
-    adminAccess = Bool("Whether the devices are wanted for administration.", pointer=True, gate={32: "DRAAdminAccess"})
+    adminAccess = Bool(
+        "Whether administrative access is requested, for monitoring or management, to devices that may be in use.",
+        pointer=True,
+        gate={32: "DRAAdminAccess"},
+    )
 
 
 class ExactDeviceRequest(Detailed, Administering, Wanted):
@@ -106,7 +112,7 @@ class DeviceRequest(Named):
 
     moved = f"{_EXACT_FIELDS} are fields of `exactly`"
 
-    exactly = Nested(ExactDeviceRequest, "The devices that are wanted.", pointer=True)
+    exactly = Nested(ExactDeviceRequest, "The requested devices.", pointer=True)
     firstAvailable = Array(
         Nested(DeviceSubRequest),
         "Alternatives, in the order of preference.",
@@ -168,7 +174,7 @@ class FlatDeviceRequest(Named):
 
     exactly = Inlined(
         FlatExactDeviceRequest,
-        "The devices that are wanted.",
+        "The requested devices.",
         present=_wants_exactly,
         hollow={"selectors": []},
         last=Detailed.fields,

@@ -26,7 +26,7 @@ class DeviceTaintSelector(Struct):
     driver = driver_name("The devices' driver.", pointer=True, required_if_given=True)
     pool = Text("The devices' pool.", checked_by=pool_name, pointer=True, required_if_given=True)
     device = dns_label("The device's name.", pointer=True)
-    selectors = selectors("What the devices must meet.", until=34, rechecked={33: STORED})
+    selectors = selectors("The conditions that the devices must meet.", until=34, rechecked={33: STORED})
 
 
 class DeviceTaintRuleSpec(Struct):
@@ -49,11 +49,11 @@ class DeviceTaintRule(CountedObject):
     tagged_since = 37
 
     spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
-    status = Nested(DeviceTaintRuleStatus, "What became of the taint.", since=35, subresource=STATUS)
+    status = Nested(DeviceTaintRuleStatus, "The progress of the taint.", since=35, subresource=STATUS)
 
 
 class ConditionalDeviceTaintRule(DeviceTaintRule):
-    """Puts a taint on devices, as v1 has it: an update is based on a resourceVersion."""
+    """Puts a taint on devices."""
 
     go_name = "DeviceTaintRule"
-    unconditional_update = False
+    unconditional_update = False  # in v1, an update states the resourceVersion that it is based on

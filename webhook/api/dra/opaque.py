@@ -85,5 +85,8 @@ class DeviceConfiguration(Struct):
     embedded: ClassVar = {"opaque": "DeviceConfiguration"}
 
     opaque_ = Nested(
-        OpaqueDeviceConfiguration, "Configuration that one driver understands.", pointer=True, required=True
+        OpaqueDeviceConfiguration,
+        "Parameters for one driver, which only that driver reads.",
+        pointer=True,
+        required=True,
     )

@@ -50,16 +50,16 @@ def request_names(doc: str) -> Array:
 class DeviceConstraint(Struct):
     """The attributes that devices of several requests must share, or that must differ."""
 
-    requests = request_names("The requests; all if empty.")
+    requests = request_names("The names of the requests; all if empty.")
     matchAttribute = Text(
-        "An attribute of which all devices must have the same value.",
+        "An attribute for which all devices must have the same value.",
         checked_by=fully_qualified_name,
         go="FullyQualifiedName",
         pointer=True,
         declared={35: {"checked_by": attribute_of_a_domain}},
     )
     distinctAttribute = Text(
-        "An attribute of which all devices must have different values.",
+        "An attribute for which all devices must have different values.",
         go="FullyQualifiedName",
         pointer=True,
         since=34,
@@ -71,7 +71,7 @@ class DeviceConstraint(Struct):
 class OfRequests(Struct):
     """The requests that a configuration is for."""
 
-    requests = request_names("The requests; all if empty.")
+    requests = request_names("The names of the requests; all if empty.")
 
 
 class DeviceClaimConfiguration(DeviceConfiguration, OfRequests):
@@ -83,14 +83,17 @@ class DeviceClaim(Struct):
 
     requests = Array(
         Nested(DeviceRequest),
-        "What is wanted, all of it.",
+        "Requests for distinct devices, all of which must be satisfied.",
         max_items=REQUESTS_MAX_ITEMS,
         unique="name",
         declared=TAGGED,
         written=True,
     )
     constraints = Array(
-        Nested(DeviceConstraint), "What must hold for all of it.", max_items=CONSTRAINTS_MAX_ITEMS, declared=TAGGED
+        Nested(DeviceConstraint),
+        "Constraints that the set of allocated devices must satisfy.",
+        max_items=CONSTRAINTS_MAX_ITEMS,
+        declared=TAGGED,
     )
     config = Array(
         Nested(DeviceClaimConfiguration), "Configuration for drivers.", max_items=CONFIG_MAX_ITEMS, declared=TAGGED
@@ -122,7 +125,12 @@ class ResourceClaim(Object):
     tagged_since = 35
 
     spec = Nested(
-        ResourceClaimSpec, "What is claimed.", immutable=True, rechecked={35: NEW}, subresource=MAIN, declared=TAGGED
+        ResourceClaimSpec,
+        "The requested devices and their configuration.",
+        immutable=True,
+        rechecked={35: NEW},
+        subresource=MAIN,
+        declared=TAGGED,
     )
     status = Nested(
         ResourceClaimStatus, "The allocation of a claim, and the pods that it is reserved for.", subresource=STATUS
@@ -162,7 +170,7 @@ class ResourceClaimTemplate(Object):
     checks_prefix: ClassVar = {OLDEST: True}
     tagged_since = 37
 
-    spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
 
 
 @check(DeviceConstraint)

@@ -43,7 +43,7 @@ class ResourcePoolStatusRequestSpec(Struct):
     driver = driver("The driver of the pools.").but(written=True)
     poolName = Text("The pool; all of the driver if absent.", checked_by=pool_path, pointer=True)
     limit = Int(
-        "How many pools are wanted at most.",
+        "The maximum number of pools in the answer.",
         go="int32",
         pointer=True,
         default=LIMIT_DEFAULT,
@@ -51,7 +51,7 @@ class ResourcePoolStatusRequestSpec(Struct):
         maximum=(LIMIT_MAX, f"must be less than or equal to {LIMIT_MAX}"),
     )
     defaultPartitionTypeAttribute = Text(
-        "The attribute that tells of which type a partition is, for slices that do not say.",
+        "The attribute that holds the type of a partition, for slices that name no such attribute.",
         checked_by=attribute_of_a_domain,
         pointer=True,
         since=37,
@@ -62,27 +62,29 @@ class ResourcePoolStatusRequestSpec(Struct):
 class PartitionTypeStatus(Struct):
     """The number of available partitions of one type."""
 
-    attribute = Text("The attribute that tells the type.", required=True)
-    type = Text("The type.", required=True)
-    total = number("How many partitions there are.", required=True)
-    allocatable = number("How many of them can be allocated.", required=True)
+    attribute = Text("The attribute that holds the type.", required=True)
+    type = Text("The type of the partitions.", required=True)
+    total = number("The number of partitions.", required=True)
+    allocatable = number("The number of partitions that can be allocated.", required=True)
 
 
 class ShareableCapacityStatus(Struct):
     """The available amount of a capacity of shareable devices."""
 
-    name = Text("The capacity.", required=True)
-    total = Quantity("How much there is.", pointer=True, required=True)
-    consumed = Quantity("How much of it is used.", pointer=True, required=True)
-    available = Quantity("How much of it is left.", pointer=True, required=True)
+    name = Text("The name of the capacity.", required=True)
+    total = Quantity("The total amount.", pointer=True, required=True)
+    consumed = Quantity("The amount that is allocated.", pointer=True, required=True)
+    available = Quantity("The amount that is available.", pointer=True, required=True)
 
 
 class ShareableSummaryStatus(Struct):
     """The available parts of shareable devices."""
 
-    fullyAvailableDevices = number("How many devices are not in use.", required=True)
-    partiallyAvailableDevices = number("How many devices have something left.", required=True)
-    capacity = Array(Nested(ShareableCapacityStatus), "Their capacities.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS)
+    fullyAvailableDevices = number("The number of devices of which nothing is allocated.", required=True)
+    partiallyAvailableDevices = number("The number of devices of which only a part is available.", required=True)
+    capacity = Array(
+        Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS
+    )
 
 
 class PoolStatus(Struct):
@@ -94,22 +96,24 @@ class PoolStatus(Struct):
         "The pool's generation.", required=True, minimum=(0, "must be greater than or equal to 0"), written=True
     )
     resourceSliceCount = Int(
-        "How many slices the pool has.", go="int32", pointer=True, minimum=(1, "must be greater than or equal to 1")
+        "The number of slices in the pool.", go="int32", pointer=True, minimum=(1, "must be greater than or equal to 1")
     )
-    totalDevices = number("How many devices it has.")
-    allocatedDevices = number("How many of them are allocated.")
-    availableDevices = number("How many of them can be allocated.")
-    unavailableDevices = number("How many of them cannot be used.")
+    totalDevices = number("The number of devices in the pool.")
+    allocatedDevices = number("The number of devices that are allocated.")
+    availableDevices = number("The number of devices that can be allocated.")
+    unavailableDevices = number("The number of devices that cannot be used.")
     nodeName = Text("The node that has the pool.", format=formats.dns_subdomain, pointer=True)
-    validationError = Text("Why its status is unknown.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True)
+    validationError = Text(
+        "The reason why the status of the pool is unknown.", max_length=VALIDATION_ERROR_MAX_BYTES, pointer=True
+    )
     partitionSummary = Array(
         Nested(PartitionTypeStatus),
-        "How many partitions of which type can be had.",
+        "The available partitions, by type.",
         max_items=PARTITION_SUMMARY_MAX_ITEMS,
         since=37,
     )
     shareableSummary = Nested(
-        ShareableSummaryStatus, "What can be had of devices that can be shared.", pointer=True, since=37
+        ShareableSummaryStatus, "The available parts of shareable devices.", pointer=True, since=37
     )
 
 
@@ -122,9 +126,9 @@ def repeated_type(pool: View) -> Iterator[Problem]:
 
 
 class ResourcePoolStatusRequestStatus(Struct):
-    """The answer."""
+    """The usage of the pools."""
 
-    poolCount = number("How many pools there are.", required=True)
+    poolCount = number("The number of pools that match the request.", required=True)
     pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
     conditions = conditions(CONDITIONS_MAX_ITEMS)
 
@@ -143,7 +147,7 @@ class ResourcePoolStatusRequest(Object):
         rechecked={36: NEW},
         subresource=MAIN,
     )
-    status = Nested(ResourcePoolStatusRequestStatus, "The answer.", pointer=True, subresource=STATUS)
+    status = Nested(ResourcePoolStatusRequestStatus, "The usage of the pools.", pointer=True, subresource=STATUS)
 
 
 @check(ResourcePoolStatusRequestStatus, until=36)

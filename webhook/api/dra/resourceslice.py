@@ -31,9 +31,13 @@ class ResourcePool(Struct):
 
     name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True, written=True)
     generation = Int(
-        "Goes up with every change of the pool.", minimum=(0, "must be greater than or equal to zero"), written=True
+        "The generation of the pool, which increases with every change of it.",
+        minimum=(0, "must be greater than or equal to zero"),
+        written=True,
     )
-    resourceSliceCount = Int("How many slices the pool has.", minimum=(1, "must be greater than zero"), written=True)
+    resourceSliceCount = Int(
+        "The number of slices in the pool.", minimum=(1, "must be greater than zero"), written=True
+    )
 
 
 class ResourceSliceSpec(Struct):
@@ -52,7 +56,7 @@ class ResourceSliceSpec(Struct):
     allNodes = Bool("Whether all nodes can use the devices.", pointer=True, empty=UNSET_OR_TRUE)
     devices = Array(Nested(Device), "The devices.", max_items=DEVICES_MAX_ITEMS, unique="name")
     perDeviceNodeSelection = Bool(
-        "Whether each device says which nodes can use it.",
+        "Whether each device states which nodes can use it.",
         pointer=True,
         empty=UNSET_OR_TRUE,
         since=33,
@@ -60,7 +64,7 @@ class ResourceSliceSpec(Struct):
     )
     sharedCounters = Array(
         Nested(CounterSet),
-        "Counters that devices of the pool share.",
+        "The sets of counters that devices of the pool share.",
         max_items=COUNTER_SETS_MAX_ITEMS,
         declared=TAGGED,
         unique="name",
@@ -68,7 +72,7 @@ class ResourceSliceSpec(Struct):
         gate="DRAPartitionableDevices",
     )
     partitionTypeAttribute = Text(
-        "The attribute that tells of which type a partition of a device is.",
+        "The attribute that holds the type of a device's partition.",
         checked_by=attribute_of_a_domain,
         go="FullyQualifiedName",
         pointer=True,

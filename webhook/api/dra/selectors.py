@@ -87,20 +87,22 @@ class DeviceDerivedAttribute(Struct):
     """An attribute that is computed from others."""
 
     name = Text(
-        "The attribute, as constraints call it.",
+        "The name by which constraints refer to the attribute.",
         checked_by=attribute_of_a_domain,
         go="FullyQualifiedName",
         required=True,
         declarative=True,
     )
-    expression = Text("Its value in CEL, made of `device`.", checked_by=cel_derived_attribute, required=True)
+    expression = Text(
+        "A CEL expression over `device` that computes the value.", checked_by=cel_derived_attribute, required=True
+    )
 
 
 def derived_attributes() -> Array:
     """Declare attributes that are derived for one request."""
     return Array(
         Nested(DeviceDerivedAttribute),
-        "Attributes made of others, for constraints to compare.",
+        "Attributes computed from others, which constraints can compare.",
         max_items=DERIVED_ATTRIBUTES_MAX_ITEMS,
         size_ends_list=False,
         unique="name",

@@ -24,19 +24,21 @@ _TAGGED_EFFECT: Mapping[int, Mapping[str, Any]] = {
 
 
 class DeviceTaint(Struct):
-    """A reason not to use a device."""
+    """A taint of a device, whose effect applies to pods that do not tolerate it."""
 
-    key = Text("What is wrong, as a label key.", format=formats.label_key, always=True, written=True)
-    value = Text("More about it, as a label value.", format=formats.label_value)
+    key = Text(
+        "The taint key to be applied to a device, a label key.", format=formats.label_key, always=True, written=True
+    )
+    value = Text("The taint value that belongs to the key, a label value.", format=formats.label_value)
     effect = Text(
-        "What happens to pods that do not tolerate it.",
+        "The effect on pods that do not tolerate the taint.",
         go="DeviceTaintEffect",
         required=True,
         one_of=EFFECTS,
         declared=TAGGED,
         written=True,
     )
-    timeAdded = Time("When it was added; set by the API server.", pointer=True)
+    timeAdded = Time("When the taint was added; set by the API server.", pointer=True)
 
 
 class DeviceTaintOfRule(DeviceTaint):
@@ -62,21 +64,21 @@ class AllocatedToleration(Struct):
     go_name = "DeviceToleration"
 
     key = Text(
-        "The taint's key; empty for all.",
+        "The taint key that is tolerated; empty for all.",
         checked_by=allocated_key,
         declared={35: {"formats": (formats.label_key,), "checked_by": None}},
     )
     operator = Text(
         "Exists or Equal.", go="DeviceTolerationOperator", default="Equal", declared={35: {"one_of": OPERATORS}}
     )
-    value = Text("The taint's value, for Equal.")
+    value = Text("The taint value that is tolerated, for Equal.")
     effect = Text(
         "The effect to tolerate; empty for all.",
         go="DeviceTaintEffect",
         one_of={_ALLOCATED_SINCE: EFFECTS[35]},
         declared=_TAGGED_EFFECT,
     )
-    tolerationSeconds = Int("For how long NoExecute is tolerated.", pointer=True)
+    tolerationSeconds = Int("For how long a taint with the effect NoExecute is tolerated.", pointer=True)
 
 
 class DeviceToleration(AllocatedToleration):

@@ -121,7 +121,9 @@ class ResourceHandle(Struct):
 class AllocationResult(Struct):
     """The nodes and the data of an allocation."""
 
-    resourceHandles = Array(Nested(ResourceHandle), "What drivers need to know.", max_items=RESOURCE_HANDLES_MAX_ITEMS)
+    resourceHandles = Array(
+        Nested(ResourceHandle), "The data for the drivers, one entry for each.", max_items=RESOURCE_HANDLES_MAX_ITEMS
+    )
     availableOnNodes = Nested(NodeSelector, "The nodes from which the claim can be used.", pointer=True)
     shareable = Bool("Whether several pods may use the claim at a time.")
 
@@ -130,7 +132,7 @@ class ResourceClaimStatus(AllocationStatus):
     """The allocation of a claim, and the pods that it is reserved for."""
 
     driverName = driver_name("The driver that allocated the claim.")
-    allocation = Nested(AllocationResult, "Where and how it was allocated.", pointer=True)
+    allocation = Nested(AllocationResult, "The nodes and the data of the allocation.", pointer=True)
     reservedFor = claimstatus.ResourceClaimStatus.reservedFor.but(
         max_items=RESERVED_FOR_MAX_ITEMS, skips_repeated=True, declared=None
     )
@@ -140,7 +142,7 @@ class ResourceClaimStatus(AllocationStatus):
 class ResourceClaim(Classic):
     """A request for a resource, and its allocation."""
 
-    spec = Nested(ResourceClaimSpec, "What is claimed.", immutable=True, subresource=MAIN)
+    spec = Nested(ResourceClaimSpec, "The requested resource.", immutable=True, subresource=MAIN)
     status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
 
 
@@ -197,7 +199,7 @@ class ResourceClaimTemplateSpec(Struct):
 class ResourceClaimTemplate(Classic):
     """A template from which every pod gets its own claim."""
 
-    spec = Nested(ResourceClaimTemplateSpec, "What the claims look like.", immutable=True)
+    spec = Nested(ResourceClaimTemplateSpec, "The metadata and the spec of the claims.", immutable=True)
 
 
 # ResourceClass
@@ -256,7 +258,7 @@ class PodSchedulingContextStatus(Struct):
 class PodSchedulingContext(Classic):
     """The communication of scheduler and drivers about a pod that waits for claims."""
 
-    spec = Nested(PodSchedulingContextSpec, "Where the pod may go.", subresource=MAIN)
+    spec = Nested(PodSchedulingContextSpec, "The nodes for the pod.", subresource=MAIN)
     status = Nested(
         PodSchedulingContextStatus, "The nodes for which the pod's claims cannot be allocated.", subresource=STATUS
     )
@@ -289,7 +291,7 @@ class DriverRequests(Struct):
     vendorParameters = Anything("The driver's own parameters for all requests.")
     requests = Array(
         Nested(ResourceRequest),
-        "What is requested of the driver.",
+        "The requests to the driver.",
         required=True,
         required_detail="empty entries with no requests are not allowed",
     )
@@ -382,7 +384,7 @@ class NamedResourcesInstance(Struct):
     """One resource that can be allocated."""
 
     name = Text("The instance's name.", format=formats.dns_subdomain, always=True)
-    attributes = Array(Nested(NamedResourcesAttribute), "What selectors can look at.", unique="name")
+    attributes = Array(Nested(NamedResourcesAttribute), "The attributes of the instance.", unique="name")
 
 
 class NamedResourcesResources(Struct):

@@ -323,5 +323,4 @@ def _untested(manifests: Iterable[Document]) -> Iterator[Finding]:
 def _uncovered(coverage: Iterable[tuple[Covered, Document]]) -> Iterator[Finding]:
     for each, manifest in coverage:
         if each.missing:
-            message = f"no case makes this {' or '.join(each.missing)}"
-            yield located(Problem(WARNING, "not-covered", "", each.path, message), manifest)
+            yield located(Problem(WARNING, "not-covered", "", each.path, each.complaint), manifest)

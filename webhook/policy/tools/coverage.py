@@ -27,9 +27,14 @@ class Covered(NamedTuple):
     @property
     def missing(self) -> tuple[str, ...]:
         """The outcomes that no test has covered."""
-        words = ("changing an object",) if self.policy.mutations else ("true", "false")
+        words = ("change an object",) if self.policy.mutations else ("true", "false")
         seen = (self.failed,) if self.policy.mutations else (self.passed, self.failed)
         return tuple(word for word, was_seen in zip(words, seen, strict=True) if not was_seen)
+
+    @property
+    def complaint(self) -> str:
+        """What no test has covered, as a sentence; empty if all is."""
+        return f"no case makes this {' or '.join(self.missing)}" if self.missing else ""
 
 
 def coverage_of(policies: PolicySet, decisions: Iterable[Decision]) -> list[Covered]:

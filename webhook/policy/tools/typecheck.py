@@ -22,7 +22,7 @@ from webhook.cel.kubernetes.environments import admission_environment, any_objec
 from webhook.cel.syntax.ast import Call, Expression, Select, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
-from webhook.hints.policies import hint_of, parts_with
+from webhook.hints.policies import hint_of, nearest_field, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
 from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
@@ -91,7 +91,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
 
 
 def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
-    """Find tests for fields that no version of a kind has, or its usual version only where nothing reads them.
+    """Find fields that no version of a kind has, and tests for those that its usual version has elsewhere only.
 
     This concerns rules for any version, where no types are stated: such fields are taken for absent.
     """
@@ -101,39 +101,42 @@ def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]
     matched = list(islice(_of_any_version(policy, kinds), MAX_KINDS))
     is_alone = not kinds_matched(policy, kinds)
     reported = set[Path]()
-    for (path, offset, name), places in _missing(matched, policy, kinds, release).items():
+    for (path, offset, name, is_tested), places in _missing(matched, policy, kinds, release).items():
         usual = next((each for each in places if each.version == kinds.versions(each)[0]), None)
-        place = places[usual] if usual else ""
+        place, hint = places[usual] if usual else ("", "")
+        having = {each.kind for each in {*matched} - {*places}}
         if is_alone and len(places) == len(matched):
             of = " or ".join(dict.fromkeys(each.kind for each in matched))
-            message = f"no version of {of} has {name} there: a test for it is always false"
-        elif usual and place and place not in words and any(usual.kind == each.kind for each in {*matched} - {*places}):
+            message = f"no version of {of} has {name} there{': a test for it is always false' if is_tested else ''}"
+        elif is_tested and usual and place and place not in words and usual.kind in having:
             message = f"a {usual.kind} of {usual.api_version} never has {name} there: a test for it is always false"
         else:
             continue
         if path not in reported:
             reported.add(path)
-            yield warning("mistyped", path, message, f"read {place}.{name}" if place else "", offset)
+            yield warning("mistyped", path, message, f"read {place}.{name}" if place else hint, offset)
 
 
 def _missing(
     matched: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release
-) -> Mapping[tuple[Path, int, str], Mapping[Kind, str]]:
-    """Find the fields that some kinds do not have where a policy tests for them: where they stand, and their name.
+) -> Mapping[tuple[Path, int, str, bool], Mapping[Kind, tuple[str, str]]]:
+    """Find the fields that some kinds do not have: where they stand, their name, and whether the policy tests for them.
 
     Returns:
-        For each, the kinds, with the field beside it that has one of that name; empty if there is none.
+        For each, the kinds, with the field beside it that has one of that name, empty if there is none, and a hint.
     """
-    missing: dict[tuple[Path, int, str], dict[Kind, str]] = {}
+    missing: dict[tuple[Path, int, str, bool], dict[Kind, tuple[str, str]]] = {}
     for kind in filter(kinds.schema_of, matched):
         for stated, error, environment in _errors(kind, policy, kinds, release):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
             tested = _tested(environment.parse(stated.text))
-            for issue in (issue for issue in undefined if issue.offset in tested):
-                name, owner = issue.arguments
-                place = next(iter(parts_with(name, owner, environment)), "")
-                missing.setdefault((stated.path, issue.offset, name), {})[kind] = place
+            for issue in undefined:
+                (name, owner), is_tested = issue.arguments, issue.offset in tested
+                if is_tested or owner.startswith(f"{kind.api_version}.{kind.kind}."):  # not a field of the parameters
+                    place = next(iter(parts_with(name, owner, environment)), "")
+                    of_kind = missing.setdefault((stated.path, issue.offset, name, is_tested), {})
+                    of_kind[kind] = place, nearest_field(name, owner, environment)
     return missing
 
 
