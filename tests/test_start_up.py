@@ -74,6 +74,7 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook.limits",
         "webhook.patterns",
         "webhook.records",
+        "webhook.release",
         "webhook.spelling",
         "webhook.cli",
         "webhook.cli.parser",
