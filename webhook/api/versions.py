@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -340,10 +340,15 @@ def _parts_of(kubernetes: str) -> re.Match[str]:
         stated = re.fullmatch(r"1\.(?:[1-9]|([0-9]{2}))", str(kubernetes))
         likely = f"1.{DEFAULT}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')
-    match = re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
-    if not match:
+    if not (match := _matched(kubernetes)):
         raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{DEFAULT - 1}")
     return match
+
+
+@lru_cache(maxsize=64)
+def _matched(kubernetes: str) -> re.Match[str] | None:
+    """Match a version, which each review reads."""
+    return re.fullmatch(r"v?1\.([0-9]{1,3})(?:\+?|-(?:alpha|beta|rc).*|(\.[0-9]{1,9})([-+].*)?)", kubernetes, re.ASCII)
 
 
 _targets: dict[tuple[Any, ...], Target] = {}

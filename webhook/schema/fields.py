@@ -514,15 +514,14 @@ class CompiledStruct:
 
         def find(value: dict[str, Any], found: dict[str, Sequence[Problem]] | None) -> Sequence[Problem]:
             problems: Sequence[Problem] = NOTHING
-            view = self.view(value)
             for members, union in unions:
                 given = [name for name, each in value.items() if each is not None and name in members]
                 # The rule decides whether an empty list counts.
                 if len(given) != 1 or value[given[0]] == []:
-                    problems = [*problems, *self._named(union, union.rule(view, given))]
-            for rule in rules:
-                if rule.given and rule.given.isdisjoint(value):
-                    continue
+                    problems = [*problems, *self._named(union, union.rule(self.view(value), given))]
+            applied = [rule for rule in rules if not rule.given or not rule.given.isdisjoint(value)]
+            view = self.view(value) if applied else None
+            for rule in applied:
                 if of_rule := list(islice(rule.rule(view), enough)):
                     problems = [*problems, *(each.named(rule.name) for each in of_rule)]
                     if found is not None:

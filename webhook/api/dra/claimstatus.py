@@ -98,14 +98,14 @@ class OfAllocation(Struct):
     """Where a configuration comes from, and the requests that it is for."""
 
     source = Text(
-        "Whether it is from the class or the claim.",
+        "Whether the configuration is from the class or the claim.",
         go="AllocationConfigSource",
         required=True,
         one_of=("FromClaim", "FromClass"),
         declared=TAGGED,
         written=True,
     )
-    requests = Array(Text(), "The requests it is for; all if empty.", max_items=32, unique="", declared=TAGGED)
+    requests = Array(Text(), "The names of the requests; all if empty.", max_items=32, unique="", declared=TAGGED)
 
 
 class DeviceAllocationConfiguration(DeviceConfiguration, OfAllocation):
@@ -135,9 +135,9 @@ class AllocationResult(Struct):
     instead: ClassVar = {"controller": ALLOCATED_BY_SCHEDULER}
 
     devices = Nested(DeviceAllocationResult, "The devices.")
-    nodeSelector = Nested(NodeSelector, "The nodes from which they can be used; all if empty.", pointer=True)
-    controller = driver_name("The driver that allocated it.", until=31, gate="DRAControlPlaneController")
-    allocationTimestamp = Time("When it was allocated.", pointer=True, since=34, gate=BINDING_GATES)
+    nodeSelector = Nested(NodeSelector, "The nodes from which the devices can be used; all if empty.", pointer=True)
+    controller = driver_name("The driver that allocated the claim.", until=31, gate="DRAControlPlaneController")
+    allocationTimestamp = Time("When the claim was allocated.", pointer=True, since=34, gate=BINDING_GATES)
 
 
 # The state of devices
@@ -146,11 +146,16 @@ class AllocationResult(Struct):
 class NetworkDeviceData(Struct):
     """The network addresses of a device."""
 
-    interfaceName = Text("The network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
+    interfaceName = Text("The name of the network interface.", max_length=INTERFACE_NAME_MAX_BYTES, declared=TAGGED)
     ips = Array(
-        Text(), "Its addresses, with a prefix length each.", max_items=IPS_MAX_ITEMS, declared={35: {"unique": ""}}
+        Text(),
+        "The addresses of the device, each with a prefix length.",
+        max_items=IPS_MAX_ITEMS,
+        declared={35: {"unique": ""}},
     )
-    hardwareAddress = Text("Its hardware address.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED)
+    hardwareAddress = Text(
+        "The hardware address of the device.", max_length=HARDWARE_ADDRESS_MAX_BYTES, declared=TAGGED
+    )
 
 
 class AllocatedDeviceStatus(Struct):

@@ -254,8 +254,10 @@ class NodeAllocatableOverhead(Struct):
 class NodeAllocatableResource(Struct):
     """The amount of one node resource that using a device takes."""
 
-    mapping = Nested(NodeAllocatableMapping, "The amount for the device, by its allocation.", pointer=True)
-    overhead = Nested(NodeAllocatableOverhead, "The amount for pods and containers that use the device.", pointer=True)
+    mapping = Nested(NodeAllocatableMapping, "The amount that the allocation of the device takes.", pointer=True)
+    overhead = Nested(
+        NodeAllocatableOverhead, "The additional amounts for pods and containers that use the device.", pointer=True
+    )
 
 
 UNION = "capacityKey", "deviceMultiplier"
@@ -497,22 +499,25 @@ class BasicDevice(Struct):
         since=33,
         gate="DRAPartitionableDevices",
     )
-    nodeName = Text("The node that has it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    nodeName = Text("The node that has the device.", pointer=True, since=33, gate="DRAPartitionableDevices")
     nodeSelector = Nested(
-        NodeSelector, "The nodes that can use it.", pointer=True, since=33, gate="DRAPartitionableDevices"
+        NodeSelector, "The nodes that can use the device.", pointer=True, since=33, gate="DRAPartitionableDevices"
     )
-    allNodes = Bool("Whether all nodes can use it.", pointer=True, since=33, gate="DRAPartitionableDevices")
+    allNodes = Bool("Whether all nodes can use the device.", pointer=True, since=33, gate="DRAPartitionableDevices")
     bindsToNode = Bool(
-        "Whether its users can run only on the node that was chosen.", pointer=True, since=34, gate=BINDING_GATES
+        "Whether users of the device can run only on the node that was chosen.",
+        pointer=True,
+        since=34,
+        gate=BINDING_GATES,
     )
     bindingConditions = binding_conditions("The conditions that must be true before a pod is bound.")
     bindingFailureConditions = binding_conditions("The conditions that make the binding of a pod fail.")
     allowMultipleAllocations = Bool(
-        "Whether several claims can share it.", pointer=True, since=34, gate="DRAConsumableCapacity"
+        "Whether several claims can share the device.", pointer=True, since=34, gate="DRAConsumableCapacity"
     )
     nodeAllocatableResourceMappings = Map(
         Nested(NodeAllocatableResourceMapping),
-        "The resources of the node that using the device consumes.",
+        "The node's resources that are consumed by using the device.",
         key_go="v1.ResourceName",
         since=36,
         until=36,
@@ -520,7 +525,7 @@ class BasicDevice(Struct):
     )
     nodeAllocatableResources = Map(
         Nested(NodeAllocatableResource),
-        "The resources of the node that using the device consumes.",
+        "The node's resources that are consumed by using the device.",
         key_go="v1.ResourceName",
         since=37,
         gate="DRANodeAllocatableResources",
@@ -530,7 +535,7 @@ class BasicDevice(Struct):
 class NamedDevice(Struct):
     """The name of a device."""
 
-    name = dns_label("Its name, unique in the pool.", always=True, written=True)
+    name = dns_label("The device's name, unique in the pool.", always=True, written=True)
 
 
 class Device(BasicDevice, NamedDevice):

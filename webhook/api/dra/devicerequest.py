@@ -76,7 +76,7 @@ class Administering(Struct):
     """The access of an administrator, which alternatives do not have."""
 
     adminAccess = Bool(
-        "Whether administrative access is requested, for monitoring or management, to devices that may be in use.",
+        "Whether administrative access is requested, such as for monitoring, to devices that may be in use.",
         pointer=True,
         gate={32: "DRAAdminAccess"},
     )

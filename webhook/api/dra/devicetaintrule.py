@@ -37,7 +37,7 @@ class DeviceTaintRuleSpec(Struct):
 
 
 class DeviceTaintRuleStatus(Struct):
-    """The progress of the taint."""
+    """The progress of the eviction of pods."""
 
     conditions = conditions(CONDITIONS_MAX_ITEMS)
 
@@ -49,7 +49,7 @@ class DeviceTaintRule(CountedObject):
     tagged_since = 37
 
     spec = Nested(DeviceTaintRuleSpec, "The taint, and the devices that get it.", subresource=MAIN)
-    status = Nested(DeviceTaintRuleStatus, "The progress of the taint.", since=35, subresource=STATUS)
+    status = Nested(DeviceTaintRuleStatus, "The progress of the eviction of pods.", since=35, subresource=STATUS)
 
 
 class ConditionalDeviceTaintRule(DeviceTaintRule):

@@ -81,7 +81,7 @@ class ShareableSummaryStatus(Struct):
     """The available parts of shareable devices."""
 
     fullyAvailableDevices = number("The number of devices of which nothing is allocated.", required=True)
-    partiallyAvailableDevices = number("The number of devices of which only a part is available.", required=True)
+    partiallyAvailableDevices = number("The number of devices that are only partly available.", required=True)
     capacity = Array(
         Nested(ShareableCapacityStatus), "The capacities of the devices.", max_items=SHAREABLE_CAPACITY_MAX_ITEMS
     )

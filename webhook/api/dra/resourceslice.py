@@ -31,7 +31,7 @@ class ResourcePool(Struct):
 
     name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True, written=True)
     generation = Int(
-        "The generation of the pool, which increases with every change of it.",
+        "The generation of the pool, which increases with every change.",
         minimum=(0, "must be greater than or equal to zero"),
         written=True,
     )
@@ -72,7 +72,7 @@ class ResourceSliceSpec(Struct):
         gate="DRAPartitionableDevices",
     )
     partitionTypeAttribute = Text(
-        "The attribute that holds the type of a device's partition.",
+        "The device attribute that holds the type of a partition.",
         checked_by=attribute_of_a_domain,
         go="FullyQualifiedName",
         pointer=True,

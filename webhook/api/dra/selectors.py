@@ -56,7 +56,10 @@ class CELDeviceSelector(Struct):
     shorthand: ClassVar = {str: ("expression",)}
 
     expression = Text(
-        "True for suitable devices, of which it sees `device`.", checked_by=cel_selector, always=True, written=True
+        "A CEL expression over `device` that is true for suitable devices.",
+        checked_by=cel_selector,
+        always=True,
+        written=True,
     )
 
 

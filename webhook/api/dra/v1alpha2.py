@@ -143,7 +143,9 @@ class ResourceClaim(Classic):
     """A request for a resource, and its allocation."""
 
     spec = Nested(ResourceClaimSpec, "The requested resource.", immutable=True, subresource=MAIN)
-    status = Nested(ResourceClaimStatus, "Its allocation, and the pods that it is reserved for.", subresource=STATUS)
+    status = Nested(
+        ResourceClaimStatus, "The allocation of the claim, and the pods that it is reserved for.", subresource=STATUS
+    )
 
 
 @check(DriverAllocationResult)
