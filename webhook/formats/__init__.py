@@ -297,8 +297,11 @@ def _unit(release: Release) -> str:
 
 def _wrong(value: str, limit: int, unit: str, pattern: Pattern, no_match: str) -> Messages:
     """Return what is wrong with a text that may have so many bytes, and must match a pattern."""
+    matches = pattern.fullmatch(value)
+    if matches and len(value) <= limit and value.isascii():  # as nearly all are
+        return FINE
     too_long = (f"must be no more than {limit} {unit}",) if exceeds(value, limit) else FINE
-    return too_long if pattern.fullmatch(value) else (*too_long, no_match)
+    return too_long if matches else (*too_long, no_match)
 
 
 WIDEST: Final = 4

@@ -519,9 +519,12 @@ class CompiledStruct:
                 # The rule decides whether an empty list counts.
                 if len(given) != 1 or value[given[0]] == []:
                     problems = [*problems, *self._named(union, union.rule(self.view(value), given))]
-            applied = [rule for rule in rules if not rule.given or not rule.given.isdisjoint(value)]
-            view = self.view(value) if applied else None
-            for rule in applied:
+            view = None
+            for rule in rules:
+                if rule.given and rule.given.isdisjoint(value):
+                    continue
+                if view is None:
+                    view = self.view(value)
                 if of_rule := list(islice(rule.rule(view), enough)):
                     problems = [*problems, *(each.named(rule.name) for each in of_rule)]
                     if found is not None:

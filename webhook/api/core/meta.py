@@ -150,10 +150,11 @@ def object_name(meta: View) -> Iterator[Problem]:
         yield required(meta / "name", "name or generateName is required")
     declarative = meta.release >= meta.type.tagged_name_since
     if prefix and not declarative:
-        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, meta.release))
+        for detail in formats.name_prefix(prefix, meta.release):
+            yield invalid(meta / "generateName", prefix, detail)
     if name:
-        form = formats.long_name if declarative else formats.dns_subdomain
-        yield from malformed(meta / "name", name, form(name, meta.release))
+        for detail in (formats.long_name if declarative else formats.dns_subdomain)(name, meta.release):
+            yield invalid(meta / "name", name, detail)
 
 
 def created_name(meta: View) -> str:
@@ -213,7 +214,8 @@ def annotation_keys(meta: View) -> Iterator[Problem]:
     annotations, release, characters = meta.annotations, meta.release, 0
     for key, value in annotations.items():
         characters += len(key) + len(value or "")
-        yield from malformed(meta / "annotations", key, formats.annotation_key(key, release))
+        for detail in formats.annotation_key(key, release):
+            yield invalid(meta / "annotations", key, detail)
     texts = chain.from_iterable(annotations.items()) if characters * _BYTES > ANNOTATIONS_MAX_BYTES else ()
     if sum(len((text or "").encode("utf-8", "surrogatepass")) for text in texts) > ANNOTATIONS_MAX_BYTES:
         yield too_long(meta / "annotations", ANNOTATIONS_MAX_BYTES, release, in_bytes=True)
@@ -332,7 +334,8 @@ def prefix_in_path(meta: View) -> Iterator[Problem]:
     """
     if meta.operation == CREATE and meta.release < meta.type.tagged_name_since:
         return
-    yield from malformed(meta / "generateName", meta.generateName, formats.path_segment_prefix(meta.generateName))
+    for detail in formats.path_segment_prefix(meta.generateName):
+        yield invalid(meta / "generateName", meta.generateName, detail)
 
 
 PREFIX_IN_PATH = name_of(prefix_in_path)
@@ -400,7 +403,8 @@ def name_prefix(obj: View) -> Iterator[Problem]:
     """An update of some kinds checks the prefix for a generated name, too."""
     meta, prefix = obj.metadata, obj.metadata.generateName
     if prefix and obj.target.pick(obj.type.checks_prefix):
-        yield from malformed(meta / "generateName", prefix, formats.name_prefix(prefix, obj.release))
+        for detail in formats.name_prefix(prefix, obj.release):
+            yield invalid(meta / "generateName", prefix, detail)
 
 
 REASON_MAX_BYTES = 1024
@@ -486,9 +490,11 @@ def requirement(selector: View) -> Iterator[Problem]:
         if each.operator not in OPERATORS:
             shown = of_own_type(each.operator, each.release)
             yield invalid(each / "operator", shown, "not a valid selector operator")
-        yield from malformed(each / "key", each.key, formats.label_key(each.key, each.release))
+        for detail in formats.label_key(each.key, each.release):
+            yield invalid(each / "key", each.key, detail)
         for index, value in enumerate(each.values):
-            yield from malformed(each / "values" / index, value or "", formats.label_value(value or "", each.release))
+            for detail in formats.label_value(value or "", each.release):
+                yield invalid(each / "values" / index, value or "", detail)
 
 
 OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")

@@ -236,7 +236,8 @@ def claim_names(spec: View) -> Iterator[Problem]:
             yield duplicate(spec / "resourceClaims" / index / "name", name)
         else:
             seen.add(name)
-            yield from malformed(spec / "resourceClaims" / index / "name", name, formats.dns_label(name, spec.release))
+            for detail in formats.dns_label(name, spec.release):
+                yield invalid(spec / "resourceClaims" / index / "name", name, detail)
 
 
 @check(PodSpec)

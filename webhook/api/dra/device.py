@@ -29,7 +29,6 @@ from webhook.problem import (
     duplicate,
     forbidden,
     invalid,
-    malformed,
     not_found,
     refused,
     required,
@@ -457,7 +456,8 @@ def counter_set_name(consumption: View) -> Iterator[Problem]:
     """The name of a set of counters is a DNS label."""
     name = consumption.counterSet
     if name and not consumption.target.declarative:
-        yield from malformed(consumption / "counterSet", name, formats.dns_label(name, consumption.release))
+        for detail in formats.dns_label(name, consumption.release):
+            yield invalid(consumption / "counterSet", name, detail)
 
 
 # The device
