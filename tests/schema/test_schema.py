@@ -386,3 +386,21 @@ def test_what_a_field_does_not_have_cannot_be_stated() -> None:
         Text("Its name.", requird=True)
     with pytest.raises(AttributeError, match="max_itms"):
         BicycleSpec.wheels.but(max_itms=3)
+
+
+def test_only_short_texts_are_remembered_and_no_more_of_them_than_it_has_room_for() -> None:
+    read: list[str] = []
+
+    def parse(text: str) -> int:
+        read.append(text)
+        return len(text)
+
+    field = Parsed(parse, rule="length")
+    for text in ("a" * 32, "a" * 32, "a" * 33, "a" * 33):
+        assert field.parse(text) == len(text)
+    assert read == ["a" * 32, "a" * 33, "a" * 33]
+    for number in range(600):
+        field.parse(str(number))
+    read.clear()
+    field.parse("a" * 32)
+    assert read == ["a" * 32]
