@@ -678,7 +678,7 @@ class TestTime:
             current().deadline = 0.0
             return found
 
-        deployed("--fit")  # compiles the selectors, for which there is no time later, either
+        deployed("--fit")  # compiles the selectors now, as the next run has no time for that
         monkeypatch.setattr(import_module("webhook.check.simulated"), "fit", late)
         done = deployed("--fit")
         assert (done.code, done.err) == (0, "")

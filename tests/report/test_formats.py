@@ -122,6 +122,8 @@ class TestOutputs:
         (["xml"], "argument -o/--output: unsupported format 'xml': choose from text, concise, statistics, json"),
         (["html="], "argument -o/--output: html=: name the file, such as html=report.html"),
         (["junit="], "argument -o/--output: junit=: name the file, such as junit=report.xml"),
+        (["concise="], "argument -o/--output: concise=: name the file, such as concise=report.txt"),
+        (["sarif="], "argument -o/--output: sarif=: name the file, such as sarif=report.sarif"),
         (["html=gone/r.html"], "--output html=gone/r.html: directory gone does not exist: create it first"),
         (["html=tests"], "--output html=tests: this is a directory: name a file in it"),
         (["text", "json"], "--output: two reports go to standard output: give one a file, FORMAT=FILE"),

@@ -284,7 +284,7 @@ class Chooser:
 
 
 _CHOOSERS: Final = 64
-"""The number of choosers that are remembered: whoever may create claims can make up others without end."""
+"""The number of choosers that are remembered: clients can invent any number of them."""
 
 
 class Selectors:

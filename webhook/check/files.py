@@ -107,7 +107,7 @@ class Manifests:
         """Read the manifests.
 
         Args:
-            kubernetes: The release for which charts are rendered; None for the newest.
+            kubernetes: The release for which charts are rendered; None for the default one.
             again: Whether they will be read for another release, too.
 
         Raises:
@@ -128,7 +128,7 @@ class Manifests:
         """Return how charts and kustomizations are rendered.
 
         Args:
-            kubernetes: The release; None for the newest.
+            kubernetes: The release; None for the default one.
         """
         return render_options(self._arguments, kubernetes, self._arguments.namespace)._replace(
             progress=lambda: counting("seconds of rendering", sys.stderr, quiet=self._arguments.quiet),
@@ -183,7 +183,7 @@ def render_options(arguments: Namespace, kubernetes: str | None, namespace: str)
     """Return how charts and kustomizations are rendered.
 
     Args:
-        kubernetes: The release for which they are rendered; None for the newest.
+        kubernetes: The release for which they are rendered; None for the default one.
         namespace: The namespace for which they are rendered.
     """
     release = release_of(kubernetes) if kubernetes else DEFAULT
@@ -221,7 +221,7 @@ def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
     that misspell what they lack. All others may be values of a chart, or configuration of other programs.
 
     Args:
-        release: The Kubernetes release; None for the newest.
+        release: The Kubernetes release; None for the default one.
     """
     from webhook.api.unserved import no_object  # most documents are objects
 
@@ -588,7 +588,7 @@ def _old_state(
     """Read the earlier state of objects; None if none is given.
 
     Args:
-        stated: The release for which earlier charts are rendered; None for the newest.
+        stated: The release for which earlier charts are rendered; None for the default one.
         report: Receives problems of the earlier state.
         tell: Receives a line about files that were not read.
 

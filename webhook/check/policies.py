@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from itertools import chain, starmap
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
@@ -61,16 +61,29 @@ class Policies(NamedTuple):
 def is_suite(obj: object) -> bool:
     """Tell whether a document is a suite of ``draguard policy test``, which stands beside policies.
 
-    So is one whose cases are misspelt, or called tests: what is wrong is reported when it is run.
+    So is one whose cases are called tests, or misspelt: what is wrong is reported when it is run. Other tools' files,
+    which have such lists, too, do not say what they expect of an object.
     """
     if not isinstance(obj, dict) or "apiVersion" in obj:
         return False
-    lists = (name for name, value in obj.items() if isinstance(value, list) and isinstance(name, str))
-    return "cases" in obj or ("kind" not in obj and any(nearest(name, ("cases", "tests")) for name in lists))
+    return "cases" in obj or ("kind" not in obj and any(starmap(_holds_cases, obj.items())))
+
+
+_OBJECTS: Final = frozenset(("object", "oldObject"))
+"""The fields of a case that hold what it is about."""
+
+
+def _holds_cases(name: object, value: object) -> bool:
+    return (
+        isinstance(name, str)
+        and isinstance(value, list)
+        and any(isinstance(each, dict) and "expect" in each and not _OBJECTS.isdisjoint(each) for each in value)
+        and bool(nearest(name, ("cases", "tests")))
+    )
 
 
 def release(stated: str | None) -> Release:
-    """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the newest."""
+    """Return the release that policies are judged for, as the minor of 1.x: the stated one, or the default one."""
     return release_of(stated) if stated else DEFAULT
 
 

@@ -62,7 +62,7 @@ def read_sources(
     Args:
         arguments: The command's arguments, with options for rendering charts.
         paths: The paths; nothing is read if there are none.
-        kubernetes: The release for which charts are rendered; None for the newest.
+        kubernetes: The release for which charts are rendered; None for the default one.
         namespace: The namespace for which they are rendered.
         texts: Receives the rendered texts, by the file of the template or the kustomization.
 

@@ -285,14 +285,15 @@ def reader(option: Option) -> Callable[[str], Any]:
 
 
 _ENDINGS: Final = {
-    "text": "txt",
-    "github": "txt",
+    "json": "json",
+    "sarif": "sarif",
     "gitlab": "json",
+    "html": "html",
     "junit": "xml",
     "markdown": "md",
     "openreports": "yaml",
 }
-"""How files of formats end that are not named as their files end."""
+"""How the files of formats end that are not plain text."""
 
 
 def _output(value: str) -> Output:
@@ -301,7 +302,7 @@ def _output(value: str) -> Output:
         hint = did_you_mean(name, FORMATS, f"choose from {', '.join(FORMATS)}")
         raise argparse.ArgumentTypeError(f"unsupported format {name!r}: {hint}")
     if equals and not file:
-        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report.{_ENDINGS.get(name, name)}")
+        raise argparse.ArgumentTypeError(f"{value}: name the file, such as {name}=report.{_ENDINGS.get(name, 'txt')}")
     return Output(name, file)
 
 

@@ -453,7 +453,7 @@ def match(
         selectors: Expressions, or selectors as in a request.
         device: The device, as in a ResourceSlice of v1, or of v1beta1 with its ``basic``.
         driver: Its driver; empty if the device names it as ``driver``.
-        kubernetes: The Kubernetes release; None for the newest.
+        kubernetes: The Kubernetes release; None for the default one.
         feature_gates: Gates that differ from the release's defaults.
 
     Raises:

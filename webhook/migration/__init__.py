@@ -84,7 +84,7 @@ class Wanted:
 
     Args:
         version: A version of ``resource.k8s.io``, such as ``v1``; empty for the newest that all releases serve.
-        releases: The releases that the objects are for; the newest if there are none.
+        releases: The releases that the objects are for; the default one if there are none.
         locations: Where workloads keep their pods, besides the known places.
     """
 

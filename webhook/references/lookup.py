@@ -128,7 +128,7 @@ class Surroundings:
     """The objects of a cluster, against which requests are checked.
 
     Args:
-        kubernetes: The cluster's release, such as ``"1.36"``; None for the newest.
+        kubernetes: The cluster's release, such as ``"1.36"``; None for the default one.
         feature_gates: Its feature gates that differ from the release's defaults; None if unknown.
     """
 

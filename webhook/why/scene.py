@@ -75,7 +75,7 @@ def written(kind: str, name: str, namespace: str) -> Ref:
     Args:
         kind: The kind as the component writes it, such as ``persistentvolumeclaim``.
         name: The name.
-        namespace: The namespace of the object that the component speaks of, which is that of what it names, too.
+        namespace: The namespace of the object that the component writes about; what it names is in the same one.
     """
     known, is_namespaced = _WRITTEN.get(kind.lower(), (kind, False))
     return Ref(known, name, namespace if is_namespaced else "")

@@ -104,8 +104,14 @@ class TestTest:
         ("suite", "complaint"),
         ("cases: []", "cases: the list is empty: write a case"),
         ("cases: 3", "cases: a suite has a list of cases"),
-        ("case: []", "tests.yaml:1:1: error suite: case: unknown field 'case'; did you mean 'cases'?"),
-        ("tests: [{name: x}]", "tests.yaml:1:1: error suite: tests: unknown field 'tests'; the fields are"),
+        (
+            "case: [{object: a, expect: {}}]",
+            "tests.yaml:1:1: error suite: case: unknown field 'case'; did you mean 'cases'?",
+        ),
+        (
+            "tests: [{oldObject: a, expect: {}}]",
+            "tests.yaml:1:1: error suite: tests: unknown field 'tests'; the fields",
+        ),
         ("cases: [{}]\ncase: 1", "case: unknown field 'case'; did you mean 'cases'?"),
         ('cases: [{}]\nkubernetes: "1.2"', "kubernetes: Kubernetes 1.2 is not known here"),
         ("cases: [3]", "error case: cases[0]: must be a map with name"),
@@ -124,6 +130,20 @@ class TestTest:
         ):
             done = draguard("policy", "test", folder / f"{name}.yaml")
             assert (done.code, complaint in done.out) == (name == "note", True)
+
+    @each_row(
+        "other",
+        "suite: a\ntemplates: [a.yaml]\ntests: [{it: works, asserts: [{isKind: {of: Pod}}]}]",
+        "rule_files: [a.yaml]\ntests: [{interval: 1m, input_series: []}]",
+        "tests: [a, b]",
+        "tests: []",
+        "hosts: [{name: a, object: b}]",
+        "tasks: [{name: a, expect: b}]",
+        "bases: [../base]",
+    )
+    def test_files_of_other_tools_are_no_suites(self, other: str, write: Write) -> None:
+        folder = write(policy=LIMITED, other=other)
+        assert [each["rule"] for each in findings("policy", "test", folder)] == ["not-tested"]
 
     def test_a_place_without_suites_is_wrong_use(self, write: Write) -> None:
         assert "draguard policy test: error: no suites found in " in usage_error("policy", "test", write(c=[CONFIG]))

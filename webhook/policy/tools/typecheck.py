@@ -93,7 +93,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
 def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]:
     """Find fields that no version of a kind has, and tests for those that its usual version has elsewhere only.
 
-    This concerns rules for any version, where no types are stated: such fields are taken for absent.
+    This concerns rules for any version, where no types are stated: a test takes such fields for absent.
     """
     words = frozenset(
         chain.from_iterable(_WORDS.findall(each.text) for each in (*policy.variables, *_expressions(policy)))
