@@ -339,3 +339,15 @@ def test_a_resource_version_that_is_no_number_is_as_good_as_none(version: str) -
 @each_row("old", [], "x", 3, changed(claim(), spec=[]))
 def test_an_old_object_that_was_never_stored_is_a_finding(old: object) -> None:
     assert [problem.rule for problem in validate(claim(), old)] == ["old-object"]
+
+
+@each_row("count", 1, "2")
+def test_what_cannot_be_decoded_in_an_old_object_is_said(count: object) -> None:
+    new, old = (claim({"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": each}}) for each in (count, "x"))
+    *_, problem = judge(new, old, beyond_decoding=True)
+    assert problem.message == (
+        "the old object is not a stored object of this kind: spec.devices.requests[0].exactly.count: "
+        "json: cannot unmarshal string into Go struct field ExactDeviceRequest.spec.devices.requests.exactly.count "
+        "of type int64"
+    )
+    assert problem.hint == "in the old object: write a whole number, as in 2"

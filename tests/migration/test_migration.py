@@ -15,6 +15,7 @@ from tests.migration.manifests import CLASSIC, EXACT, FLAT, converted, migrated
 from tests.rows import each_row
 from webhook import migration, validate
 from webhook.api.conversion import convert
+from webhook.api.judgement import judge
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.configuration.options import TARGETS
 from webhook.documents import Document, parse
@@ -339,7 +340,11 @@ def test_a_field_that_the_version_gets_in_a_later_release_is_one_that_the_releas
     (document,) = parse(text, "c.yaml")
     assert isinstance(document, Document)
     result = migration.converted(document.data, migration.Wanted(releases=[Release(32)]), Parameters())
-    assert "Kubernetes 1.32 has no firstAvailable" in [problem.message for problem in result.lost]
+    assert [problem.message for problem in result.lost] == ["Kubernetes 1.32 has no firstAvailable"]
+    assert result.object["spec"] == document.data["spec"], "and nothing is filled in for it"
+    assert [problem.rule for problem in judge(result.object, kubernetes="1.32", beyond_decoding=True)] == [
+        "unknown-field"
+    ]
 
 
 def test_what_1_31_had_of_controllers_is_a_finding() -> None:

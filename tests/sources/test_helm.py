@@ -352,6 +352,11 @@ class TestUsage:
         said = usage_error("validate", chart(tmp_path / "c"), "--helm-values", file)
         assert said == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
 
+    @pytest.mark.parametrize("command", ["validate", "simulate"])
+    def test_what_is_set_has_a_value(self, command: str, tmp_path: Path) -> None:
+        said = usage_error(command, chart(tmp_path / "c"), "--helm-set", "a=b", "--helm-set", "count")
+        assert said == f"draguard {command}: error: --helm-set count: no value: give KEY=VALUE\n"
+
 
 def test_long_words_in_templates_take_linear_time(tmp_path: Path) -> None:
     (tmp_path / "templates").mkdir()

@@ -287,13 +287,23 @@ def _updated(struct: CompiledStruct, obj: dict[str, Any], old: object, dropped: 
     # The stored object may have fields of a later release; undecodable fields cannot have been stored.
     stored = examined(struct.decoding, old)[0] if isinstance(old, dict) else ()
     if not isinstance(old, dict) or refuses(stored):
-        return [refused(BAD_REQUEST, Path(), "the old object is not a stored object of this kind").named("old-object")]
+        return [_not_stored(stored)]
     in_use = {misfit.gates for misfit in stored if misfit.rule == GATE_OFF}
     dropped = [misfit for misfit in dropped if misfit.gates not in in_use]
     warned = warnings.gates_off(dropped, obj, struct.target)
     obj = _without(obj, dropped)
     found = [*warned, *updates.compared(struct, obj, old)]
     return _arranged(updates.ratcheted(found, struct, obj, old), struct, obj)
+
+
+def _not_stored(misfits: Iterable[Misfit]) -> Problem:
+    """Report an old state that no API server can have stored, with the first part that cannot be decoded."""
+    first = next((misfit.problem() for misfit in as_reported(misfits) if misfit.refuses), None)
+    hint = (
+        f"in the old object: {first.hint}" if first and first.hint else "give the old object as the API server has it"
+    )
+    summary, detail = "the old object is not a stored object of this kind", str(first) if first else ""
+    return refused(BAD_REQUEST, Path(), summary, "old-object", detail=detail)._replace(hint=hint)
 
 
 def _arranged(found: list[Problem], struct: CompiledStruct, obj: dict[str, Any]) -> list[Problem]:

@@ -218,7 +218,17 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
         return Converted(obj, [], [_without_version(obj, version, newer["kind"], wanted)])
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
-    return Converted(changed, [problem], _unknown(obj, changed, wanted) if newer is obj else [])
+    unknown = _unknown(obj, changed, wanted) if newer is obj else []
+    for parent in {Path(each.path[:-1]) for each in unknown}:
+        changed = _without(changed, _filled_in(parent, obj, changed), Path())
+    return Converted(changed, [problem], unknown)
+
+
+def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
+    """Find the required fields of a struct that its conversion has left empty, as nothing was there to fill them."""
+    fields = value_at(before, at, {})
+    held = {*fields, *(name for each in fields.values() if isinstance(each, dict) for name in each)}
+    return {at / name for name, value in value_at(after, at, {}).items() if value == "" and name not in held}
 
 
 def _without_version(obj: JSONObject, version: str, newer: str, wanted: Wanted) -> Problem:

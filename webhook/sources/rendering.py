@@ -59,6 +59,9 @@ def render(path: str, options: RenderOptions, selection: Selection | None = None
                     pass
             except OSError as error:
                 raise SourceError(str(error.strerror or error).lower(), "--helm-values", values) from error
+        for text in options.sets:
+            if text and "=" not in text:
+                raise SourceError("no value: give KEY=VALUE", "--helm-set", text)
         if which("helm") is None and find_spec("helm_python") is None:
             raise NoRendererError(path, f"a Helm chart, and Helm is not installed: {_INSTALL_HELM}")
         stream = _chart(path.rstrip("/") or "/", options)
