@@ -236,7 +236,6 @@ class DecisionLog:
         """Log an answered review, if it is selected.
 
         Args:
-            record: Its record.
             seconds: How long it took.
         """
         if record.decision == MALFORMED:  # any client can send any number of these, and they hold no object
@@ -261,7 +260,6 @@ class Decision(dict[str, Any]):
         """Describe a review.
 
         Args:
-            record: Its record.
             seconds: How long it took.
         """
         kind, group, version = record.kind

@@ -130,6 +130,31 @@ class TestFindings:
         (found,) = findings("validate", "-", stdin=CLASS_WITH_SELECTOR + selector)
         assert (found["rule"], found["line"], found["column"]) == ("cel-selector", 9, 15)
 
+    def test_of_two_drivers_the_one_that_the_request_names_is_wrong(self) -> None:
+        selector = "device.attributes['a.com'].model == 'x' && device.driver == 'b.com'"
+        text = f"""\
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {{name: a}}
+spec: {{selectors: [{{cel: {{expression: device.driver == 'a.com'}}}}]}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {{name: a}}
+spec:
+  devices:
+    requests:
+    - name: a
+      exactly:
+        deviceClassName: a
+        selectors:
+        - cel:
+            expression: {selector}
+"""
+        (found,) = findings("validate", "-", stdin=text)
+        column = len("            expression: ") + selector.index("'b.com'") + 1
+        assert (found["rule"], found["line"], found["column"]) == ("contradicting-drivers", 17, column)
+
     def test_a_stored_pod_may_have_been_scheduled(self, write: Write) -> None:
         folder = write(pod=[PRESCHEDULED | {"metadata": PRESCHEDULED["metadata"] | {"uid": "5a1e7e4c"}}])
         assert findings("validate", folder) == findings("validate", "--old", folder, folder) == []

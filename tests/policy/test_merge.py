@@ -49,6 +49,12 @@ def test_containers_are_merged_by_name() -> None:
     ]
 
 
+def test_a_wrong_value_is_no_unknown_field_whatever_its_text() -> None:
+    old = POD["spec"] | {"hostNetwork": "a: field not declared in schema"}
+    with pytest.raises(MergeError, match="hostNetwork: expected boolean"):
+        spec_of({"priority": 3}, old)
+
+
 def names(old: str, new: str) -> str:
     containers = spec_of(
         {"containers": [{"name": each} for each in new]}, {"containers": [{"name": each} for each in old]}

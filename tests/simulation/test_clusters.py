@@ -34,7 +34,7 @@ from tests.stored import manifest
 from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
 from webhook.objects import JSONObject
-from webhook.report.simulated import Text
+from webhook.report.simulated import PodReport
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
 
@@ -96,7 +96,7 @@ def named(obj: JSONObject) -> str:
 
 
 def printed(answer: JSONObject) -> str:
-    text = Text(color=False)
+    text = PodReport(color=False)
     return "\n".join([*text.answers([answer]), text.summary([answer], None)])
 
 

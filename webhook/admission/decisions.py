@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Response = dict[str, Any]
 
-    class Reader(Protocol):
+    class Admitter(Protocol):
         """Reads the bodies of requests, and answers those that it is certain to admit."""
 
         def answer(self, body: bytes, call: Call) -> tuple[Response, Record] | None:
@@ -79,11 +79,11 @@ class ReviewOptions:
     feature_gates: Mapping[str, bool] | None = None
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
-    read_first: ClassVar[Callable[[ReviewOptions], Reader] | None] = None
+    read_first: ClassVar[Callable[[ReviewOptions], Admitter] | None] = None
     """Makes what answers requests before they are decided, if it admits them."""
 
     @cached_property
-    def first(self) -> Reader | None:
+    def first(self) -> Admitter | None:
         """What looks at requests before they are decided."""
         make = type(self).read_first
         return make(self) if make else None

@@ -21,11 +21,7 @@ DRA = "DynamicResourceAllocation"
 
 
 class GateError(ValueError):
-    """A feature gate cannot be set as stated.
-
-    Args:
-        gate: The gate.
-    """
+    """A feature gate cannot be set as stated."""
 
     def __init__(self, message: str, gate: str) -> None:
         super().__init__(message)

@@ -103,7 +103,6 @@ def sign(
     """Make a key and a serving certificate for it that strict verifiers (RFC 5280, 4.2.1) accept.
 
     Args:
-        authority: The signing authority.
         alternatives: The names, as returned by :func:`alternative_names`.
         now: The current time; it is valid from :data:`CLOCK_SKEW` before.
         until: When it ends.

@@ -29,9 +29,6 @@ _TAGGED: Final = re.compile(r"""["']?\w+["']?\s*:\s*!(?!<|!\w+\s+\S)""")
 """A value that begins with ``!``; not one with a tag as YAML has them, such as ``!!str``."""
 _COMMENT_HINT: Final = "YAML takes what follows # for a comment: write it on the line below `expression: |`, indented"
 _NAME: Final = re.compile(r"\w+\s*$")
-_QUOTED: Final = re.compile(r'"([^"]+)"')
-_MOST_QUOTED: Final = 32
-"""The quotations of a message that are looked for; it may quote all of an expression."""
 _LONGEST_SPELLING: Final = 12
 """The most characters for one of a text: two escapes of JSON."""
 _MORE_CHARACTERS: Final = 4096
@@ -140,7 +137,7 @@ def _before(value: str, problem: Problem) -> int:
         return count(value[: problem.character])
     issues = _in_text(problem)
     if not issues:
-        return _mentioned(value, problem.message)
+        return _mentioned(value, problem.value)
     offset = issues[0].offset
     before = value[:offset]
     if issues[0].code in {UNDEFINED, MISMATCHED_FIELD} and value.startswith(":", offset):
@@ -148,13 +145,10 @@ def _before(value: str, problem: Problem) -> int:
     return count(before)
 
 
-def _mentioned(value: str, message: str) -> int:
-    """Count the characters before the first quotation from an expression in a message; none without a quotation."""
-    for quoted in dict.fromkeys(each[1] for each in islice(_QUOTED.finditer(message), _MOST_QUOTED)):
-        name = quoted.rpartition("/")[2]  # an attribute is named with its domain
-        if (match := re.search(rf"""["']?{re.escape(quoted)}\b|\b{re.escape(name)}\b""", value)) and name:
-            return count(value[: match.start()])
-    return 0
+def _mentioned(value: str, rejected: str) -> int:
+    """Count the characters before a rejected text in an expression; none if the expression does not have it."""
+    match = re.search(rf"""["']{re.escape(rejected)}["']""", value) if rejected else None
+    return count(value[: match.start()]) if match else 0
 
 
 def _text_at(data: Any, path: Path) -> str:

@@ -23,7 +23,7 @@ from webhook.cli.console import (
 from webhook.hints.names import listed
 from webhook.objects import DEFAULT_NAMESPACE, full_name_of, items
 from webhook.report.model import Report
-from webhook.report.simulated import Page, Text, gets_devices
+from webhook.report.simulated import Page, PodReport, gets_devices
 from webhook.simulation.answers import NOT_SIMULATED, Answers
 from webhook.usage import UsageError
 
@@ -64,7 +64,7 @@ def _simulate(arguments: Namespace, deadline: float) -> int:
         tell(*(f"note: {each}" for each in (*ready.notes, *lacks)))
     limit = Limit(deadline, _passed(arguments, is_reading=monotonic() >= deadline))
     once = (settings.taint_rules_ignored, ready.scheduler.cluster.of_unknown_size)
-    result = Text(color=wants_colors(arguments), once=once)
+    result = PodReport(color=wants_colors(arguments), once=once)
     return (_fit if arguments.fit else _schedule)(ready, result, limit, arguments)
 
 
@@ -72,7 +72,7 @@ def _passed(arguments: Namespace, *, is_reading: bool = True) -> str:
     return f"{arguments.timeout:g} seconds have passed{' while files were read' if is_reading else ''}"
 
 
-def _schedule(ready: Prepared, result: Text, limit: Limit, arguments: Namespace) -> int:
+def _schedule(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace) -> int:
     cluster, pods = ready.scheduler.cluster, ready.pods
     page = Page(cluster.inventory, cluster.settings) if arguments.output == "html" else None
     found, has_failed = answer_all(ready, limit, page, quiet=arguments.quiet)
@@ -103,7 +103,7 @@ def _schedule(ready: Prepared, result: Text, limit: Limit, arguments: Namespace)
     return 1 if left or not all(map(gets_devices, found.values())) else 0
 
 
-def _fit(ready: Prepared, result: Text, limit: Limit, arguments: Namespace) -> int:
+def _fit(ready: Prepared, result: PodReport, limit: Limit, arguments: Namespace) -> int:
     pod, found, last = fitted(ready, limit, quiet=arguments.quiet)
     release = str(ready.scheduler.cluster.settings)
     if arguments.output != "text":

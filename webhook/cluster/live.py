@@ -191,7 +191,6 @@ class Part(NamedTuple):
     """The objects of a kind.
 
     Args:
-        kind: The kind.
         objects: The objects: as JSON, or as they are read.
         note: What to know of them, such as why they were not read; empty for nothing.
         is_missing: Whether they could not be read.

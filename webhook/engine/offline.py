@@ -233,7 +233,7 @@ _JUDGED: Final = ("", STATUS)
 """The subresources whose updates are judged."""
 
 
-def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
+def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[Problem]:
     """Yield the API server's refusals of a changed object that do not apply to the object that was sent.
 
     The object that was sent may be incomplete, as in a test; None for a deletion.
@@ -256,7 +256,7 @@ def made_invalid(changed: Any, request: Request, kinds: Kinds) -> Iterator[str]:
         if before[kind]:
             before[kind] -= 1
         else:
-            yield str(each)
+            yield each
 
 
 def _kind_of(refusal: Problem) -> tuple[str, ...]:

@@ -545,7 +545,7 @@ def _run_case(
         if expected["allowed"] and verdict.allowed:
             refusals = made_invalid(verdict.judged, request, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
-            found += (Failure(where / "expect" / "allowed", text + each) for each in refusals)
+            found += (Failure(where / "expect" / "allowed", f"{text}{each}") for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
     malformed = dict.fromkeys(Failure(each.path, each.text) for each in errors.found)
     return CaseResult(name, tuple(malformed))

@@ -208,13 +208,13 @@ class _Trials:
                 if path and path not in reported and not has_old:  # a stored object may have the change already
                     for refusal in self._refusals(verdict.judged, request, budget)[:1]:
                         reported.add(path)
-                        message = f"makes {subject} one that the API server refuses without further changes: "
-                        yield Problem(WARNING, "makes-invalid", "", path, message + refusal), None
+                        message = f"makes {subject} one that the API server refuses without further changes: {refusal}"
+                        yield Problem(WARNING, "makes-invalid", "", path, message, value=refusal.value), None
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
 
-    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[str]:
+    def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
         alone = list(made_invalid(changed, request, self._policies.kinds))
         mutating = (each for each in self._policies.policies if each.kind == MUTATING and each.param_kind)
@@ -266,7 +266,7 @@ def _failures(
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
             message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
             hint = _hint(fault, subject, doing)
-            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint), fault
+            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=decision.value), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message

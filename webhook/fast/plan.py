@@ -191,7 +191,6 @@ class _Plan(NamedTuple):
     """How to recognize a valid struct.
 
     Args:
-        type: Its msgspec type.
         fields: How to recognize the values of its fields.
         checks: Makes the writer of further checks, but for those of one field; None if there are none.
     """

@@ -131,7 +131,8 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 advice = in_expression(text(selector, "cel", "expression"), wanted, [known], "")
                 if advice.fix is None:
                     advice = Advice("leave the condition out, or name a class of that driver")
-                yield finding((*request.path, "selectors", index, "cel", "expression"), message, advice, "NeverHolds")
+                path = (*request.path, "selectors", index, "cel", "expression")
+                yield finding(path, message, advice, "NeverHolds")._replace(value=wanted)
 
 
 def _selected_by(request: Request, context: Context) -> set[str]:

@@ -31,7 +31,7 @@ _HELP_MAX: Final = 5
 _HOLDERS_MAX: Final = 3
 
 
-class Text:
+class PodReport:
     """Writes the outcome of pods as text.
 
     Args:

@@ -326,7 +326,6 @@ def write_answer(answer: Answer, seconds: float, *, is_last: bool) -> bytes:
     """Write an answer with its record for metrics and logs, never the object.
 
     Args:
-        answer: The answer.
         seconds: The processor time that it took.
         is_last: Whether the process ends now.
     """

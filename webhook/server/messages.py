@@ -68,8 +68,6 @@ class Page(msgspec.Struct, frozen=True):
     """An answer.
 
     Args:
-        status: Its status.
-        body: Its body.
         content_type: The body's type.
         headers: Further header lines, each with its line end.
         is_last: Whether the connection closes after it.
@@ -119,7 +117,6 @@ class Request(msgspec.Struct, eq=False):
     """A request, whose body may still be coming in.
 
     Args:
-        method: Its method.
         path: The path of its target, unescaped.
         query: The query of its target, as it was sent.
         headers: Its headers by lower-case name; values of equal names are joined.

@@ -96,7 +96,6 @@ class Metrics(Exported):
     """Counts and measures events in this process.
 
     Args:
-        certificate: The serving certificate.
         answering: The options for answering reviews, including policies.
         kubernetes: The release of the rules, such as ``"1.30"``; None for the newest that knows an object's fields.
         ended: Returns the number of processes for heavy reviews that were ended at a deadline.
@@ -135,7 +134,6 @@ class Metrics(Exported):
         """Count an answered review.
 
         Args:
-            record: Its record.
             seconds: How long it took.
         """
         kind, group, _ = record.kind

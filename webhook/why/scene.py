@@ -74,7 +74,6 @@ def written(kind: str, name: str, namespace: str) -> Ref:
 
     Args:
         kind: The kind as the component writes it, such as ``persistentvolumeclaim``.
-        name: The name.
         namespace: The namespace of the object that the component writes about; what it names is in the same one.
     """
     known, is_namespaced = _WRITTEN.get(kind.lower(), (kind, False))

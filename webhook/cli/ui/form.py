@@ -19,7 +19,7 @@ from webhook.inventory import KINDS
 from webhook.objects import JSONObject, full_name_of, name_of, text
 from webhook.report.html import pictured
 from webhook.report.model import Report
-from webhook.report.simulated import Page, Text, level_of
+from webhook.report.simulated import Page, PodReport, level_of
 from webhook.report.text import as_markup, as_text, printable_lines
 from webhook.simulation import Placement
 from webhook.simulation.answers import NOT_SIMULATED, Answers
@@ -152,7 +152,7 @@ class _Result:
     def _simulate(self, ready: Prepared, arguments: Namespace) -> None:
         self.said += ready.notes
         limit = Limit(monotonic() + arguments.timeout, _passed(arguments.timeout))
-        text = Text(color=False)
+        text = PodReport(color=False)
         if arguments.fit:
 
             def take(placement: Placement) -> None:

@@ -14,6 +14,7 @@ from webhook.objects import JSONObject
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
+from webhook.records import NamedTuple
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
 
@@ -107,58 +108,78 @@ def _item_without_nulls(value: Any, shape: Shape) -> Any:
     return {} if isinstance(shape, Structure) else None
 
 
+class _TypeFault(NamedTuple):
+    """A value that does not fit its type.
+
+    Args:
+        text: The error after the path, relative to where it was found.
+        code: What is wrong, if that may be tolerated; empty for other errors.
+    """
+
+    text: str
+    code: str = ""
+
+    def below(self, step: str) -> _TypeFault:
+        """Return it as seen from one level above."""
+        return _TypeFault(step + self.text, self.code)
+
+
 def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:
-    errors = [error for error in _type_errors(obj, schema) if not any(each in error for each in tolerated)]
+    errors = [each.text for each in _type_errors(obj, schema) if each.code not in tolerated]
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
         raise MergeError(f"failed to convert {which} object to typed object: {text}")
 
 
-def _type_errors(value: Any, shape: Shape) -> Sequence[str]:
+def _type_errors(value: Any, shape: Shape) -> Sequence[_TypeFault]:
     """List the type errors in a value, with paths relative to it; null fits every type."""
     if value is None or isinstance(shape, Anything):
         return ()
     if isinstance(shape, Structure | MapOf):
-        return _map_errors(value, shape) if isinstance(value, dict) else [f": expected map, got {plain(value)}"]
+        if isinstance(value, dict):
+            return _map_errors(value, shape)
+        return [_TypeFault(f": expected map, got {plain(value)}")]
     if isinstance(shape, ListOf):
-        return _list_errors(value, shape) if isinstance(value, list) else [f": expected list, got {plain(value)}"]
+        if isinstance(value, list):
+            return _list_errors(value, shape)
+        return [_TypeFault(f": expected list, got {plain(value)}")]
     error = _scalar_error(value, shape.kind)
-    return [f": {error}"] if error else ()
+    return [_TypeFault(f": {error}")] if error else ()
 
 
-def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[str]:
-    found: list[str] = []
+def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[_TypeFault]:
+    found: list[_TypeFault] = []
     field = shape.field if isinstance(shape, Structure) else lambda _: shape.item
     for key, each in value.items():
         item = field(key)
         if item is None:
-            found.append(f".{key}{_UNKNOWN}")
+            found.append(_TypeFault(f".{key}{_UNKNOWN}", _UNKNOWN))
             break  # as upstream, which checks no further field
         if type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
             continue  # as most are
         if errors := _type_errors(each, item):
-            found += [f".{key}{error}" for error in errors]
+            found += [error.below(f".{key}") for error in errors]
     return found
 
 
-def _list_errors(items: list[Any], shape: ListOf) -> Sequence[str]:
-    found: list[str] = []
+def _list_errors(items: list[Any], shape: ListOf) -> Sequence[_TypeFault]:
+    found: list[_TypeFault] = []
     seen: set[Any] = set()
     for index, item in enumerate(items):
         if shape.merging == shapes.ATOMIC:
-            found += [f"[{index}]{error}" for error in _type_errors(item, shape.item)]
+            found += [error.below(f"[{index}]") for error in _type_errors(item, shape.item)]
             continue
         try:
             key = _key_of(item, shape)
         except MergeError as fault:
-            found.append(f": element {index}: {fault}")
+            found.append(_TypeFault(f": element {index}: {fault}"))
             break  # as upstream, which checks no further element
         if key in seen:
-            found.append(f"{_DUPLICATE}{_key_text(key, shape)}")
+            found.append(_TypeFault(f"{_DUPLICATE}{_key_text(key, shape)}", _DUPLICATE))
         seen.add(key)
         if errors := _type_errors(item, shape.item):
-            found += [f"{_key_text(key, shape)}{error}" for error in errors]
+            found += [error.below(_key_text(key, shape)) for error in errors]
     return found
 
 

@@ -124,25 +124,27 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
     other = next(_other_identities(request, verdict.object), None)
     if other is None:
         return verdict
-    reason, message = other
-    last = replace(blamed, denied=True, is_error=True, changed=False, refuses=True, reason=reason, message=message)
+    reason, message, value = other
+    last = replace(
+        blamed, denied=True, is_error=True, changed=False, refuses=True, reason=reason, message=message, value=value
+    )
     whole = verdict._replace(allowed=False, code=code_of(reason), decisions=(*verdict.decisions, last))
     return whole._replace(reason=reason, message=message, causes=(message,))
 
 
-def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, str]]:
-    """Yield the reason and the message of the refusals of a changed kind, namespace, name, version or uid.
+def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, str, str]]:
+    """Yield the reason, the message and the text of the refusals of a changed kind, namespace, name, version or uid.
 
     Custom resources may not change their kind either (apiextensions ``registry/customresource/validator.go``).
     """
     for field, own in (("kind", request.kind.kind), ("apiVersion", request.kind.api_version)):
         if (stated := text(obj, field)) not in {"", own}:
-            yield INVALID, f"{field}: Invalid value: {quoted(stated)}: must be {own}"
+            yield INVALID, f"{field}: Invalid value: {quoted(stated)}: must be {own}", stated
     metadata, sent = metadata_of(obj), metadata_of(request.object)  # in a test, what is sent may have no name
     namespace, version = text(metadata, "namespace"), text(metadata, "resourceVersion")
     if request.namespace and not request.is_namespace and namespace not in {"", request.namespace}:
         what = "the namespace of the provided object does not match the namespace sent on the request"
-        yield BAD_REQUEST, what
+        yield BAD_REQUEST, what, namespace
     if request.operation == UPDATE:
         changed = {
             field: after
@@ -150,16 +152,16 @@ def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, 
             if field in _OF_STORED and before and (after := metadata.get(field)) not in (None, "", before)
         }
         for field in (each for each in ("name", "uid") if each in changed):
-            message = f"metadata.{field}: Invalid value: {quoted(str(changed[field]))}: field is immutable"
-            yield INVALID, message
+            value = str(changed[field])
+            yield INVALID, f"metadata.{field}: Invalid value: {quoted(value)}: field is immutable", value
         if "resourceVersion" in changed and version != text(sent, "resourceVersion"):
             what = f"{request.resource.qualified} {quoted(text(metadata, 'name'))}"
-            yield "Conflict", f"Operation cannot be fulfilled on {what}: {_MODIFIED}"
+            yield "Conflict", f"Operation cannot be fulfilled on {what}: {_MODIFIED}", version
         return
     if version and version != text(sent, "resourceVersion"):
-        yield "", "resourceVersion should not be set on objects to be created"
+        yield "", "resourceVersion should not be set on objects to be created", version
     if text(sent, "name") and not text(metadata, "name") and not text(metadata, "generateName"):
-        yield INVALID, "metadata.name: Required value: name or generateName is required"
+        yield INVALID, "metadata.name: Required value: name or generateName is required", ""
 
 
 def _refusal(error: Decision) -> str:

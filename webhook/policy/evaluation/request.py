@@ -123,7 +123,6 @@ def request_of(
         obj: The object; None to delete ``old``.
         old: The object as it is stored.
         operation: CREATE, UPDATE, DELETE or CONNECT; if empty, inferred from the objects.
-        user: The requesting user.
         dry_run: Whether nothing will be stored.
         namespace: The namespace of a namespaced object that states none.
         resource: The resource whose subresource the object is sent to; None for that of its kind.

@@ -61,6 +61,7 @@ class Decision:
         is_of_binding: Whether the binding cannot be evaluated, not the policy.
         fault: Why the expression, or the messageExpression, cannot be evaluated.
         unused_message: Why the result of its messageExpression is not the message; empty if it is, or there is none.
+        value: The text in a changed object for which it is refused; empty for other reasons.
     """
 
     policy: Policy
@@ -77,6 +78,7 @@ class Decision:
     is_of_binding: bool = False
     fault: Fault | None = None
     unused_message: str = ""
+    value: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:
