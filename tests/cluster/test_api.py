@@ -15,7 +15,7 @@ from tests.cluster.replicas import Clock
 from tests.rows import each_row
 from webhook.certificates import certs
 from webhook.cluster import api
-from webhook.cluster.api import Api, Ref
+from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.election import Election
 from webhook.cluster.errors import ClusterError, Conflict
 from webhook.cluster.manager import Pair, decide_elsewhere
@@ -25,7 +25,7 @@ from webhook.cluster.rotation import step
 pytestmark = pytest.mark.process
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
-LEASE = Ref("Lease a/b", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "make it")
+LEASE = ObjectRef("Lease a/b", "/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "make it")
 ROLE = {
     "kind": "Role",
     "metadata": {"namespace": "a"},

@@ -18,7 +18,7 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}
 
 
 def items(data: str, *, stdin: bool = False, directory: Path | None = None) -> list[Document | Unreadable]:
-    selection = Selection(allow_empty=True, some_files=True, git=False, stored=stored.Wanted({"Node"}))
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=stored.ObjectFilter({"Node"}))
     if stdin:
         return list(read(["-"], BytesIO(data.encode()), selection))
     assert directory is not None
@@ -49,7 +49,7 @@ def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> 
     "",
 )
 def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
+    assert stored.stored(BytesIO(text.encode()), "x", stored.ObjectFilter({"Node"})) is None
 
 
 LISTS: dict[str, Callable[..., str]] = {
@@ -66,7 +66,7 @@ def test_lists_of_any_form_and_length_are_read_one_by_one(write: Any, monkeypatc
     monkeypatch.setattr(stored, "_PART", 200)
     text = "},\n        {}]"
     nodes = [{**NODE, "metadata": {"name": str(number), "annotations": {"a": text}}} for number in range(50)]
-    found = stored.stored(BytesIO(write(*nodes).encode()), "x", stored.Wanted({"Node"}))
+    found = stored.stored(BytesIO(write(*nodes).encode()), "x", stored.ObjectFilter({"Node"}))
     assert found is not None
     assert [each.data for each in found if isinstance(each, Document)] == nodes
 
@@ -82,7 +82,7 @@ def test_what_is_left_out_and_what_is_shared() -> None:
 
 
 def test_values_in_yaml_are_left_out_and_shared_too() -> None:
-    wanted = stored.Wanted({"Node"}, stored.Reader({}, {"metadata": {"uid": stored.LEFT_OUT}}))
+    wanted = stored.ObjectFilter({"Node"}, stored.Reader({}, {"metadata": {"uid": stored.LEFT_OUT}}))
     text = b"kind: Node\nmetadata: {name: a, uid: b, labels: null}\n"
     selection = Selection(allow_empty=True, git=False, stored=wanted)
     (document,) = read(["-"], BytesIO(text), selection)
@@ -93,7 +93,7 @@ def test_values_in_yaml_are_left_out_and_shared_too() -> None:
 @each_row("broken", b'"\xff"', b'"\\ud800"')
 def test_a_careful_reader_reads_what_is_not_as_it_should_be(broken: bytes) -> None:
     text = b'{"kind": "List", "items": [{"kind": "Node", "x": %b}, {"kind": "Node"}]}' % broken
-    selection = Selection(allow_empty=True, git=False, stored=stored.Wanted({"Node"}))
+    selection = Selection(allow_empty=True, git=False, stored=stored.ObjectFilter({"Node"}))
     assert [type(each) for each in read(["-"], BytesIO(text), selection)][1:] == [Document]
 
 
@@ -139,7 +139,7 @@ metadata:
 def read_in_pieces(text: str, monkeypatch: pytest.MonkeyPatch) -> list[Document | Unreadable]:
     monkeypatch.setattr(stored, "_LARGE", 0)
     monkeypatch.setattr(stored, "_PART", 7)
-    return list(stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) or ())
+    return list(stored.stored(BytesIO(text.encode()), "x", stored.ObjectFilter({"Node"})) or ())
 
 
 def test_large_lists_in_yaml_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,9 +163,9 @@ def test_a_list_with_a_very_long_object_is_left_to_the_careful_reader(
     text = BLOCKS if form == "as YAML" else LISTS[form]({**NODE, "metadata": {"name": "a" * 400}})
     monkeypatch.setattr(stored, "_LARGE", 0)
     monkeypatch.setattr(stored, "_PART", 100)
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is not None
+    assert stored.stored(BytesIO(text.encode()), "x", stored.ObjectFilter({"Node"})) is not None
     monkeypatch.setattr(stored, "_LONGEST", 40)
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
+    assert stored.stored(BytesIO(text.encode()), "x", stored.ObjectFilter({"Node"})) is None
 
 
 def test_an_item_in_yaml_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

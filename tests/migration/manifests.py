@@ -1,7 +1,7 @@
 """Claims of older versions, and the same in v1."""
 
 from webhook.documents import Document, parse
-from webhook.migration import Migrated, Wanted, migrate
+from webhook.migration import Migrated, MigrationTarget, migrate
 from webhook.release import Release
 
 FLAT = """\
@@ -62,7 +62,7 @@ spec:
 def migrated(text: str, version: str = "", *releases: int) -> Migrated:
     """Convert a text whose objects can all be read."""
     documents = [each for each in parse(text, "x.yaml") if isinstance(each, Document)]
-    (file,) = migrate(documents, Wanted(version, [Release(each) for each in releases]))
+    (file,) = migrate(documents, MigrationTarget(version, [Release(each) for each in releases]))
     return file
 
 

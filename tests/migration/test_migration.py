@@ -339,7 +339,7 @@ def test_a_field_that_the_version_gets_in_a_later_release_is_one_that_the_releas
     )
     (document,) = parse(text, "c.yaml")
     assert isinstance(document, Document)
-    result = migration.converted(document.data, migration.Wanted(releases=[Release(32)]), Parameters())
+    result = migration.converted(document.data, migration.MigrationTarget(releases=[Release(32)]), Parameters())
     assert [problem.message for problem in result.lost] == ["Kubernetes 1.32 has no firstAvailable"]
     assert result.object["spec"] == document.data["spec"], "and nothing is filled in for it"
     assert [problem.rule for problem in judge(result.object, kubernetes="1.32", beyond_decoding=True)] == [

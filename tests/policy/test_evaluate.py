@@ -23,7 +23,7 @@ from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import VALIDATION_FAILURE, Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource
 
 
 def searching(size: int) -> str:
@@ -325,7 +325,7 @@ MATCHES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 REQUESTS = [
     Request(
         operation=operation,
-        kind=Kind("resource.k8s.io", version, "ResourceClaim"),
+        kind=GroupVersionKind("resource.k8s.io", version, "ResourceClaim"),
         resource=Resource("resource.k8s.io", version, "resourceclaims"),
         subresource=subresource,
         name=name,
@@ -362,7 +362,9 @@ def test_a_set_that_has_seen_other_requests_answers_as_a_new_one_does() -> None:
     assert {name for answer in expected for name in answer} == MATCHES.keys() - {"pods"}
 
 
-OF_POD = Request("CREATE", Kind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD)
+OF_POD = Request(
+    "CREATE", GroupVersionKind("", "v1", "Pod"), Resource("", "v1", "pods"), name="p", namespace="a", object=POD
+)
 
 
 def test_places_of_unsupported_requests_do_not_fill_the_memory() -> None:
@@ -378,7 +380,7 @@ def test_places_of_unsupported_requests_do_not_fill_the_memory() -> None:
     for number in range(20):
         long = f"{number}".rjust(size)
         find(OF_POD._replace(subresource=long))
-        find(OF_POD._replace(kind=Kind("", "v1", long)))
+        find(OF_POD._replace(kind=GroupVersionKind("", "v1", long)))
         find(OF_POD._replace(resource=Resource(long, "v1", "pods")))
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -28,7 +28,7 @@ from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest import model
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource
 from webhook.policy.manifest.policies import validate_policy
 from webhook.release import Release
 
@@ -161,14 +161,14 @@ def test_custom_resources_are_known_by_their_definition() -> None:
     versions: list[dict[str, Any]] = [{"name": "v1", "served": True}, {"name": "v2", "served": True}, {"name": "v0"}]
     defined = definition("Quota", "quotae", *versions)
     given = [defined, {"kind": "CustomResourceDefinition"}, defined | {"spec": {"names": {}}}]
-    quota = Kind("example.com", "v1", "Quota")
+    quota = GroupVersionKind("example.com", "v1", "Quota")
     assert load([defined]).kinds.is_namespaced(quota) is False
     kinds = Kinds(Release(36), given)
     assert kinds.resource_of(quota) == Resource("example.com", "v1", "quotae")
     assert kinds.is_namespaced(quota) is False
     assert kinds.equivalents[kinds.resource_of(quota)] == (Resource("example.com", "v2", "quotae"),)
     assert kinds.find(quota._replace(version="v0")) is None
-    assert kinds.is_namespaced(Kind("example.com", "v1", "Other")) is None
+    assert kinds.is_namespaced(GroupVersionKind("example.com", "v1", "Other")) is None
 
 
 def test_equivalents_are_those_that_the_release_serves() -> None:
@@ -195,7 +195,7 @@ def test_events_of_both_groups_are_versions_of_each_other() -> None:
 def test_kinds_are_known_in_the_releases_that_serve_them(
     group: str, version: str, resource: str, kind: str, releases: list[int]
 ) -> None:
-    wanted = Kind(group, version, kind)
+    wanted = GroupVersionKind(group, version, kind)
     serving = [release for release in range(27, 37) if Kinds(Release(release)).find(wanted)]
     assert [serving[0], serving[-1]] == releases
     assert Kinds(Release(serving[0])).kind_of(Resource(group, version, resource)) == wanted

@@ -31,7 +31,7 @@ from webhook.policy.evaluation.request import request_of
 from webhook.policy.evaluation.session import ConfigurationError, convert
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.release import Release
 
 
@@ -515,7 +515,7 @@ TEMPLATE = of("ResourceClaimTemplate", version=f"{GROUP}/v1", spec={"spec": CLAI
 
 
 def to(obj: dict[str, Any], version: str) -> Any:
-    return convert(obj, Kind(GROUP, version, obj["kind"]))
+    return convert(obj, GroupVersionKind(GROUP, version, obj["kind"]))
 
 
 def test_a_request_has_its_fields_in_exactly_or_not() -> None:
@@ -545,8 +545,8 @@ def test_a_capacity_is_a_plain_quantity_in_v1alpha3() -> None:
 
 
 def test_neither_nothing_nor_the_options_of_a_subresource_are_converted() -> None:
-    assert convert(None, Kind(GROUP, "v1", "ResourceClaim")) is None
-    assert convert(POD, Kind("", "v1", "Eviction")) == POD
+    assert convert(None, GroupVersionKind(GROUP, "v1", "ResourceClaim")) is None
+    assert convert(POD, GroupVersionKind("", "v1", "Eviction")) == POD
 
 
 @each_row("obj", CLAIM | {"apiVersion": f"{GROUP}/v1alpha2"}, POD | {"kind": "ResourceClaim"})
@@ -565,6 +565,6 @@ def test_what_is_malformed_stays_as_it_is(spec: Any) -> None:
 
 def test_an_event_has_other_names_in_its_own_group() -> None:
     event = of("Event", involvedObject={"name": "p"}, message="pulled", reason="r")
-    new = convert(event, Kind("events.k8s.io", "v1", "Event"))
+    new = convert(event, GroupVersionKind("events.k8s.io", "v1", "Event"))
     assert new == of("Event", version="events.k8s.io/v1", regarding={"name": "p"}, note="pulled", reason="r")
-    assert convert(new, Kind("", "v1", "Event")) == event
+    assert convert(new, GroupVersionKind("", "v1", "Event")) == event
