@@ -103,15 +103,9 @@ def test_costs_follow_the_sizes_that_devices_may_have(expression: str, cost: int
 
 @each_row(
     ("value", "expected"),
-    ("c", True),
-    ("d", False),
-    (["a", "c"], True),
-    (["a"], False),
-    ([], False),
-    (["a"] * 48, False),
-    (["c"] * 49, True),
+    ("c", True), ("d", False), (["a", "c"], True), (["a"], False), ([], False), (["a"] * 48, False), (["c"] * 49, True),
     (["a"] * 49, "'includes' function cannot be applied to lists longer than 48 values"),
-)
+)  # fmt: skip
 def test_includes_finds_a_value_alone_or_in_a_list_as_long_as_attributes_may_be(
     value: object, expected: object
 ) -> None:

@@ -14,22 +14,14 @@ from webhook.cel.types.base import BOOL
 RELEASE = 36
 LINES = [json.loads(line) for line in Path(__file__).with_name("kubernetes-1.36.jsonl").read_text().splitlines()]
 GIVEN, CASES = LINES[0], LINES[1:]
-TEXTS_WRONG: dict[str, str] = {}
-"""Expressions whose text differs from the API server's, with the reason."""
 
 ADMIN = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
+KIND, RESOURCE = ({"group": "", "version": "v1", **each} for each in ({"kind": "Pod"}, {"resource": "pods"}))
 REQUEST = {
-    "kind": {"group": "", "version": "v1", "kind": "Pod"},
-    "resource": {"group": "", "version": "v1", "resource": "pods"},
-    "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
-    "requestResource": {"group": "", "version": "v1", "resource": "pods"},
-    "name": "probe",
-    "namespace": "cel",
-    "operation": "CREATE",
-    "userInfo": ADMIN,
-    "dryRun": True,
+    "kind": KIND, "resource": RESOURCE, "requestKind": KIND, "requestResource": RESOURCE, "name": "probe",
+    "namespace": "cel", "operation": "CREATE", "userInfo": ADMIN, "dryRun": True,
     "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"},
-}
+}  # fmt: skip
 NAMESPACE = {
     "metadata": {"name": "cel", "labels": {"kubernetes.io/metadata.name": "cel"}},
     "spec": {"finalizers": ["kubernetes"]},
@@ -51,9 +43,8 @@ def stored(given: dict[str, Any]) -> dict[str, Any]:
     pod: dict[str, Any] = json.loads(json.dumps(given))
     del pod["spec"]["hostNetwork"]
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
-        pod["spec"]["tolerations"].append(
-            {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
-        )
+        toleration = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        pod["spec"]["tolerations"].append(toleration)
     return pod
 
 
@@ -108,5 +99,4 @@ def expected(case: dict[str, Any]) -> Verdict:
 def test_verdicts_and_texts_of_errors_are_the_api_servers(case: dict[str, Any]) -> None:
     verdict = verdict_of(case["expression"])
     assert verdict.kind == case["verdict"]
-    if "message" in case:
-        assert (verdict == expected(case)) is (case["expression"] not in TEXTS_WRONG)
+    assert "message" not in case or verdict == expected(case)
