@@ -23,8 +23,8 @@ from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, request, slices, template
 from webhook.cli.parser import make_parser
 from webhook.cli.ui import Pages
-from webhook.cli.ui.trial import Snapshot, Trial
-from webhook.cluster.live import Part
+from webhook.cli.ui.trial import FormInput, Snapshot
+from webhook.cluster.live import ObjectsOfKind
 from webhook.usage import UsageError
 
 CLUSTER = ROOT / "examples/simulate/cluster.yaml"
@@ -485,7 +485,7 @@ class TestChanges:
         text, page = cluster.show(drain="n1")
         assert page.shown("1 held") == 1
         assert 'title="far: held by default/both (pod other)"' in text
-        both = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json"))).changed(Trial(drain=["n1", "n2"]))
+        both = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json"))).changed(FormInput(drain=["n1", "n2"]))
         assert not any(each.get("status") for each in both.inventory.all("ResourceClaim"))
 
     def test_a_claim_is_released_as_by_the_simulation(self, ui: Ui) -> None:
@@ -593,12 +593,12 @@ def test_slices_that_are_not_read_are_remembered(tmp_path: Path) -> None:
 
 def test_commands_name_the_context_of_the_cluster() -> None:
     arguments = parsed("--cluster", str(CLUSTER))
-    server = SimpleNamespace(context="my prod", parts=lambda *_: [Part("Node")], name="context my prod")
+    server = SimpleNamespace(context="my prod", parts=lambda *_: [ObjectsOfKind("Node")], name="context my prod")
     arguments.cluster.append(server)
     snapshot = Snapshot(arguments)
     for trial, command in (
-        (Trial(drain=["node-b"]), "kubectl --context 'my prod' drain node-b"),
-        (Trial(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
+        (FormInput(drain=["node-b"]), "kubectl --context 'my prod' drain node-b"),
+        (FormInput(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
     ):
         assert snapshot.changed(trial).changes[0].command.startswith(command)
 
