@@ -49,7 +49,8 @@ def last_flight(plain: socket.socket, settings: ssl.SSLContext, host: str = "127
             handshake.do_handshake()
         except ssl.SSLWantReadError:
             plain.sendall(to_send.read())
-            received.write(plain.recv(1 << 16))
+            if not received.write(plain.recv(1 << 16)):
+                raise ConnectionAbortedError from None
         else:
             return to_send.read()
 
