@@ -1,11 +1,12 @@
 """The conformance suite of CEL's specification, and how far draguard agrees."""
 
+import ast
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,121 +39,72 @@ SAMPLES: list[dict[str, Any]] = [
     {"expr": "1 + 2 * 3", "expect": {"value": {"k": "int", "v": 7}, "type": "int"}},
     {"expr": "[1, 2u, 3.0]", "expect": {"value": None, "type": "list(dyn)"}, "check_only": True},
     {"expr": "{'a': [b'\\x00']}.a[0]", "expect": {"value": {"k": "bytes", "v": [0]}, "type": "bytes"}},
-    {
-        "expr": "x.y",
-        "bindings": {"x.y": {"k": "uint", "v": 3}},
-        "type_env": [{"name": "x.y", "kind": "ident", "type": "uint"}],
-        "expect": {"value": {"k": "uint", "v": 3}},
-    },
-    {
-        "expr": "y",
-        "container": "a.b",
-        "bindings": {"a.y": {"k": "double", "v": "NaN"}},
-        "type_env": [{"name": "a.y", "kind": "ident", "type": "double"}],
-        "expect": {"value": {"k": "double", "v": "nan"}},
-    },
-    {
-        "expr": "f('a', 1)",
-        "check_only": True,
-        "expect": {"value": None, "type": "optional_type(map(string, int))"},
-        "type_env": [
-            {
-                "name": "f",
-                "kind": "function",
-                "type": [
-                    {
-                        "id": "f",
-                        "params": ["param:K", "param:V"],
-                        "result": "optional_type(map(param:K, param:V))",
-                        "inst": False,
-                    }
-                ],
-            }
-        ],
-    },
+    {"expr": "x.y", "bindings": {"x.y": {"k": "uint", "v": 3}}, "expect": {"value": {"k": "uint", "v": 3}},
+     "type_env": [{"name": "x.y", "kind": "ident", "type": "uint"}]},
+    {"expr": "y", "container": "a.b", "bindings": {"a.y": {"k": "double", "v": "NaN"}},
+     "expect": {"value": {"k": "double", "v": "nan"}}, "type_env": [{"name": "a.y", "kind": "ident", "type": "double"}]},
+    {"expr": "f('a', 1)", "expect": {"value": None, "type": "optional_type(map(string, int))"}, "check_only": True,
+     "type_env": [{"name": "f", "kind": "function", "type": [
+         {"id": "f", "params": ["param:K", "param:V"], "result": "optional_type(map(param:K, param:V))", "inst": False},
+     ]}]},
     {"expr": "type({1: true})", "expect": {"value": {"k": "type", "v": "map"}}},
     {"expr": "duration('90m')", "expect": {"value": {"k": "duration", "v": "5400s"}, "type": "duration"}},
-    {
-        "expr": "timestamp('2026-01-02T03:04:05.5Z')",
-        "expect": {"value": {"k": "timestamp", "v": "2026-01-02T03:04:05.500Z"}, "type": "timestamp"},
-    },
+    {"expr": "timestamp('2026-01-02T03:04:05.5Z')",
+     "expect": {"value": {"k": "timestamp", "v": "2026-01-02T03:04:05.500Z"}, "type": "timestamp"}},
     {"expr": "{true: null}", "expect": {"value": {"k": "map", "v": [[{"k": "bool", "v": True}, {"k": "null"}]]}}},
     {"expr": "1 / 0", "expect": {"error": ["divide by zero"]}},
     {"expr": "{1: 2, 1: 3}", "expect": {"error": ["Failed with repeated key"]}},
     {"expr": "1 + 'a'", "disable_check": True, "expect": {"error": ["no such overload"]}},
     {"expr": "undeclared", "expect": {"error": ["undeclared reference to 'undeclared' (in container '')"]}},
-]
+]  # fmt: skip
 PRIMITIVES: dict[str, Type] = {
-    "int": types.INT,
-    "uint": types.UINT,
-    "double": types.DOUBLE,
-    "string": types.STRING,
-    "bytes": types.BYTES,
-    "bool": types.BOOL,
-    "dyn": types.DYN,
-    "null_type": types.NULL,
-    "timestamp": types.TIMESTAMP,
+    "int": types.INT, "uint": types.UINT, "double": types.DOUBLE, "string": types.STRING, "bytes": types.BYTES,
+    "bool": types.BOOL, "dyn": types.DYN, "null_type": types.NULL, "timestamp": types.TIMESTAMP,
     "duration": types.DURATION,
+}  # fmt: skip
+GENERIC: dict[str, Callable[..., Type]] = {
+    "list": types.list_of,
+    "map": types.map_of,
+    "optional_type": types.optional_of,
+}
+VALUES: dict[str, Callable[[Any], Any]] = {
+    "double": float,
+    "uint": UInt,
+    "bytes": bytes,
+    "list": lambda each: [value_of(one) for one in each],
+    "map": lambda each: {to_key(value_of(key)): value_of(one) for key, one in each},
+    "type": types.opaque,
+    "timestamp": parse_timestamp,
+    "duration": parse_duration,
 }
 BASE = Environment(
     (*EXTENSIONS, net.LIBRARY), options=EnvironmentOptions(strict_map_keys=True, strict_presence_test=True)
 )
 
 
-def suite_path() -> Path:
-    beside = Path(__file__).parents[3] / "shared" / "cel" / "cel-spec.jsonl"
-    return Path(os.environ.get("CEL_SPEC") or beside)
-
-
 def suite() -> list[dict[str, Any]]:
     """Read the cases, but for those about libraries that Kubernetes does not have."""
-    path = suite_path()
+    path = Path(os.environ.get("CEL_SPEC") or Path(__file__).parents[3] / "shared" / "cel" / "cel-spec.jsonl")
     cases = map(json.loads, path.read_text().splitlines() if path.is_file() else [])
     return [case for case in cases if case["file"] not in {"math_ext", "encoders_ext"}]
 
 
-def split(text: str) -> Iterator[str]:
-    depth = start = 0
-    for position, char in enumerate(text):
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth == 0:
-            yield text[start:position]
-            start = position + 1
-    yield text[start:]
-
-
-@lru_cache(maxsize=256)
 def parse_type(text: str) -> Type:
-    text = text.strip()
-    if text in PRIMITIVES:
-        return PRIMITIVES[text]
-    if text.startswith("param:"):
-        return types.parameter(text.removeprefix("param:"))
-    name, _, rest = text.partition("(")
-    parameters = [parse_type(part) for part in split(rest[:-1])] if rest else []
-    if name == "type":
-        return types.type_of(parameters[0]) if parameters else types.TYPE
-    makers: dict[str, Callable[..., Type]] = {
-        "list": types.list_of,
-        "map": types.map_of,
-        "optional_type": types.optional_of,
-    }
-    return makers[name](*parameters) if name in makers else types.opaque(name, *parameters)
+    """Read a type, such as `map(string, param:T)`."""
+    return type_of(ast.parse(text.replace("param:", "param."), mode="eval").body)
+
+
+def type_of(node: ast.expr) -> Type:
+    if isinstance(node, ast.Attribute):
+        return types.parameter(node.attr)
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        return GENERIC.get(name, partial(types.opaque, name))(*map(type_of, node.args))
+    return PRIMITIVES[ast.unparse(node)]
 
 
 def value_of(recorded: dict[str, Any]) -> Any:
-    value = recorded.get("v")
-    makers: dict[str, Callable[..., Any]] = {
-        "double": float,
-        "uint": UInt,
-        "bytes": bytes,
-        "list": lambda each: [value_of(one) for one in each],
-        "map": lambda each: {to_key(value_of(key)): value_of(one) for key, one in each},
-        "type": types.opaque,
-        "timestamp": parse_timestamp,
-        "duration": parse_duration,
-    }
-    return makers[recorded["k"]](value) if recorded["k"] in makers else value
+    return VALUES.get(recorded["k"], lambda each: each)(recorded.get("v"))
 
 
 def environment_of(case: dict[str, Any]) -> Environment:
