@@ -34,9 +34,9 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Given, Policy, Rule, Stated, policy_of
+from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -98,7 +98,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 yield warning("impossible-value", stated.path, message, hint, before + constant.offset)
 
 
-def _matched(rule: Rule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
+def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
     """Yield all combinations of operation, resource and kind that a rule matches; None for what it leaves open."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
@@ -315,7 +315,7 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
-def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem]:
+def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator[Problem]:
     """Find the resources in a rule that the release does not have."""
     path = _RULES / index
     if "*" in rule.groups:
@@ -351,7 +351,7 @@ def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem
             yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
 
 
-def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
         if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
@@ -366,9 +366,9 @@ def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
 
 
-def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[Kind, tuple[int, set[str]]]:
+def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, tuple[int, set[str]]]:
     """Return which of Kubernetes' own kinds rules name: the first rule for each, and the versions in all of them."""
-    listed: dict[Kind, tuple[int, set[str]]] = {}
+    listed: dict[GroupVersionKind, tuple[int, set[str]]] = {}
     for index, rule in enumerate(policy.match.rules):
         for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
             if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
@@ -376,7 +376,7 @@ def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[Kind, tuple[int, se
     return listed
 
 
-def _on_by_default(kind: Kind, kinds: Kinds) -> list[str]:
+def _on_by_default(kind: GroupVersionKind, kinds: Kinds) -> list[str]:
     """List the versions in which a cluster serves one of Kubernetes' own kinds without being told to."""
     group = f"{kind.group}/" if kind.group else ""
     return [each for each in kinds.versions(kind) if is_served(f"{group}{each}", release=kinds.release)]
@@ -537,7 +537,7 @@ def _constants(policy: Policy) -> Iterator[Problem]:
             yield Problem(level, "fails-on-valid", "", expression.path, text)
 
 
-def _constant(stated: Stated) -> object:
+def _constant(stated: StatedExpression) -> object:
     """Return the value of an expression that uses no variables, else None."""
     compiled = stated.compiled
     if not isinstance(compiled, CompiledExpression) or compiled.program.variables:
