@@ -222,8 +222,10 @@ class TestSummary:
         assert "note: 1 policy is not judged here: `draguard policy check` judges policies\n" in done.out
         assert done.code == 0
 
-    def test_quiet_shows_findings_only(self, write: Write) -> None:
+    def test_quiet_shows_findings_and_notes_only(self, write: Write) -> None:
         assert draguard("validate", "--quiet", write(a=CLAIM)) == Done(0, "", "")
+        (note,) = draguard("validate", "--quiet", write(a=CLAIM_V1)).out.splitlines()
+        assert note.startswith("note: references not checked: DeviceClass gpu.example.com ")
         done = draguard("validate", "-q", write(a=CLAIM.replace("gpu", "G")))
         assert "\nhelp: " in done.out
 

@@ -176,7 +176,7 @@ _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", fl
 
 
 class _LiteralFault(NamedTuple):
-    """What cannot work: its place in the expression, why, and how to fix it."""
+    """A part of an expression that cannot work: its place, why, and how to fix it."""
 
     offset: int
     text: str
