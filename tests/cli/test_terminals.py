@@ -8,13 +8,14 @@ import re
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
+from tests.simulation import clusters
+from tests.simulation.clusters import written
 from tests.structured import claim_manifest, resource_slice
 from webhook.check import progress
 from webhook.cli import main
@@ -101,22 +102,12 @@ class TestProgress:
 
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
-API = {"apiVersion": "resource.k8s.io/v1"}
-DEVICE = {"name": "d0", "attributes": {"model": {"string": EVIL}}}
-SLICE = resource_slice(DEVICE, nodeName="a")
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "1"}}}
-CLASS = {**API, "kind": "DeviceClass", "metadata": {"name": EVIL}, "spec": {}}
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "p"},
-    "spec": {"schedulerName": EVIL, "containers": [{"name": "c", "image": "i"}]},
-}
-
-
-def write(file: Path, *objects: Any) -> Path:
-    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
-    return file
+CLASS = clusters.device_class(EVIL)
+AROUND = (
+    resource_slice({"name": "d0", "attributes": {"model": {"string": EVIL}}}, nodeName="a"),
+    clusters.node("a"),
+    CLASS,
+)
 
 
 def harmless(text: str, *, color: bool = False) -> bool:
@@ -129,7 +120,7 @@ def harmless(text: str, *, color: bool = False) -> bool:
 
 @each_row("color", "never", "always")
 def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
-    cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
+    cluster = written(tmp_path / "cluster.yaml", *AROUND)
     done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
     assert r"H\x1b[2J\n::error::pwned ## [x]\x1b[31m" in done.out
     assert harmless(done.out + done.err, color=color == "always")
@@ -140,8 +131,8 @@ def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
 @each_row("more", (), ("--fit",))
 def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
     cluster, pod = (
-        write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS),
-        write(tmp_path / "pod.yaml", POD),
+        written(tmp_path / "cluster.yaml", *AROUND),
+        written(tmp_path / "pod.yaml", clusters.pod(schedulerName=EVIL)),
     )
     done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
     assert done.code in {0, 1}
@@ -154,14 +145,14 @@ def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
+    written(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
     done = draguard("validate", "::error::##[x].yaml", "--output", report)
     assert done.out.startswith(r"\x3a:error::## [x].yaml:")
     assert harmless(done.out)
 
 
 def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
-    done = draguard("validate", "-o", "statistics", write(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
+    done = draguard("validate", "-o", "statistics", written(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
     assert "## [x]" in done.out
     assert harmless(done.out)
 
@@ -180,7 +171,7 @@ def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: 
 @each_row("report", "text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html")
 def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, command: str) -> None:
     long = f"{'x' * 90} ::error::{command}"  # a text that is folded
-    file = write(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
+    file = written(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
     done = draguard("validate", "-o", report, file)
     assert done.code == 1
     assert command not in done.out
@@ -190,12 +181,12 @@ def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, c
 def test_json_of_reviews_and_patches_commands_no_runner(tmp_path: Path) -> None:
     request = {"uid": "##[error]x", "operation": "DELETE", "resource": {}, "kind": {}}
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    done = draguard("review", write(tmp_path / "review.json", body))
+    (tmp_path / "review.json").write_text(json.dumps(body))
+    done = draguard("review", tmp_path / "review.json")
     assert json.loads(done.out)["response"]["uid"] == "##[error]x"
     assert "##" not in done.out
-    spec = {"nodeName": "a", "resourceClaims": [{"name": "c", "resourceClaimName": "c"}], "containers": []}
-    pod = {**POD, "metadata": {"name": "##[error]x"}, "spec": spec}
-    done = draguard("mutate", "--patch", write(tmp_path / "pod.yaml", pod))
+    pod = clusters.pod("##[error]x", {"c": "c"}, nodeName="a")
+    done = draguard("mutate", "--patch", written(tmp_path / "pod.yaml", pod))
     assert json.loads(done.out)["name"] == "##[error]x"
     assert "##" not in done.out
 

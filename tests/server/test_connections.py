@@ -35,7 +35,7 @@ from tests.serving import (
 )
 from webhook.server import Limits, Page, Reviews
 from webhook.server.connection import Connection
-from webhook.server.messages import Client, Request
+from webhook.server.messages import Client, HTTPRequest
 from webhook.server.port import Crowd
 
 HURRY = Limits(
@@ -136,7 +136,7 @@ class TestRequests:
 
     def test_a_request_that_does_not_come_takes_no_answer_from_the_one_before(self) -> None:
         class Late(Reviews):
-            def answer(self, request: Request, client: Client) -> Page | None:
+            def answer(self, request: HTTPRequest, client: Client) -> Page | None:
                 asyncio.get_running_loop().call_later(2 * HURRY.header_seconds, super().answer, request, client)
                 return None
 
@@ -188,7 +188,7 @@ class TestRequests:
 
     def test_trailers_are_no_headers(self) -> None:
         class Named(Reviews):
-            def answer(self, request: Request, client: Client) -> Page | None:  # noqa: ARG002 - the server's
+            def answer(self, request: HTTPRequest, client: Client) -> Page | None:  # noqa: ARG002 - the server's
                 return Page(200, request.headers.get(b"user", b"nobody"))
 
         with serving(Named(echo, body_limit=LIMIT)) as served:

@@ -23,7 +23,7 @@ from webhook.admission import ReviewOptions
 from webhook.certificates import certs
 from webhook.reloading import Reloaded
 from webhook.server import Certificate, Limits, Reviews
-from webhook.server.messages import Request
+from webhook.server.messages import HTTPRequest
 from webhook.server.metrics import Metrics
 
 pytestmark = pytest.mark.process
@@ -92,7 +92,7 @@ OPEN = "application/openmetrics-text"
     ("", False),
 )
 def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accept: str, *, is_open: bool) -> None:
-    page = metrics.page(Request(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
+    page = metrics.page(HTTPRequest(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
     assert page.content_type.startswith(OPEN if is_open else "text/plain; version=0.0.4")
     assert page.body.endswith(b"# EOF\n") is is_open
 

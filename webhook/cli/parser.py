@@ -22,10 +22,10 @@ from webhook.configuration.options import (
     PROGRAM,
     Command,
     Either,
-    Group,
     Option,
+    OptionGroup,
+    OptionSources,
     Output,
-    Settings,
     variables,
 )
 from webhook.report import FORMATS
@@ -255,9 +255,9 @@ def _add(commands: argparse._SubParsersAction[Any], name: str, command: Command,
             _add(actions, action, each, is_listed=False)
 
 
-def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Group | Either]) -> None:
+def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | OptionGroup | Either]) -> None:
     for each in entries:
-        if isinstance(each, Group):
+        if isinstance(each, OptionGroup):
             _declare(parser.add_argument_group(each.title, each.about), each.of)
         elif isinstance(each, Either):
             _declare(parser.add_mutually_exclusive_group(), each.of)
@@ -354,7 +354,7 @@ def settle(arguments: argparse.Namespace) -> None:
 
     Args:
         arguments: The command's arguments; ``settings`` is the command at first, and becomes
-            :class:`webhook.configuration.options.Settings`.
+            :class:`webhook.configuration.options.OptionSources`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
@@ -369,7 +369,7 @@ def settle(arguments: argparse.Namespace) -> None:
     if not getattr(arguments, NO_CONFIG, True):
         file = arguments.config or _find(next(iter(getattr(arguments, "paths", ())), "."))
     if file is None:
-        arguments.settings = Settings(None, sources)
+        arguments.settings = OptionSources(None, sources)
     else:
         from webhook.configuration.reading import configured  # most repositories have no such file
 

@@ -22,7 +22,7 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.documents.git import Ignored
-    from webhook.documents.stored import Wanted
+    from webhook.documents.stored import ObjectFilter
 
 _T = TypeVar("_T")
 
@@ -92,7 +92,7 @@ class Selection:
         skips: Skips | None = None,
         blocks: bool = False,
         suffixes: tuple[str, ...] = SUFFIXES,
-        stored: Wanted | None = None,
+        stored: ObjectFilter | None = None,
     ) -> None:
         self.allow_empty = allow_empty
         self.some_files = some_files or not allow_empty

@@ -121,7 +121,7 @@ class Reader:
         return found
 
 
-class Wanted(NamedTuple):
+class ObjectFilter(NamedTuple):
     """What is needed of the objects that a cluster stores.
 
     Args:
@@ -141,7 +141,7 @@ class Wanted(NamedTuple):
             yield each
 
 
-def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None:
+def stored(file: BinaryIO, name: str, wanted: ObjectFilter) -> Iterator[Piece] | None:
     """Read a list of objects: together they may take more memory than a document may.
 
     Args:
@@ -216,7 +216,7 @@ def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
     yield ahead, True
 
 
-def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
+def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: ObjectFilter) -> Iterator[Piece]:
     origin = Origin(Source(name, ""), 0, 0, is_json=True)
     for index, (content, kind) in enumerate(blocks):
         for each in wanted.as_read(parse(content, name)) if kind in wanted.kinds else ():
@@ -226,7 +226,7 @@ def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> 
                 yield each._replace(line=0, column=0)
 
 
-def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
+def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: ObjectFilter) -> Iterator[Piece]:
     for index, (content, kind) in enumerate(pieces):
         if kind not in wanted.kinds:
             continue

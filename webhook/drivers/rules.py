@@ -17,7 +17,7 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.environment import Environment
-    from webhook.structural.rules import Rule
+    from webhook.structural.rules import ValidationRule
 
 
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
@@ -61,7 +61,7 @@ class ProfileRule:
         return plain
 
     @cached_property
-    def compiled(self) -> Rule:
+    def compiled(self) -> ValidationRule:
         """The compiled rule; its path begins with a variable, the one that it is most about."""
         from webhook.structural.rules import compile_rule, field_steps
 
@@ -127,7 +127,7 @@ class Subject(NamedTuple):
     users: Sequence[JSONObject] | None = None
 
 
-class Fault(NamedTuple):
+class Violation(NamedTuple):
     """What a driver refuses: parameters, or a claim for which a rule does not hold.
 
     Args:
@@ -144,7 +144,7 @@ class Fault(NamedTuple):
     fix: Fix | None = None
 
 
-def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
+def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Violation]:
     """List the rules that do not hold, and those that cannot be evaluated.
 
     The cost of all rules together is limited as that of the rules of a CustomResourceDefinition for an object.
@@ -161,18 +161,18 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
         return
     from webhook.structural.rules import Evaluation, Stopped
 
-    evaluation, found = Evaluation(), list[Fault]()
+    evaluation, found = Evaluation(), list[Violation]()
     with suppress(Stopped):
         for rule in wanted:
             for bindings, places, is_certain in _cases(rule, subject):
                 variable, below = rule.place
                 path = places.get(variable, subject.claim.path)
                 if message := evaluation.judge(rule.compiled, bindings, Path(path), variable):
-                    found.append(Fault((*path, *below), message))
-                found += [Fault(path, each.message) for each in evaluation.found if is_certain]
+                    found.append(Violation((*path, *below), message))
+                found += [Violation(path, each.message) for each in evaluation.found if is_certain]
                 evaluation.found.clear()
     yield from found
-    yield from (Fault(subject.claim.path, each.message) for each in evaluation.found)
+    yield from (Violation(subject.claim.path, each.message) for each in evaluation.found)
 
 
 def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps], bool]]:

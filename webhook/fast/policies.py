@@ -29,7 +29,7 @@ from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import MUTATING, Stated
+from webhook.policy.manifest.model import MUTATING, StatedExpression
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def quick_of(hook: Hook) -> Quick | None:
     return quick
 
 
-def _compiled(expressions: Iterable[Stated]) -> list[Program] | None:
+def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
     compiled = [each.compiled for each in expressions]
     programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
     return programs if len(programs) == len(compiled) else None

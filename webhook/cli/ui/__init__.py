@@ -23,7 +23,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.cli.console import show_lines
 from webhook.cli.ui.form import page
-from webhook.cli.ui.trial import Snapshot, Trial
+from webhook.cli.ui.trial import FormInput, Snapshot
 from webhook.usage import UsageError
 
 HOST: Final = "127.0.0.1"
@@ -102,7 +102,7 @@ class Pages:
                     self._snapshot.read()
                 except UsageError as error:
                     complaint = f"not read again, this is what was read before: {error}"
-            return page(self._snapshot, Trial.of(request.form), complaint)
+            return page(self._snapshot, FormInput.of(request.form), complaint)
 
     def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
         if request.form.get("read", str(self._snapshot.number)) != str(self._snapshot.number):

@@ -27,7 +27,7 @@ from webhook.policy.manifest.expressions import (
     Role,
     complaints,
 )
-from webhook.policy.manifest.kinds import Kind, Kinds
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
 from webhook.policy.manifest.matchresources import OPERATIONS, MatchResources
 from webhook.policy.manifest.model import PATCHES
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
@@ -485,7 +485,7 @@ def is_policy(obj: object) -> bool:
 @cache
 def served(kind: str, release: Release) -> list[str]:
     """List the API versions in which a release serves a kind of policy or binding, the oldest first."""
-    return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(Kind(GROUP, "", kind)))]
+    return [f"{GROUP}/{name}" for name in reversed(Kinds(release).versions(GroupVersionKind(GROUP, "", kind)))]
 
 
 def serving(obj: Mapping[str, Any], release: Release) -> Release:
@@ -494,7 +494,7 @@ def serving(obj: Mapping[str, Any], release: Release) -> Release:
     The cluster that requests come from need not serve the policies that draguard evaluates.
     """
     group, _, version = str(obj["apiVersion"]).rpartition("/")
-    releases = Kinds(release).releases(Kind(group, version, str(obj["kind"])))
+    releases = Kinds(release).releases(GroupVersionKind(group, version, str(obj["kind"])))
     return min(max(release, releases[0]), releases[1]) if releases else release
 
 
