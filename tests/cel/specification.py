@@ -41,8 +41,8 @@ SAMPLES: list[dict[str, Any]] = [
     {"expr": "{'a': [b'\\x00']}.a[0]", "expect": {"value": {"k": "bytes", "v": [0]}, "type": "bytes"}},
     {"expr": "x.y", "bindings": {"x.y": {"k": "uint", "v": 3}}, "expect": {"value": {"k": "uint", "v": 3}},
      "type_env": [{"name": "x.y", "kind": "ident", "type": "uint"}]},
-    {"expr": "y", "container": "a.b", "bindings": {"a.y": {"k": "double", "v": "NaN"}},
-     "expect": {"value": {"k": "double", "v": "nan"}}, "type_env": [{"name": "a.y", "kind": "ident", "type": "double"}]},
+    {"expr": "y", "bindings": {"a.y": {"k": "double", "v": "NaN"}}, "expect": {"value": {"k": "double", "v": "nan"}},
+     "type_env": [{"name": "a.y", "kind": "ident", "type": "double"}], "container": "a.b"},
     {"expr": "f('a', 1)", "expect": {"value": None, "type": "optional_type(map(string, int))"}, "check_only": True,
      "type_env": [{"name": "f", "kind": "function", "type": [
          {"id": "f", "params": ["param:K", "param:V"], "result": "optional_type(map(param:K, param:V))", "inst": False},
