@@ -14,9 +14,9 @@ import pytest
 from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
+from tests.scan.clusters import device, slices
 from tests.simulation import clusters
-from tests.simulation.clusters import written
-from tests.structured import resource_slice
+from tests.simulation.clusters import ran, written
 from webhook.check import progress
 from webhook.cli.console import show_lines
 from webhook.report.diff import unified
@@ -101,11 +101,7 @@ class TestProgress:
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
 CLASS = clusters.device_class(EVIL)
-AROUND = (
-    resource_slice({"name": "d0", "attributes": {"model": {"string": EVIL}}}, nodeName="a"),
-    clusters.node("a"),
-    CLASS,
-)
+AROUND = (slices(device("d0", {"model": EVIL}), on="a"), clusters.node("a"), CLASS)
 
 
 def harmless(text: str, *, color: bool = False) -> bool:
@@ -128,11 +124,7 @@ def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
 @each_row("color", "never", "always")
 @each_row("more", (), ("--fit",))
 def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
-    cluster, pod = (
-        written(tmp_path / "cluster.yaml", *AROUND),
-        written(tmp_path / "pod.yaml", clusters.pod(schedulerName=EVIL)),
-    )
-    done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
+    done = ran(tmp_path, clusters.pod(schedulerName=EVIL), cluster=AROUND, options=["--color", color, *more])
     assert done.code in {0, 1}
     assert r"\x1b[2J" in done.out + done.err
     assert harmless(done.out + done.err, color=color == "always")
