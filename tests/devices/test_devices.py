@@ -98,25 +98,21 @@ def check_sums(scenario: dict[str, Any]) -> None:
 
 
 def test_what_is_left_of_shares_and_counters_is_told() -> None:
-    counters: Any = {"sharedCounters": [{"name": "gpu", "counters": {"memory": {"value": "80Gi"}}}]}
+    def memory(size: str) -> Any:
+        return {"counters": {"memory": {"value": size}}}
+
+    parts = [
+        device(f"part-{size}", consumesCounters=[{"counterSet": "gpu", **memory(f"{size}Gi")}]) for size in (60, 20, 40)
+    ]
+    card = device("card", allowMultipleAllocations=True, capacity=memory("4Gi")["counters"])
     objects = [
         node(),
-        slices(
-            device("card", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}}),
-            *(
-                device(
-                    f"part-{size.lower()}",
-                    consumesCounters=[{"counterSet": "gpu", "counters": {"memory": {"value": size}}}],
-                )
-                for size in ("60Gi", "20Gi", "40Gi")
-            ),
-            pool={"resourceSliceCount": 2},
-        ),
-        slices(name="counters", pool={"resourceSliceCount": 2}, **counters),
+        slices(card, *parts, pool={"resourceSliceCount": 2}),
+        slices(name="counters", pool={"resourceSliceCount": 2}, sharedCounters=[{"name": "gpu", **memory("80Gi")}]),
         device_class(),
         claim("a", "card", pods=("train",), **SHARE),
         claim("b", "card", pods=("train",), **SHARE),
-        claim("c", "part-60gi", pods=("train",)),
+        claim("c", "part-60", pods=("train",)),
         pod(claims="abc"),
     ]
     card, large, fits, small = answer(*objects)["devices"]
@@ -130,13 +126,13 @@ def test_what_is_left_of_shares_and_counters_is_told() -> None:
     assert "stranded: counters used up" in text
 
 
+LOST = [{"key": "example.com/lost", "effect": "NoSchedule"}]
+
+
 @each_row(
     ("objects", "why"),
     ([slices(device()), device_class("other", "false")], "no class"),
-    (
-        [slices(device(taints=[{"key": "example.com/lost", "effect": "NoSchedule"}])), device_class()],
-        "taint example.com/lost",
-    ),
+    ([slices(device(taints=LOST)), device_class()], "taint example.com/lost"),
     ([slices(device()), device_class(), taint_rule(pool="n1")], "taint example.com/broken"),
     ([slices(device(), pool={"resourceSliceCount": 2}), device_class()], "its pool is incomplete"),
     ([slices(device()), slices(device(), name="again"), device_class()], "its pool is incomplete"),
@@ -158,12 +154,8 @@ def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:
 
 
 def test_health_is_that_of_kubelet_or_of_the_driver() -> None:
-    status = {
-        "name": "main",
-        "allocatedResourcesStatus": [
-            {"name": "claim:gpu", "resources": [{"resourceID": "gpu.example.com/n1/a", "health": "Unhealthy"}]}
-        ],
-    }
+    resources = [{"resourceID": "gpu.example.com/n1/a", "health": "Unhealthy"}]
+    status = {"name": "main", "allocatedResourcesStatus": [{"name": "claim:gpu", "resources": resources}]}
     objects = [
         node(),
         slices(device("a"), device("b", {"health": "Unknown"}), device("c", {"healthy": {"bool": False}}), device("d")),
