@@ -278,7 +278,7 @@ def test_objects_without_a_name_get_one(tmp_path: Path) -> None:
     pod = f"{{kind: Pod, {metadata % ('v1', 'run')}, spec: {spec}}}"
     job = f"{{kind: Job, {metadata % ('batch/v1', 'job')}, spec: {{template: {{spec: {spec}}}}}}}"
     file = tmp_path / "unnamed.yaml"
-    file.write_text("\n---\n".join([pod, pod, job]))
+    file.write_text(f"{pod}\n---\n{pod}\n---\n{job}")
     names = [each["name"] for each in simulated(file, "--cluster", CLUSTER)]
     assert names == ["run-XXXXX", "run-XXXXX-1", "job-XXXXX-XXXXX"]
 

@@ -37,7 +37,7 @@ _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
 
 STUCK, ORPHANED, UNUSED, ENDED = "stuck", "orphaned", "unused", "ended"
-"""What can be wrong with a claim; if several hold, the first counts."""
+"""The faults of a claim; if it has several, the first counts."""
 
 
 def state_of(claim: JSONObject, cluster: Stored) -> str:
