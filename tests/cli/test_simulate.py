@@ -272,6 +272,17 @@ def test_a_runtime_makes_pods_for_those_who_use_it(tmp_path: Path) -> None:
     assert f"note: {note}" in done.err
 
 
+def test_objects_without_a_name_get_one(tmp_path: Path) -> None:
+    metadata = "apiVersion: %s, metadata: {generateName: %s-, namespace: team-y}"
+    spec = "{restartPolicy: Never, containers: [{name: c, image: i}]}"
+    pod = f"{{kind: Pod, {metadata % ('v1', 'run')}, spec: {spec}}}"
+    job = f"{{kind: Job, {metadata % ('batch/v1', 'job')}, spec: {{template: {{spec: {spec}}}}}}}"
+    file = tmp_path / "unnamed.yaml"
+    file.write_text(f"{pod}\n---\n{pod}\n---\n{job}")
+    names = [each["name"] for each in simulated(file, "--cluster", CLUSTER)]
+    assert names == ["run-XXXXX", "run-XXXXX-1", "job-XXXXX-XXXXX"]
+
+
 def test_a_workload_of_pod_groups_makes_no_pods() -> None:
     groups = "[{name: g, resourceClaims: [{name: gpu, resourceClaimTemplateName: large-gpu}]}]"
     workload = "apiVersion: scheduling.k8s.io/v1beta1\nkind: Workload\nmetadata: {name: w, namespace: team-y}\n"

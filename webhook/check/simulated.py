@@ -24,8 +24,18 @@ from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
-from webhook.inventory.claims import is_pod
-from webhook.objects import DEFAULT_NAMESPACE, JSONObject, full_name_of, group_of, items, name_of, namespace_of, text
+from webhook.inventory.claims import MADE, is_pod
+from webhook.objects import (
+    DEFAULT_NAMESPACE,
+    JSONObject,
+    full_name_of,
+    group_of,
+    items,
+    mapping,
+    name_of,
+    namespace_of,
+    text,
+)
 from webhook.problem import ERROR
 from webhook.records import NamedTuple
 from webhook.references.answers import Annotated
@@ -161,6 +171,7 @@ class _Given:
         Raises:
             MalformedError: It cannot be decoded.
         """
+        obj = self._named(obj)
         served = find(obj.get("apiVersion"), obj.get("kind"))
         has_namespace = served.type.namespaced if served else bool(text(obj, "metadata", "namespace"))
         who = f"{text(obj, 'kind')} {full_name_of(obj) if has_namespace else name_of(obj)}"
@@ -192,6 +203,16 @@ class _Given:
         for each in made:
             if (pod := sample(each)) is not None:
                 Inventory().take(pod)  # so that findings are located in its template
+
+    def _named(self, obj: JSONObject) -> JSONObject:
+        """Return an object with a name, of which the API server makes up the end if only ``generateName`` is given."""
+        metadata = mapping(obj, "metadata")
+        prefix = text(metadata, "generateName")
+        if not prefix or name_of(obj):
+            return obj
+        kind = group_of(obj), text(obj, "kind"), namespace_of(obj)
+        same = sum(key[:3] == kind and key[3].startswith(f"{prefix}{MADE}") for key in self._made)
+        return {**obj, "metadata": {**metadata, "name": f"{prefix}{MADE}{f'-{same}' if same else ''}"}}
 
     def _put(self, obj: JSONObject) -> None:
         """Add an object to the cluster."""

@@ -128,6 +128,8 @@ NOT_SIMULATED: Final = (
 )
 _WAITING: Final = "waiting for binding conditions"
 """The reason of nodes that suit a pod whose devices are not ready yet."""
+_SHARING: Final = "DRAWorkloadResourceClaims"
+"""The feature gate with which pods of a PodGroup share its claims."""
 _MISTAKEN: Final = 34
 """The release whose allocator mistakes a request's devices for others (CmpRequestOverCapacity in allocateDevice)."""
 
@@ -276,6 +278,10 @@ class Answers:
         found = inventory.find("PodGroup", group, namespace_of(placement.pod)) if group else None
         if mapping(found, "spec", "schedulingPolicy", "gang"):
             used.append(f"gang scheduling of PodGroup {group}")
+        stated = items(spec, "resourceClaims")
+        shared = [text(each, "name") for each in items(found, "spec", "resourceClaims") if each in stated]
+        if shared and _SHARING not in settings.gates:
+            yield f"it shares claim {', '.join(shared)} of PodGroup {group} only with the feature gate {_SHARING}"
         if self._may_preempt(placement):
             used.append("preemption")
         if used:
