@@ -10,7 +10,7 @@ import pytest
 from benchmarks.reviews import reviews
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
-from tests.serving import JSON, ask
+from tests.serving import JSON, ask, mount
 from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
@@ -18,22 +18,13 @@ pytestmark = pytest.mark.process
 ADMITTED, REFUSED = (200, True), (200, False)
 
 
-def mount(directory: Path, **files: str) -> None:
-    """Change files as kubelet changes those of a mounted volume: all at once, by a symbolic link to a directory."""
-    data = directory / f"..{len(list(directory.iterdir()))}"
-    data.mkdir(parents=True)
-    for name, text in files.items():
-        (data / f"{name}.yaml").write_text(text, encoding="utf-8")
-        if not (directory / f"{name}.yaml").is_symlink():
-            (directory / f"{name}.yaml").symlink_to(Path("..data") / f"{name}.yaml")
-    (directory / "new").symlink_to(data.name)
-    (directory / "new").rename(directory / "..data")
+def put(directory: Path, policy: str) -> None:
+    mount(directory / "policies", {"names.yaml": policy.encode()})
 
 
 def mounted(directory: Path) -> Path:
     """Mount a policy that admits everything."""
-    (directory / "policies").mkdir()
-    mount(directory / "policies", names=POLICY.format(expression="'true'"))
+    put(directory, POLICY.format(expression="'true'"))
     return directory / "policies"
 
 
@@ -43,12 +34,12 @@ class TestFiles:
         options = ("--policies", policies, "--on-broken-policies", "unready")
         with serving(tmp_path, *options) as server:
             assert readiness(server, trust)[0] == 200
-            mount(policies, names="no policy")
+            put(tmp_path, "no policy")
             assert server.says("the old ones kept")
             status, body = readiness(server, trust)
             assert status == 503
             assert body.startswith(b"not ready: the policies in the files cannot be used: ")
-            mount(policies, names=POLICY.format(expression="'true'"))
+            put(tmp_path, POLICY.format(expression="'true'"))
             assert server.says("are in use, generation 2")
             assert {readiness(server, trust)[0] for _ in range(10)} == {200}
 
@@ -63,12 +54,12 @@ class TestFiles:
             assert ssl.get_server_certificate(("127.0.0.1", server.port)) != before
             assert load.goes_on()
             assert REFUSED not in load.answers
-            mount(policies, names=POLICY.format(expression="object.metadata.name != 'gpu'"))
+            put(tmp_path, POLICY.format(expression="object.metadata.name != 'gpu'"))
             assert server.says("the new policies are in use, generation 2")
             admitted = load.answers[ADMITTED]
             assert load.goes_on()
             assert load.answers[ADMITTED] - admitted <= 4  # what the clients had received before
-            mount(policies, names=POLICY.format(expression="object.metadata.nam"))
+            put(tmp_path, POLICY.format(expression="object.metadata.nam"))
             assert server.says("the new policies are not used, the old ones kept")
             assert load.goes_on()
         assert load.failures == []
@@ -86,7 +77,7 @@ class TestFiles:
 
             assert admits()
             for generation, expression in ((2, "'false'"), (3, "'true'")):
-                mount(policies, names=POLICY.format(expression=expression))
+                put(tmp_path, POLICY.format(expression=expression))
                 assert server.says(f"the new policies are in use, generation {generation}")
                 assert admits() is (expression == "'true'")
 
