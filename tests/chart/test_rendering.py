@@ -245,10 +245,8 @@ class TestServing:
             ("known clients by a Secret", "secret", "secretName", "clients.pem"),
         ):
             release = rendered(values)
-            assert (
-                release.volumes["clients"][kind].items()
-                >= {key: "api-servers", "items": [{"key": name, "path": name}]}.items()
-            )
+            volume = release.volumes["clients"][kind]
+            assert (volume[key], volume["items"]) == ("api-servers", [{"key": name, "path": name}])
             assert release.options["client-ca"] == f"{release.mounts['clients']['mountPath']}/{name}"
         assert rendered("known clients").repeated("client-name") == ["kube-apiserver", "system:apiserver"]
         assert "client-ca" not in rendered().options

@@ -29,19 +29,30 @@ def mounted(directory: Path) -> Path:
 
 
 class TestFiles:
-    def test_broken_policies_make_it_unready_if_configured(self, tmp_path: Path) -> None:
+    def test_broken_policies_make_it_unready_if_configured_and_new_ones_hold_for_heavy_reviews_too(
+        self, tmp_path: Path
+    ) -> None:
         trust, policies = certificate(tmp_path), mounted(tmp_path)
-        options = ("--policies", policies, "--on-broken-policies", "unready")
-        with serving(tmp_path, *options) as server:
+        review = reviews()["resourceclaims"]
+        review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
+        with serving(tmp_path, "--policies", policies, "--on-broken-policies", "unready") as server:
+
+            def admits() -> bool:
+                _, body = ask(server.port, "POST", "/validate?timeout=30s", json.dumps(review), JSON, trust=trust)
+                return bool(json.loads(body)["response"]["allowed"])
+
+            assert admits()
             assert readiness(server, trust)[0] == 200
             put(tmp_path, "no policy")
             assert server.says("the old ones kept")
             status, body = readiness(server, trust)
             assert status == 503
             assert body.startswith(b"not ready: the policies in the files cannot be used: ")
-            put(tmp_path, POLICY.format(expression="'true'"))
-            assert server.says("are in use, generation 2")
-            assert {readiness(server, trust)[0] for _ in range(10)} == {200}
+            for generation, expression in ((2, "'false'"), (3, "'true'")):
+                put(tmp_path, POLICY.format(expression=expression))
+                assert server.says(f"the new policies are in use, generation {generation}")
+                assert admits() is (expression == "'true'")
+                assert {readiness(server, trust)[0] for _ in range(10)} == {200}
 
     def test_a_new_certificate_and_new_policies(self, tmp_path: Path) -> None:
         trust, policies = certificate(tmp_path), mounted(tmp_path)
@@ -64,22 +75,6 @@ class TestFiles:
             assert load.goes_on()
         assert load.failures == []
         assert set(load.answers) == {ADMITTED, REFUSED}
-
-    def test_new_policies_are_those_of_heavy_reviews_too(self, tmp_path: Path) -> None:
-        trust, policies = certificate(tmp_path), mounted(tmp_path)
-        review = reviews()["resourceclaims"]
-        review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
-        with serving(tmp_path, "--policies", policies) as server:
-
-            def admits() -> bool:
-                _, body = ask(server.port, "POST", "/validate?timeout=30s", json.dumps(review), JSON, trust=trust)
-                return bool(json.loads(body)["response"]["allowed"])
-
-            assert admits()
-            for generation, expression in ((2, "'false'"), (3, "'true'")):
-                put(tmp_path, POLICY.format(expression=expression))
-                assert server.says(f"the new policies are in use, generation {generation}")
-                assert admits() is (expression == "'true'")
 
 
 def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
