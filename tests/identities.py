@@ -52,14 +52,10 @@ def identity(
     """
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
+    begin, end, serial = now - timedelta(days=9), now + timedelta(days=days), x509.random_serial_number()
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else [])
     builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else []))
-        .issuer_name(signer.certificate.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=9))
-        .not_valid_after(now + timedelta(days=days))
+        x509.CertificateBuilder(signer.certificate.subject, subject, key.public_key(), serial, begin, end)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), critical=False)

@@ -4,6 +4,7 @@ import http.client
 import json
 import logging
 import re
+import shutil
 import socket
 import ssl
 import threading
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -170,6 +172,21 @@ def statuses(received: bytes | bytearray) -> list[int]:
 
 def post(headers: str, body: bytes = b"", path: str = "/validate") -> bytes:
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{headers}\r\n".encode() + body
+
+
+def mount(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files as kubelet does into a volume, and changes them: all at once, by a symbolic link to a directory."""
+    new, data = directory / f"..{time.time_ns()}", directory / "..data"
+    new.mkdir(parents=True)
+    for name, content in files.items():
+        (new / name).write_bytes(content)
+        if not (directory / name).is_symlink():
+            (directory / name).symlink_to(f"..data/{name}")
+    old = data.resolve()
+    (directory / "..tmp").symlink_to(new.name)
+    (directory / "..tmp").rename(data)
+    if old != data:
+        shutil.rmtree(old)
 
 
 def look(followed: Reloaded[Any]) -> None:

@@ -207,18 +207,6 @@ def test_a_review_that_go_cannot_decode_is_malformed(place: str, value: Any) -> 
         review(asked(CLAIM, **value), "validate", ReviewOptions())
 
 
-@each_row(
-    ("key", "says"),
-    (b"objec\xa7", "is not UTF-8"),
-    (b"objec\\ud800", "one half of a surrogate pair"),
-    (b"objec\\uDB00", "half"),
-)
-def test_a_body_that_is_not_text_is_malformed_also_in_fields_that_are_not_read(key: bytes, says: str) -> None:
-    body = json.dumps(asked(CLAIM)).encode().replace(b"object", key)
-    answered = answer(body, Call("validate"), ReviewOptions())
-    assert (answered.status, says in answered.body.decode()) == (400, True)
-
-
 def test_null_is_as_if_absent() -> None:
     asking = asked(CLAIM)
     nulls = {"name": None, "namespace": None, "dryRun": None, "options": None, "subResource": None}
@@ -244,6 +232,10 @@ def test_null_is_as_if_absent() -> None:
     (b'{"a": "\\ud800"}', "one half of a surrogate pair"),
     (b'["\\ud800", ' + b"[" * 100_000, "nested too deeply"),
     (b'{"a": 1,}', ": line 1 column "),
+    *(
+        (json.dumps(asked(CLAIM)).encode().replace(b"object", key), says)  # in fields that are not read
+        for key, says in ((b"objec\xa7", "not UTF-8"), (b"objec\\ud800", "one half"), (b"objec\\uDB00", "one half"))
+    ),
 )
 def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> None:
     answered = answer(body, Call("validate"), ReviewOptions())

@@ -39,16 +39,13 @@ def response(obj: dict[str, Any], old: Any = None, operation: str = "CREATE", **
     return found
 
 
-def test_a_class_that_is_not_there_is_warned_of_when_it_is_created() -> None:
+def test_a_class_that_is_not_there_is_warned_of_when_it_is_created_and_refused_only_if_its_rule_says_so() -> None:
     found = response(CLAIM)
     assert found["allowed"]
     (said,) = found["warnings"]
     assert said.startswith('spec.devices.requests[0].exactly.deviceClassName: DeviceClass "gpu.exmaple.com" does not')
     assert '(did you mean "gpu.example.com"?)' in said
     assert "warnings" not in response(CLAIM, CLAIM, "UPDATE")
-
-
-def test_a_rule_about_references_refuses_only_if_its_mode_says_so() -> None:
     assert response(CLAIM, enforcement=Enforcement(mode="deny"))["allowed"]
     refused = response(CLAIM, enforcement=Enforcement(rules={"class-not-found": "deny"}))
     assert not refused["allowed"]
@@ -56,18 +53,15 @@ def test_a_rule_about_references_refuses_only_if_its_mode_says_so() -> None:
     assert (audited["allowed"], "warnings" in audited) == (True, False)
 
 
-def test_pods_and_templates_are_looked_at() -> None:
+def test_pods_and_templates_are_looked_at_and_kinds_of_others_left_alone() -> None:
     spec = {**POD["spec"], "nodeName": "", "resourceClaims": [{"name": "gpu", "resourceClaimName": "train-1"}]}
     (warning,) = response({**POD, "spec": spec})["warnings"]
     assert "it exists in namespace team-x" in warning
     deployment = of("Deployment", version="apps/v1", spec={"selector": {}, "template": {"spec": spec}})
     deployment["metadata"]["namespace"] = "team-x"
     assert "warnings" not in response(deployment)
-
-
-def test_kinds_of_others_are_left_alone() -> None:
-    assert Surroundings(inventory()).warnings({"apiVersion": "v1", "kind": "ConfigMap"}, "") == []
-    assert Surroundings(inventory()).warnings(None, "") == []
+    for other in ({"apiVersion": "v1", "kind": "ConfigMap"}, None):
+        assert Surroundings(inventory()).warnings(other, "") == []
 
 
 def test_much_work_is_left_to_others_or_not_done() -> None:

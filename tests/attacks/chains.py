@@ -32,12 +32,11 @@ def chain(path: Path, length: int) -> Path:
 
 
 def _again(signer: certs.Certified) -> x509.Certificate:
-    of = signer.certificate
-    builder = x509.CertificateBuilder(of.issuer, of.subject, of.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(of.not_valid_before_utc).not_valid_after(of.not_valid_after_utc)
-    return builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).sign(
-        signer.key, SHA256()
-    )
+    of, serial = signer.certificate, x509.random_serial_number()
+    lifetime = (of.not_valid_before_utc, of.not_valid_after_utc)
+    builder = x509.CertificateBuilder(of.issuer, of.subject, of.public_key(), serial, *lifetime)
+    constraints = x509.BasicConstraints(ca=True, path_length=None)
+    return builder.add_extension(constraints, critical=True).sign(signer.key, SHA256())
 
 
 def last_flight(plain: socket.socket, settings: ssl.SSLContext, host: str = "127.0.0.1") -> bytes:

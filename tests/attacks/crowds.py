@@ -114,8 +114,8 @@ def _unread(target: Target) -> None:
 
 
 ATTACK = {
-    "probes": Attack("1,000 connections to the port of probes", _crowd(lambda to: to.plain(to.monitoring))),
-    "silent": Attack("1,000 connections without a handshake", _crowd(Target.plain), slowest=1.0, anew=True),
+    "probes": Attack("1,000 connections to the port of probes", _crowd(lambda to: to.plain(to.monitoring)), seconds=4),
+    "silent": Attack("1,000 connections without a handshake", _crowd(Target.plain), slowest=1.0, anew=True, seconds=4),
     "stopped": Attack("1,000 handshakes that stop in a long message", _crowd(_stopped), growth=40 * MIB, seconds=4),
     "idle": Attack("1,000 connections without a request", _crowd(Target.tls), slowest=1.0, anew=True),
     "reconnecting": Attack("connections that are closed at once", _reconnecting, slowest=1.0, anew=True),

@@ -30,7 +30,11 @@ def _pretend(target: Target) -> list[str]:
     for number, (metadata, user) in enumerate(itertools.cycle(itertools.product(PRETENDING, USERS))):
         if target.is_over:
             break
-        spec = {"nodeName": NODE, "containers": [{"name": "main", "image": "image"}]}
+        spec = {
+            "nodeName": NODE,
+            "containers": [{"name": "c"}],
+            "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],
+        }
         body = pod(spec, {"name": f"pod-{number}", **metadata}, userInfo=user)
         for status, answer in target.flood([body], path="/mutate"):
             if status != 200 or "patch" not in json.loads(answer)["response"]:
@@ -38,5 +42,4 @@ def _pretend(target: Target) -> list[str]:
     return faults
 
 
-TEXT = "pods that pretend to be a kubelet's, by what they say and who creates them"
-ATTACK = Attack(TEXT, _pretend, options=("--pods=all",))
+ATTACK = Attack("pods that pretend to be a kubelet's, by what they say and who creates them", _pretend)

@@ -106,7 +106,7 @@ def victim(directory: Path, options: Sequence[str] = ()) -> Iterator[Victim]:
     with serving(directory, "--monitoring-port", "0", *given) as process:
         (monitoring,) = re.findall(r"metrics and probes on http://\S+?:(\d+)\b", process.log)
         target = Target(process.port, int(monitoring), ca.read_text(encoding="ascii"), math.inf, identity=str(own))
-        with _until_end(lambda: _ask(target, Measured(), is_anew=False)):
+        with _until_end(0.05, lambda: _ask(target, Measured(), is_anew=False)):
             time.sleep(1)  # warm
         yield Victim(process, target, ca)
 
@@ -123,10 +123,10 @@ def measure(name: str, victim: Victim, share: float = 1.0) -> Measured:
     logged, memory = len(victim.process.log), _memory(pid)
     measured = Measured(before=memory, most=memory)
     with (
-        _until_end(lambda: _ask(target, measured, is_anew=attack.anew)),
-        _until_end(lambda: _probe(target, measured)),
-        _until_end(lambda: _weigh(pid, measured)),
-        _until_end(lambda: _slice(target, measured) if attack.slices else time.sleep(0.05)),
+        _until_end(0.05, lambda: _ask(target, measured, is_anew=attack.anew)),
+        _until_end(0.2, lambda: _probe(target, measured)),
+        _until_end(0.05, lambda: _weigh(pid, measured)),
+        _until_end(0.3, lambda: _slice(target, measured) if attack.slices else None),
     ):
         measured.faults += _attacked(name, victim, share * attack.seconds)
     _, raised, traceback = victim.process.log[logged:].partition("Traceback")
@@ -151,13 +151,15 @@ def _attacked(name: str, victim: Victim, seconds: float) -> list[str]:
 
 
 @contextmanager
-def _until_end(work: Callable[[], None]) -> Iterator[None]:
-    """Repeat a call in a thread until the block ends."""
+def _until_end(every: float, work: Callable[[], None]) -> Iterator[None]:
+    """Repeat a call in a thread every some seconds until the block ends."""
     ended = threading.Event()
 
     def run() -> None:
         while not ended.is_set():
+            due = time.monotonic() + every
             work()
+            ended.wait(max(0.0, due - time.monotonic()))
         if connection := getattr(_kept, "connection", None):
             connection.close()
 
@@ -190,11 +192,9 @@ def _ask(target: Target, measured: Measured, *, is_anew: bool) -> None:
         if connection:
             connection.close()
         _kept.connection = None
-    taken = time.monotonic() - started
-    measured.seconds.append(taken)
+    measured.seconds.append(time.monotonic() - started)
     if is_anew and connection:
         connection.close()
-    time.sleep(max(0.0, 0.05 - taken))
 
 
 def _slice(target: Target, measured: Measured) -> None:
@@ -203,7 +203,6 @@ def _slice(target: Target, measured: Measured) -> None:
     with suppress(OSError, http.client.HTTPException):
         _send(connection, SLICE, measured)
     connection.close()
-    time.sleep(0.3)
 
 
 def _send(connection: http.client.HTTPSConnection, body: bytes, measured: Measured) -> None:
@@ -227,12 +226,10 @@ def _probe(target: Target, measured: Measured) -> None:
         measured.probes += 1
     except OSError as error:
         measured.faults.append(f"a probe was not answered: {error!r}")
-    time.sleep(0.2)
 
 
 def _weigh(pid: int, measured: Measured) -> None:
     measured.most = max(measured.most, _memory(pid))
-    time.sleep(0.05)
 
 
 def _memory(pid: int) -> int:

@@ -3,4 +3,4 @@
 from tests.attacks import Attack
 from tests.attacks.target import Target
 
-ATTACK = Attack("nothing", Target.rest, slices=True)
+ATTACK = Attack("nothing", Target.rest, slices=True, seconds=4)

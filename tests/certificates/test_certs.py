@@ -98,11 +98,9 @@ def write_authority(
     key = key or ec.generate_private_key(ec.SECP384R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "of somebody else")])
     unused = "digital_signature content_commitment key_encipherment data_encipherment key_agreement encipher_only"
-    usage = dict.fromkeys([*unused.split(), "decipher_only"], False)
+    usage, now = dict.fromkeys([*unused.split(), "decipher_only"], False), datetime.now(UTC)
     builder = (
-        x509.CertificateBuilder(name, name, key.public_key(), 7)
-        .not_valid_before(datetime.now(UTC) + begins)
-        .not_valid_after(datetime.now(UTC) + ends)
+        x509.CertificateBuilder(name, name, key.public_key(), 7, now + begins, now + ends)
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(**usage, key_cert_sign=True, crl_sign=True), critical=True)
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from tests import serving
 from tests.chart import containerfile
 from tests.chart.rendering import NAMESPACE, Rendered
 from tests.command import SCRIPT
@@ -62,17 +63,12 @@ def open_directory() -> Iterator[Path]:
 
 
 def mount(release: Rendered, directory: Path, files: Mapping[str, bytes], mode: int) -> None:
-    """Write files as kubelet mounts them: behind a symbolic link, for one group."""
-    directory.mkdir()
-    first = directory / "..first"
-    first.mkdir()
-    (directory / "..data").symlink_to(first.name)
-    for name, content in files.items():
-        (first / name).write_bytes(content)
-        (first / name).chmod(mode)
+    """Write files as kubelet mounts them, for one group."""
+    serving.mount(directory, files)
+    for path in (directory / "..data").iterdir():
+        path.chmod(mode)
         if PRIVILEGED:
-            os.chown(first / name, 0, release.pod["spec"]["securityContext"]["fsGroup"])
-        (directory / name).symlink_to(f"..data/{name}")
+            os.chown(path, 0, release.pod["spec"]["securityContext"]["fsGroup"])
 
 
 class Running:

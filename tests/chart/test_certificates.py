@@ -38,30 +38,27 @@ def path(manifest: Manifest) -> tuple[str, str]:
 
 class TestSelfManaged:
     def test_the_secret_and_the_lease_are_there_and_hold_nothing_of_helm_s(self, managed: str) -> None:
-        secret, lease = (rendered(managed).one(kind) for kind in ("Secret", "Lease"))
+        release = rendered(managed)
+        secret, lease = release.one("Secret"), release.one("Lease")
         assert path(secret) == path(lease) == (NAMESPACE, MANAGED)
         assert secret.keys() == {"apiVersion", "kind", "metadata", "type"}
         assert secret["type"] == "Opaque"  # others require values that only draguard has
         assert lease["spec"] == {}
-
-    def test_no_authority_is_rendered_that_an_upgrade_could_put_back(self, managed: str) -> None:
-        assert all("caBundle" not in webhook["clientConfig"] for webhook in rendered(managed).webhooks.values())
+        # An authority that is rendered would be put back by an upgrade.
+        assert all("caBundle" not in webhook["clientConfig"] for webhook in release.webhooks.values())
+        assert all(each["automountServiceAccountToken"] is False for each in release.all("ServiceAccount"))
 
     def test_the_manager_may_read_and_change_exactly_these_objects(self, managed: str) -> None:
         release = rendered(managed)
-        verbs = ["get", "patch"]
-        assert release.one("Role")["rules"] == [
-            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [MANAGED], "verbs": verbs},
-            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": [MANAGED], "verbs": verbs},
-        ]
-        assert release.one("ClusterRole")["rules"] == [
-            {
-                "apiGroups": ["admissionregistration.k8s.io"],
-                "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-                "resourceNames": ["draguard"],
-                "verbs": verbs,
-            }
-        ]
+        configurations = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
+
+        def rule(group: str, resources: list[str], name: str) -> Manifest:
+            return {"apiGroups": [group], "resources": resources, "resourceNames": [name], "verbs": ["get", "patch"]}
+
+        secrets, leases = rule("", ["secrets"], MANAGED), rule("coordination.k8s.io", ["leases"], MANAGED)
+        assert release.one("Role")["rules"] == [secrets, leases]
+        rules = release.one("ClusterRole")["rules"]
+        assert rules == [rule("admissionregistration.k8s.io", configurations, "draguard")]
         account = {
             "kind": "ServiceAccount",
             "name": (release.pod if managed in EMBEDDED else release.manager)["spec"]["serviceAccountName"],
@@ -71,10 +68,6 @@ class TestSelfManaged:
             binding = release.one(f"{role}Binding")
             assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": MANAGED}
             assert binding["subjects"] == [account]
-
-    def test_no_account_gives_its_token_to_pods_by_default(self, managed: str) -> None:
-        accounts = rendered(managed).all("ServiceAccount")
-        assert all(each["automountServiceAccountToken"] is False for each in accounts)
 
 
 def egress(release: Rendered, component: str) -> tuple[list[str], object]:
@@ -139,12 +132,9 @@ class TestSeparate:
 
     def test_the_manager_s_pods_are_none_of_the_service_nor_of_the_webhook_s_deployment(self, separate: str) -> None:
         release = rendered(separate)
-        labels = release.manager["metadata"]["labels"]
-        for selector in (
-            release.one("Service")["spec"]["selector"],
-            release.deployment["spec"]["selector"]["matchLabels"],
-        ):
-            assert not selector.items() <= labels.items()
+        labels = release.manager["metadata"]["labels"].items()
+        assert not release.one("Service")["spec"]["selector"].items() <= labels
+        assert not release.deployment["spec"]["selector"]["matchLabels"].items() <= labels
 
     def test_the_manager_is_as_confined_as_the_webhook(self, separate: str) -> None:
         release = rendered(separate)
@@ -189,13 +179,10 @@ class TestEmbedded:
         }
         assert "tls-cert" not in release.options
 
-    def test_the_pair_is_kept_in_memory_and_bounded(self) -> None:
+    def test_the_pair_is_kept_in_memory_and_bounded_and_pods_have_the_token_and_reach_api_servers(self) -> None:
         release = rendered("embedded")
         assert release.volumes["tls"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Mi"}
         assert release.mounts["tls"] == {"name": "tls", "mountPath": release.options["manage-directory"]}
-
-    def test_its_pods_have_the_token_and_reach_api_servers(self) -> None:
-        release = rendered("embedded")
         assert release.pod["spec"]["automountServiceAccountToken"] is True
         assert egress(release, "admission-webhook") == (["Ingress", "Egress"], to_api_servers({}))
         assert len(release.all("Deployment")) == len(release.all("NetworkPolicy")) == 1
@@ -210,26 +197,20 @@ class TestEmbedded:
 
 
 class TestGiven:
-    def test_the_certificate_is_where_draguard_looks(self, given: str) -> None:
+    def test_the_certificate_is_where_draguard_looks_and_pods_can_read_it_and_reach_nothing(self, given: str) -> None:
         release = rendered(given)
-        mount = release.mounts["tls"]
+        mount, pod = release.mounts["tls"], release.pod["spec"]
         paths = {f"{mount['mountPath']}/{item['path']}" for item in release.volumes["tls"]["secret"]["items"]}
         assert mount["readOnly"]
         assert paths == {release.options["tls-cert"], release.options["tls-key"]}
         assert not any(option.startswith("manage-") for option in release.options)
-
-    def test_pods_can_read_their_key_and_nothing_of_the_api_server(self, given: str) -> None:
-        release = rendered(given)
-        pod = release.pod["spec"]
         assert pod["securityContext"]["fsGroup"]
         assert release.volumes["tls"]["secret"]["defaultMode"] == 0o440
         assert pod["automountServiceAccountToken"] is False
         assert all(each["automountServiceAccountToken"] is False for each in release.all("ServiceAccount"))
         kinds = {each["kind"] for each in release.manifests if component_of(each) != "scan"}
         assert not any("Role" in kind or kind in {"Secret", "Lease"} for kind in kinds)
-
-    def test_nothing_goes_out(self, given: str) -> None:
-        for policy in filter(lambda each: component_of(each) != "scan", rendered(given).all("NetworkPolicy")):
+        for policy in filter(lambda each: component_of(each) != "scan", release.all("NetworkPolicy")):
             assert (policy["spec"]["policyTypes"], policy["spec"]["egress"]) == (["Ingress", "Egress"], [])
 
     def test_a_given_secret_is_mounted_and_its_authority_trusted(self) -> None:

@@ -55,19 +55,18 @@ def draguard() -> Iterator[Running]:
 
 
 class TestEntryPoint:
-    def test_it_runs_without_any_privilege(self, draguard: Running) -> None:
+    def test_it_runs_without_any_privilege_in_little_memory(self, draguard: Running) -> None:
         status = draguard.status()
         assert set(status["Uid"].split()) == {str(USER if PRIVILEGED else os.geteuid())}
         assert int(status["CapEff"], 16) == 0
+        assert int(status["VmRSS"].split()[0]) < 96 * 1024, "more KiB than the chart requests"
 
-    def test_probes_find_it_alive_and_ready(self, draguard: Running) -> None:
+    def test_probes_find_it_alive_and_ready_and_prometheus_metrics(self, draguard: Running) -> None:
         probes = {key: value["httpGet"] for key, value in RELEASE.container.items() if key.endswith("Probe")}
         assert probes.keys() == {"startupProbe", "livenessProbe", "readinessProbe"}
         for probe in probes.values():
             assert probe["port"] == "monitoring"
             assert draguard.probe(probe["path"]) == (200, b"ok\n")
-
-    def test_prometheus_finds_metrics(self, draguard: Running) -> None:
         code, metrics = draguard.probe("/metrics")
         assert code == 200
         assert b"draguard_build_info" in metrics
@@ -89,10 +88,6 @@ class TestEntryPoint:
         refused = response("others")
         assert not refused["allowed"]
         assert "begin the name with that of your team" in refused["status"]["message"]
-
-    def test_it_takes_little_memory(self, draguard: Running) -> None:
-        resident = int(draguard.status()["VmRSS"].split()[0])
-        assert resident < 96 * 1024, f"{resident} KiB: more than the chart requests"
 
     def test_it_ends_in_the_time_that_it_is_given(self) -> None:
         with running() as draguard:
@@ -185,18 +180,13 @@ def bundles(api: ApiServer) -> list[str]:
     return [webhook["clientConfig"].get("caBundle", "") for webhook in webhooks]
 
 
-def test_every_webhook_trusts_what_is_served_under_the_service_s_name(api: ApiServer, webhook: Running) -> None:
+def test_every_webhook_trusts_what_is_served_by_the_cluster_s_release_and_helm_test_passes(
+    api: ApiServer, webhook: Running
+) -> None:
     assert webhook.request("GET", "/readyz") == (200, b"ok\n")
     assert set(bundles(api)) == {api.objects[PATHS["Secret"]]["data"]["ca.crt"]}
     assert api.objects[PATHS["Lease"]]["spec"]["holderIdentity"].startswith("manager-1")
-
-
-def test_the_webhook_judges_by_the_cluster_s_release(webhook: Running) -> None:
-    _, metrics = webhook.probe("/metrics")
-    assert b'kubernetes="v1.34.1-gke.7"' in metrics
-
-
-def test_helm_test_passes(webhook: Running) -> None:
+    assert b'kubernetes="v1.34.1-gke.7"' in webhook.probe("/metrics")[1]
     (started,) = MANAGED.test["spec"]["containers"]
     url = f"https://127.0.0.1:{webhook.ports['https']}/validate/fail"
     done = subprocess.run([sys.executable, "-c", started["args"][0], url], capture_output=True, text=True, check=False)
@@ -227,14 +217,13 @@ def listening(pid: int) -> list[str]:
     return [row[1] for row in rows if row[3] == "0A" and row[9] in own]
 
 
-def test_embedded_every_webhook_trusts_what_is_served(api: ApiServer, embedded: Running) -> None:
+def test_embedded_every_webhook_trusts_what_is_served_and_the_roles_grant_what_is_needed_and_nothing_else(
+    api: ApiServer, embedded: Running
+) -> None:
     assert embedded.request("GET", "/readyz") == (200, b"ok\n")
     assert embedded.probe("/readyz") == (200, b"ok\n")
     assert set(bundles(api)) == {api.objects[PATHS["Secret"]]["data"]["ca.crt"]}
     assert api.objects[PATHS["Lease"]]["spec"]["holderIdentity"].startswith("draguard-1")
-
-
-def test_embedded_the_roles_grant_what_is_needed_and_nothing_else(api: ApiServer, embedded: Running) -> None:
     embedded.process.send_signal(signal.SIGINT)
     assert embedded.process.wait(EMBEDDED.pod["spec"]["terminationGracePeriodSeconds"]) == 0
     assert api.refused == []

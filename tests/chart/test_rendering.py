@@ -150,10 +150,6 @@ class TestManifests:
 class TestServing:
     """The options of ``draguard serve``."""
 
-    def test_draguard_takes_the_options(self, values: str) -> None:
-        arguments = make_parser().parse_args(rendered(values).container["args"])
-        assert arguments.command == "serve"
-
     @each_row(
         ("cluster", "stated", "option"),
         ("v1.34.2-gke.100", "", "1.34"),
@@ -215,14 +211,20 @@ class TestServing:
         stated = enforcement(make_parser().parse_args(rendered("denying").container["args"]))
         assert stated == Enforcement(exempt_namespaces=[], exempt_users=[], exempt_groups=[])
 
+    def test_the_form_and_number_of_log_lines_can_be_chosen(self) -> None:
+        options = rendered("monitored").options
+        assert (options["log-format"], options["log-level"], options["log-allowed"]) == ("text", "debug", "1/50")
+        assert "log-allowed" not in rendered().options
+
     def test_feature_gates_are_those_that_draguard_takes(self) -> None:
         release = rendered("everything differs")
         arguments = make_parser().parse_args(release.container["args"])
         assert feature_gates(arguments, None) == {"AllBeta": False, "DRAListTypeAttributes": True}
         assert "feature-gates" not in rendered().options
 
-    def test_ports_agree(self, values: str) -> None:
+    def test_draguard_takes_the_options_and_ports_agree(self, values: str) -> None:
         release = rendered(values)
+        assert make_parser().parse_args(release.container["args"]).command == "serve"
         ports = {port["name"]: port["containerPort"] for port in release.container["ports"]}
         served = {port["name"]: port for port in release.one("Service")["spec"]["ports"]}
         assert {name: port["targetPort"] for name, port in served.items()} == {name: name for name in ports}
@@ -233,22 +235,18 @@ class TestServing:
             admitted = [each["port"] for rule in policy["spec"]["ingress"] for each in rule["ports"]]
             assert admitted == list(ports.values())
         for each in release.webhooks.values():
-            service = each["clientConfig"]["service"]
-            assert (service["name"], service["namespace"], service["port"]) == (
-                release.one("Service")["metadata"]["name"],
-                NAMESPACE,
-                served["https"]["port"],
-            )
+            service, name = each["clientConfig"]["service"], release.one("Service")["metadata"]["name"]
+            reached = (service["name"], service["namespace"], service["port"])
+            assert reached == (name, NAMESPACE, served["https"]["port"])
 
     def test_authorities_of_clients_are_where_draguard_looks(self) -> None:
-        for values, (kind, key), name in (
-            ("known clients", ("configMap", "name"), "ca.crt"),
-            ("known clients by a Secret", ("secret", "secretName"), "clients.pem"),
+        for values, kind, key, name in (
+            ("known clients", "configMap", "name", "ca.crt"),
+            ("known clients by a Secret", "secret", "secretName", "clients.pem"),
         ):
             release = rendered(values)
-            volume = release.volumes["clients"]
-            assert volume[kind][key] == "api-servers"
-            assert volume[kind]["items"] == [{"key": name, "path": name}]
+            volume = release.volumes["clients"][kind]
+            assert (volume[key], volume["items"]) == ("api-servers", [{"key": name, "path": name}])
             assert release.options["client-ca"] == f"{release.mounts['clients']['mountPath']}/{name}"
         assert rendered("known clients").repeated("client-name") == ["kube-apiserver", "system:apiserver"]
         assert "client-ca" not in rendered().options
@@ -348,11 +346,9 @@ class TestHouseRules:
         (namespaces,) = release.webhooks["resources"]["namespaceSelector"]["matchExpressions"]
         assert namespaces["values"] == [NAMESPACE]
 
-    def test_an_object_s_own_annotation_wins(self) -> None:
+    def test_an_object_s_own_annotation_wins_and_webhook_configurations_have_their_own(self) -> None:
         account = rendered("house rules").one("ServiceAccount")
         assert account["metadata"]["annotations"] == {"owner": "security@example.com"}
-
-    def test_webhook_configurations_have_their_own(self) -> None:
         for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
             configuration = rendered("house rules").one(kind)
             assert labels_of(configuration)["audit"] == "yes"
@@ -362,21 +358,16 @@ class TestHouseRules:
                 "owner": "platform@example.com",
             }
 
-    def test_images_come_from_the_registry_of_all_charts(self) -> None:
+    def test_images_come_from_the_registry_of_all_charts_and_environment_volumes_and_budget_are_one_s_own(self) -> None:
         release = rendered("house rules")
         assert release.container["image"] == f"mirror.example.com:5000/draguard/draguard:{webhook.__version__}"
         assert release.test["spec"]["containers"][0]["image"] == release.container["image"]
-
-    def test_environment_and_volumes_are_added(self) -> None:
-        release = rendered("house rules")
         assert {"name": "TZ", "value": "UTC"} in release.container["env"]
         assert release.volumes["scratch"] == {"name": "scratch", "emptyDir": {}}
         assert release.mounts["scratch"]["mountPath"] == "/scratch"
         embedded = with_values(certificates={"manager": "embedded"}, extraEnv=[{"name": "TZ", "value": "UTC"}])
         assert [each["name"] for each in embedded.container["env"]] == ["POD_NAME", "TZ"]
-
-    def test_a_budget_can_state_what_must_be_available(self) -> None:
-        budget = rendered("house rules").one("PodDisruptionBudget")["spec"]
+        budget = release.one("PodDisruptionBudget")["spec"]
         assert (budget["minAvailable"], "maxUnavailable" in budget) == ("50%", False)
 
 
@@ -429,7 +420,7 @@ class TestPolicies:
 
     def test_without_policies_none_are_read(self) -> None:
         assert "policies" not in rendered().options
-        assert rendered().all("ConfigMap") == []
+        assert not {"ConfigMap", *KINDS} & {manifest["kind"] for manifest in rendered().manifests}
         assert "annotations" not in rendered().pod["metadata"]
 
     def test_mutating_policies_apply_to_judged_objects(self) -> None:
@@ -474,11 +465,9 @@ class TestSwitches:
         issuer = {f"certificates.certManager.issuerRef.{part}" for part in ("group", "kind", "name")}
         assert unwritten == {"global", "global.imageRegistry", "resources.claims", *issuer}
 
-    def test_what_is_generated_is_current(self) -> None:
+    def test_what_is_generated_is_current_and_the_chart_of_this_release(self) -> None:
         for path, text in generated().items():
             assert path.read_text(encoding="utf-8") == text, "run: python charts/generate.py"
-
-    def test_the_chart_is_of_this_release(self) -> None:
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
         assert chart["appVersion"] == webhook.__version__
 
@@ -506,18 +495,7 @@ class TestPort:
         assert metrics["ports"] == [{"port": 9090, "protocol": "TCP"}]
 
 
-class TestLogs:
-    def test_their_form_and_number_can_be_chosen(self) -> None:
-        options = rendered("monitored").options
-        assert (options["log-format"], options["log-level"], options["log-allowed"]) == ("text", "debug", "1/50")
-        assert "log-allowed" not in rendered().options
-
-
 class TestExtras:
-    def test_they_are_imported_on_first_use(self) -> None:
-        assert not KINDS & {manifest["kind"] for manifest in rendered().manifests}
-        assert rendered().all("ConfigMap") == []
-
     def test_the_operator_finds_the_port_by_its_service(self) -> None:
         release = rendered("monitored")
         monitor, service = release.one("ServiceMonitor"), release.one("Service")

@@ -4,13 +4,15 @@ They are written as policies that refuse everything, and the policy engine evalu
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
+from tests.policy.examples import validating
 from tests.reviews import recorded
 from tests.rows import each_row, each_row_beside
 from tests.structured import claim, of_kind
@@ -34,21 +36,15 @@ def as_policies(webhooks: Mapping[str, Manifest], release: int) -> PolicySet:
     """Write webhooks as policies that refuse the requests that would reach them."""
     objects: list[Any] = []
     for name, webhook in webhooks.items():
-        spec = {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": webhook["rules"],
-                "namespaceSelector": webhook["namespaceSelector"],
-                "matchPolicy": webhook["matchPolicy"],
-            },
-            "matchConditions": webhook["matchConditions"],
-            "validations": [{"expression": "false", "message": name}],
-        }
-        kind = "ValidatingAdmissionPolicy"
-        head = {"apiVersion": f"admissionregistration.k8s.io/{'v1' if release >= 30 else 'v1beta1'}"}
-        objects.append({**head, "kind": kind, "metadata": {"name": f"{name}.example.com"}, "spec": spec})
-        binding = {"policyName": f"{name}.example.com", "validationActions": ["Deny"]}
-        objects.append({**head, "kind": f"{kind}Binding", "metadata": {"name": f"{name}.example.com"}, "spec": binding})
+        constraints = {key: webhook[key] for key in ("namespaceSelector", "matchPolicy")}
+        stated, bound = validating(
+            {"expression": "false", "message": name},
+            matchConstraints={"resourceRules": webhook["rules"], **constraints},
+            matchConditions=webhook["matchConditions"],
+        )
+        for each in (stated, bound | {"spec": bound["spec"] | {"policyName": f"{name}.example.com"}}):
+            version = f"admissionregistration.k8s.io/{'v1' if release >= 30 else 'v1beta1'}"
+            objects.append(each | {"apiVersion": version, "metadata": {"name": f"{name}.example.com"}})
     return load(objects, Release(release))
 
 
@@ -78,17 +74,14 @@ CLAIM = claim()
 
 def rules_of(*webhooks: str) -> set[tuple[str, str, str]]:
     """List the rules of webhooks: API version, resource, operation."""
-    return set(_rules(rendered().webhooks, webhooks))
-
-
-def _rules(webhooks: Mapping[str, Manifest], names: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    for name in names:
-        for rule in webhooks[name]["rules"]:
-            for group in rule["apiGroups"]:
-                for version in rule["apiVersions"]:
-                    for resource in rule["resources"]:
-                        for operation in rule["operations"]:
-                            yield f"{group}/{version}".lstrip("/"), resource, operation
+    return {
+        (f"{group}/{version}".lstrip("/"), resource, operation)
+        for name in webhooks
+        for rule in rendered().webhooks[name]["rules"]
+        for group, version, resource, operation in product(
+            *(rule[key] for key in ("apiGroups", "apiVersions", "resources", "operations"))
+        )
+    }
 
 
 def resource_of(version: str, kind: str) -> str:
@@ -120,17 +113,12 @@ class TestRules:
         assert rules_of("prescheduled") == {("v1", "pods", "CREATE")}
 
     def test_scopes_are_those_of_the_resources(self) -> None:
-        for webhook in rendered().webhooks.values():
-            for rule in webhook["rules"]:
-                for version in rule["apiVersions"]:
-                    for resource in rule["resources"]:
-                        name = f"{rule['apiGroups'][0]}/{version}".lstrip("/")
-                        (kind,) = (
-                            served.type
-                            for kind, served in VERSIONS[name].kinds.items()
-                            if resource_of(name, kind) == resource.partition("/")[0]
-                        )
-                        assert rule["scope"] in {"*", "Namespaced" if kind.namespaced else "Cluster"}
+        for rule in (rule for webhook in rendered().webhooks.values() for rule in webhook["rules"]):
+            for version, resource in product(rule["apiVersions"], rule["resources"]):
+                name = f"{rule['apiGroups'][0]}/{version}".lstrip("/")
+                served = {resource_of(name, kind): each.type for kind, each in VERSIONS[name].kinds.items()}
+                is_namespaced = served[resource.partition("/")[0]].namespaced
+                assert rule["scope"] in {"*", "Namespaced" if is_namespaced else "Cluster"}
 
     @pytest.mark.parametrize("release", range(28, NEWEST + 1))
     @pytest.mark.parametrize("values", ["defaults", "everything differs"])

@@ -5,17 +5,20 @@ import re
 import signal
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests import serving
 from tests.command import SCRIPT
 
 
 @contextmanager
-def running(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[tuple[int, str]]:
+def running(
+    *arguments: str, env: Mapping[str, str] | None = None, program: Sequence[str | Path] = (SCRIPT,)
+) -> Iterator[tuple[int, str]]:
     """Run the server on a free port; yield the port and what it has written to standard output."""
-    command = [str(SCRIPT), "serve", "--port=0", "--shutdown-delay=0", *arguments]
+    command = [*program, "serve", "--port=0", "--shutdown-delay=0", *arguments]
     variables, pipe = {**os.environ, **(env or {})}, subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables) as server:
         assert server.stdout

@@ -165,19 +165,11 @@ class TestAuthorities:
             assert reason in caplog.text
 
     def test_an_intermediate_one_may_vouch_alone(self, guarded: Guarded) -> None:
-        root, now = authority(), datetime.now(UTC)
-        certificate = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "between")]))
-            .issuer_name(root.certificate.subject)
-            .public_key(guarded.signer.key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(days=1))
-            .not_valid_after(now + timedelta(days=1))
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .sign(root.key, SHA256())
-        )
-        between = certs.Certified(certificate, guarded.signer.key)
+        root, now, day = authority(), datetime.now(UTC), timedelta(days=1)
+        name, key = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "between")]), guarded.signer.key
+        made = x509.CertificateBuilder(root.certificate.subject, name, key.public_key(), 7, now - day, now + day)
+        constraints = x509.BasicConstraints(ca=True, path_length=0)
+        between = certs.Certified(made.add_extension(constraints, critical=True).sign(root.key, SHA256()), key)
         guarded.trust(between)
         look(guarded.certificate)
         client = identity(guarded.directory / "client.pem", between)
@@ -186,21 +178,13 @@ class TestAuthorities:
 
     def test_a_file_that_cannot_serve_is_named(self, tmp_path: Path) -> None:
         pair, signer, now = certs.ephemeral(["localhost"]), authority(), datetime.now(UTC)
-        revoked = (
-            x509.CertificateRevocationListBuilder()
-            .issuer_name(signer.certificate.subject)
-            .last_update(now)
-            .next_update(now + timedelta(days=1))
-            .sign(signer.key, SHA256())
-        )
+        listed = x509.CertificateRevocationListBuilder(signer.certificate.subject, now, now + timedelta(days=1))
+        revoked = certs.pem(signer.certificate) + listed.sign(signer.key, SHA256()).public_bytes(Encoding.PEM)
         path = tmp_path / "clients.crt"
         for content, said in (
             (b"", r"cannot read .*clients\.crt: No such file or directory: give --client-ca"),
             (pair.key, r"clients\.crt holds no certificates in PEM .*: give --client-ca"),
-            (
-                certs.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM),
-                r"clients\.crt holds a revocation list, which would be ignored",
-            ),
+            (revoked, r"clients\.crt holds a revocation list, which would be ignored"),
         ):
             if content:
                 path.write_bytes(content)

@@ -137,15 +137,8 @@ def test_nothing_of_a_connection_needs_collecting() -> None:
 
 
 UNNEEDED = {
-    "click",
-    "cryptography",
-    "flask",
-    "importlib.metadata",
-    "jinja2",
-    "webhook.certificates.certs",
-    "webhook.cluster",
-    "webhook.simulation",
-    "werkzeug",
+    *("click", "cryptography", "flask", "importlib.metadata", "jinja2", "werkzeug"),
+    *("webhook.certificates.certs", "webhook.cluster", "webhook.simulation"),
 }
 _IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.MULTILINE)
 

@@ -24,6 +24,7 @@ from webhook.certificates import certs
 from webhook.policy import load
 from webhook.reloading import Reloaded, UnusableError
 from webhook.server import Certificate
+from webhook.server.messages import HTTPRequest
 from webhook.server.metrics import OTHER, REFUSALS, Metrics
 
 ROOT = Path(__file__).parents[2]
@@ -70,6 +71,25 @@ def metrics(certificate: Certificate) -> Metrics:
 def record_of(kind: str = "Pod", group: str = "", **result: Any) -> Record:
     request = {"operation": "CREATE", "kind": {"kind": kind, "group": group, "version": "v1"}}
     return Record("validate", request=request, **result)
+
+
+OPEN = "application/openmetrics-text"
+
+
+@each_row(
+    ("accept", "is_open"),
+    (f"{OPEN}; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", True),  # Prometheus 2.0
+    (f"application/vnd.google.protobuf;q=0.6,{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.5,*/*;q=0.1", True),
+    (f"{OPEN.upper()};Q=0.1", True),
+    *((f"{OPEN}; version={each}", True) for each in ("x", "1.0.0 x", "9999999999.0.0")),
+    ("*/*", False),
+    ("text/plain", False),
+    ("", False),
+)
+def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accept: str, *, is_open: bool) -> None:
+    page = metrics.page(HTTPRequest(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
+    assert page.content_type.startswith(OPEN if is_open else "text/plain; version=0.0.4")
+    assert page.body.endswith(b"# EOF\n") is is_open
 
 
 class TestReviews:
@@ -154,13 +174,13 @@ class TestSeries:
         assert time.process_time() * 0.5 < taken < time.process_time() * 2 + 1
         assert taken <= Exported(metrics)["process_cpu_seconds_total"] < 2 * (taken + 1)
 
-    @each_row("accept", "", "application/openmetrics-text")
+    @each_row("accept", "", OPEN)
     def test_keep_any_text_of_a_label(self, metrics: Metrics, accept: str) -> None:
         name = 'back\\slash, "quotes", {braces}\nand a line'
         metrics.reviewed(record_of(found=[RecordedFinding("", name, "warn")]), 0.001)
         assert Exported(metrics, accept).labels("draguard_policy_findings_total") == [{"policy": name, "mode": "warn"}]
 
-    @each_row("accept", "", "application/openmetrics-text")
+    @each_row("accept", "", OPEN)
     def test_are_of_the_same_types_for_every_reader(self, metrics: Metrics, accept: str) -> None:
         types = {family.name: family.type for family in Exported(metrics, accept).families}
         assert types["draguard_reviews"] == types["process_cpu_seconds"] == "counter"
@@ -170,10 +190,9 @@ class TestSeries:
 
     def test_are_the_same_in_both_formats(self, metrics: Metrics) -> None:
         metrics.reviewed(record_of(), 0.001)
-        accept = "application/openmetrics-text"
-        assert metrics.exposition(is_open=bool(accept))[1].startswith("application/openmetrics-text; version=1.0.0")
+        assert metrics.exposition(is_open=True)[1].startswith(f"{OPEN}; version=1.0.0")
         assert metrics.exposition(is_open=False)[1].startswith("text/plain; version=0.0.4")
-        names = [{each.name for each in Exported(metrics, kind).samples} for kind in ("", accept)]
+        names = [{each.name for each in Exported(metrics, kind).samples} for kind in ("", OPEN)]
         assert names[0] == names[1]
         assert not any(name.endswith("_created") for name in names[0])
 

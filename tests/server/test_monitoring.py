@@ -17,14 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests import processes, serving
 from tests.command import SCRIPT
 from tests.processes import REVIEW, Process
-from tests.rows import each_row
 from tests.serving import JSON, SOON, echo, eventually, exchange, post, statuses
-from webhook.admission import ReviewOptions
-from webhook.certificates import certs
-from webhook.reloading import Reloaded
-from webhook.server import Certificate, Limits, Reviews
-from webhook.server.messages import HTTPRequest
-from webhook.server.metrics import Metrics
+from webhook.server import Limits, Reviews
 
 pytestmark = pytest.mark.process
 
@@ -76,25 +70,6 @@ def monitored(directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
     assert trust
     with processes.serving(directory, "--monitoring-port", "0", "--log-allowed", "0") as running:
         yield running
-
-
-OPEN = "application/openmetrics-text"
-
-
-@each_row(
-    ("accept", "is_open"),
-    (f"{OPEN}; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", True),  # Prometheus 2.0
-    (f"application/vnd.google.protobuf;q=0.6,{OPEN};version=1.0.0;escaping=allow-utf-8;q=0.5,*/*;q=0.1", True),
-    (f"{OPEN.upper()};Q=0.1", True),
-    *((f"{OPEN}; version={each}", True) for each in ("x", "1.0.0 x", "9999999999.0.0")),
-    ("*/*", False),
-    ("text/plain", False),
-    ("", False),
-)
-def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accept: str, *, is_open: bool) -> None:
-    page = metrics.page(HTTPRequest(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
-    assert page.content_type.startswith(OPEN if is_open else "text/plain; version=0.0.4")
-    assert page.body.endswith(b"# EOF\n") is is_open
 
 
 class TestPort:
@@ -196,10 +171,3 @@ class TestRefusals:
             for sent in (b"no HTTP\r\n\r\n", post("X: " + "x" * 600)[:-2], post("Content-Length: 9\r\n")):
                 assert statuses(exchange(served, sent)) == [result[-1]]
         assert result == [405, 415, 413, 400, 431, 408]
-
-
-@pytest.fixture
-def metrics() -> Metrics:
-    pair = certs.ephemeral(["localhost"])
-    certificate = Certificate(pair.certificate, pair.key)
-    return Metrics(certificate, Reloaded("policies", tuple, ReviewOptions))

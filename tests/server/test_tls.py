@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 import socket
 import ssl
 import time
@@ -20,7 +19,20 @@ from cryptography.x509.oid import NameOID
 from tests.attacks.groups import hello
 from tests.attacks.rekeying import HANDSHAKE, Keys, keyed, send_sealed
 from tests.rows import each_row
-from tests.serving import GET, SOON, Served, answered, echo, eventually, everything, look, post, serving, statuses
+from tests.serving import (
+    GET,
+    SOON,
+    Served,
+    answered,
+    echo,
+    eventually,
+    everything,
+    look,
+    mount,
+    post,
+    serving,
+    statuses,
+)
 from webhook.certificates import certs
 from webhook.server import Certificate, Reviews, ServerError
 from webhook.server.certificate import not_after
@@ -195,8 +207,7 @@ class TestEnd:
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x" * 64)] * 5)
         end = datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC)
-        builder = x509.CertificateBuilder(name, name, key.public_key(), 2**150)
-        made = builder.not_valid_before(datetime(1990, 1, 1, tzinfo=UTC)).not_valid_after(end)
+        made = x509.CertificateBuilder(name, name, key.public_key(), 2**150, datetime(1990, 1, 1, tzinfo=UTC), end)
         pem = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         assert not_after(b"a comment\n" + pem * (1 + chained)) == end
 
@@ -209,15 +220,19 @@ class TestEnd:
 def test_a_pair_that_kubelet_swaps_is_served_to_new_connections_and_open_ones_go_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first, second, mount = tmp_path / "..first", tmp_path / "..second", tmp_path / "mount"
-    certs.issue(first)
-    mount.mkdir()
-    (mount / "..data").symlink_to(first)
-    for name in ("tls.crt", "tls.key"):
-        (mount / name).symlink_to(f"..data/{name}")
-    certificate = Certificate(mount / "tls.crt", mount / "tls.key")
+    made, mounted = tmp_path / "made", tmp_path / "mounted"
+    names = ("tls.crt", "tls.key")
+
+    def issue() -> None:
+        certs.issue(made)  # by the same authority
+        mount(mounted, {name: (made / name).read_bytes() for name in names})
+        for name in names:
+            (made / name).unlink()
+
+    issue()
+    certificate = Certificate(*(mounted / name for name in names))
     with caplog.at_level(logging.INFO, "webhook"), serving(Reviews(echo), certificate=certificate) as running:
-        served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
+        served = Served(running.server, (made / "ca.crt").read_text(encoding="utf-8"))
 
         def presented() -> object:
             with served.socket() as connection:
@@ -225,13 +240,7 @@ def test_a_pair_that_kubelet_swaps_is_served_to_new_connections_and_open_ones_go
 
         with served.socket() as before:
             old = presented()
-            shutil.copytree(first, second)
-            for name in ("tls.crt", "tls.key"):
-                (second / name).unlink()
-            certs.issue(second)  # by the same authority
-            (mount / "..data_tmp").symlink_to(second)
-            (mount / "..data_tmp").rename(mount / "..data")
-            shutil.rmtree(first)
+            issue()
             assert eventually(lambda: presented() != old)
             before.sendall(GET)
             assert statuses(answered(before)) == [200]

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.reviews import reviews
 from tests.policies import POLICY
 from tests.processes import Process, certificate, loading, serving
-from tests.serving import JSON, ask
+from tests.serving import JSON, ask, mount
 from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
@@ -18,39 +18,41 @@ pytestmark = pytest.mark.process
 ADMITTED, REFUSED = (200, True), (200, False)
 
 
-def mount(directory: Path, **files: str) -> None:
-    """Change files as kubelet changes those of a mounted volume: all at once, by a symbolic link to a directory."""
-    data = directory / f"..{len(list(directory.iterdir()))}"
-    data.mkdir(parents=True)
-    for name, text in files.items():
-        (data / f"{name}.yaml").write_text(text, encoding="utf-8")
-        if not (directory / f"{name}.yaml").is_symlink():
-            (directory / f"{name}.yaml").symlink_to(Path("..data") / f"{name}.yaml")
-    (directory / "new").symlink_to(data.name)
-    (directory / "new").rename(directory / "..data")
+def put(directory: Path, policy: str) -> None:
+    mount(directory / "policies", {"names.yaml": policy.encode()})
 
 
 def mounted(directory: Path) -> Path:
     """Mount a policy that admits everything."""
-    (directory / "policies").mkdir()
-    mount(directory / "policies", names=POLICY.format(expression="'true'"))
+    put(directory, POLICY.format(expression="'true'"))
     return directory / "policies"
 
 
 class TestFiles:
-    def test_broken_policies_make_it_unready_if_configured(self, tmp_path: Path) -> None:
+    def test_broken_policies_make_it_unready_if_configured_and_new_ones_hold_for_heavy_reviews_too(
+        self, tmp_path: Path
+    ) -> None:
         trust, policies = certificate(tmp_path), mounted(tmp_path)
-        options = ("--policies", policies, "--on-broken-policies", "unready")
-        with serving(tmp_path, *options) as server:
+        review = reviews()["resourceclaims"]
+        review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
+        with serving(tmp_path, "--policies", policies, "--on-broken-policies", "unready") as server:
+
+            def admits() -> bool:
+                _, body = ask(server.port, "POST", "/validate?timeout=30s", json.dumps(review), JSON, trust=trust)
+                return bool(json.loads(body)["response"]["allowed"])
+
+            assert admits()
             assert readiness(server, trust)[0] == 200
-            mount(policies, names="no policy")
+            put(tmp_path, "no policy")
             assert server.says("the old ones kept")
             status, body = readiness(server, trust)
             assert status == 503
             assert body.startswith(b"not ready: the policies in the files cannot be used: ")
-            mount(policies, names=POLICY.format(expression="'true'"))
-            assert server.says("are in use, generation 2")
-            assert {readiness(server, trust)[0] for _ in range(10)} == {200}
+            for generation, expression in ((2, "'false'"), (3, "'true'")):
+                put(tmp_path, POLICY.format(expression=expression))
+                assert server.says(f"the new policies are in use, generation {generation}")
+                assert admits() is (expression == "'true'")
+                assert {readiness(server, trust)[0] for _ in range(10)} == {200}
 
     def test_a_new_certificate_and_new_policies(self, tmp_path: Path) -> None:
         trust, policies = certificate(tmp_path), mounted(tmp_path)
@@ -63,32 +65,16 @@ class TestFiles:
             assert ssl.get_server_certificate(("127.0.0.1", server.port)) != before
             assert load.goes_on()
             assert REFUSED not in load.answers
-            mount(policies, names=POLICY.format(expression="object.metadata.name != 'gpu'"))
+            put(tmp_path, POLICY.format(expression="object.metadata.name != 'gpu'"))
             assert server.says("the new policies are in use, generation 2")
             admitted = load.answers[ADMITTED]
             assert load.goes_on()
             assert load.answers[ADMITTED] - admitted <= 4  # what the clients had received before
-            mount(policies, names=POLICY.format(expression="object.metadata.nam"))
+            put(tmp_path, POLICY.format(expression="object.metadata.nam"))
             assert server.says("the new policies are not used, the old ones kept")
             assert load.goes_on()
         assert load.failures == []
         assert set(load.answers) == {ADMITTED, REFUSED}
-
-    def test_new_policies_are_those_of_heavy_reviews_too(self, tmp_path: Path) -> None:
-        trust, policies = certificate(tmp_path), mounted(tmp_path)
-        review = reviews()["resourceclaims"]
-        review["request"]["object"]["metadata"]["annotations"] = {"a": "x" * 100_000}
-        with serving(tmp_path, "--policies", policies) as server:
-
-            def admits() -> bool:
-                _, body = ask(server.port, "POST", "/validate?timeout=30s", json.dumps(review), JSON, trust=trust)
-                return bool(json.loads(body)["response"]["allowed"])
-
-            assert admits()
-            for generation, expression in ((2, "'false'"), (3, "'true'")):
-                mount(policies, names=POLICY.format(expression=expression))
-                assert server.says(f"the new policies are in use, generation {generation}")
-                assert admits() is (expression == "'true'")
 
 
 def readiness(server: Process, trust: ssl.SSLContext) -> tuple[int, bytes]:
