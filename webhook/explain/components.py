@@ -17,6 +17,7 @@ from webhook.records import NamedTuple
 
 API_SERVER: Final = "API server"
 """The component whose answers name fields."""
+SCHEDULER: Final = "kube-scheduler"
 _NAME: Final = r'"?([\w./-]+?)"?'
 
 

@@ -14,7 +14,7 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, Component, components
+from webhook.explain.components import API_SERVER, SCHEDULER, Component, components
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
@@ -65,7 +65,7 @@ def _addressed(among: Iterable[ExplainedKind], steps: Sequence[str]) -> tuple[li
     return found, path
 
 
-__all__ = ["UnknownNameError", "explain", "only_kind_with"]
+__all__ = ["UnknownNameError", "cures", "explain", "only_kind_with"]
 
 
 class UnknownNameError(LookupError):
@@ -430,15 +430,30 @@ def _words(message: str) -> list[str]:
     return _WORD.findall(_VALUE.sub(f" {_ANY} ", message.casefold()))
 
 
-def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
-    """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
+def cures(answer: str) -> list[str]:
+    """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
+    component = _speaker(answer)
+    if component is None or component.name == SCHEDULER:  # whose reasons are found by a simulation
+        return []
+    said, quoted = _said(component, answer)
+    own = [] if said == list(component.general) else [cure for _, cure in said if cure]
+    return (cures(quoted) if quoted else []) or own
+
+
+def _speaker(answer: str) -> Component | None:
+    """Return the component from which an answer comes."""
     firsts = [
         (found.start(), place)
         for place, each in enumerate(components())
         for pattern in (each.head, *(pattern for pattern, *_ in each.sayings))
         if (found := pattern.search(answer))
     ]
-    component = components()[min(firsts)[1]] if firsts else None
+    return components()[min(firsts)[1]] if firsts else None
+
+
+def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
+    """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
+    component = _speaker(answer)
     if component is None:
         return
     said, quoted = _said(component, answer)

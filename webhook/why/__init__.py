@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.explain.query import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
@@ -219,7 +220,7 @@ def _answer(
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
-    every = dict.fromkeys([*helps, *(help_ for each in found[:1] for help_ in each.helps)])
+    every = dict.fromkeys([*helps, *found[0].helps]) or dict.fromkeys(() if found[0].is_well else cures(found[0].text))
     return {
         "asked": subject,
         "stage": stage,

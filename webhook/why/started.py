@@ -125,9 +125,31 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
         return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", [pod])
     if finalizers := texts(pod, "metadata", "finalizers"):
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", [pod])
+    if cause := next(_unreleased(scene, pod), None):
+        return cause
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
     why = "since somebody or its controller deleted it"
     return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
+
+
+_OVERDUE: Final = 120
+"""How many seconds after its grace period a pod may be there."""
+
+
+def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+    """Say which drivers a pod waits for that should be gone: kubelet keeps it until they have released its devices."""
+    name = text(pod, "spec", "nodeName")
+    node = scene.inventory.find("Node", name)
+    if node is None or not scene.is_older(text(pod, "metadata", "deletionTimestamp"), _OVERDUE):
+        return
+    is_whole = scene.inventory.knows("DaemonSet") or scene.inventory.knows("ResourceSlice")
+    for driver in dict.fromkeys(text(result, "driver") for _, result in results(scene, pod)):
+        trouble = drivers.on_node(scene, driver, node)
+        if is_whole and not drivers.publishes(scene, driver) and drivers.daemon_set(scene, driver) is None:
+            trouble = drivers.absent(scene, driver)
+        if trouble:
+            said = f"is terminating, and kubelet cannot release its devices without driver {driver} on {name}"
+            yield Cause(f"{said}: {trouble.text}", [pod, trouble.about], trouble.helps)
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
@@ -341,10 +363,12 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: s
         if trouble is not None:
             yield Cause(f"{who}: {trouble.text}", [trouble.about, about], trouble.helps)
         elif driver in named:
+            workload = drivers.daemon_set(scene, driver)
             why = "no DaemonSet looks like it"
-            if workload := drivers.daemon_set(scene, driver):
+            if workload:
                 why = f"the pod of its DaemonSet {full_name_of(workload)} is ready by now, and kubelet tries again"
-            yield Cause(f"{who}: {why}", [about, workload])
+            helps = () if workload else (f"install driver {driver}",)
+            yield Cause(f"{who}: {why}", [about, workload], helps)
 
 
 def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause]:
