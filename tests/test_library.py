@@ -259,7 +259,7 @@ def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
 def test_the_example_for_pytest_passes_and_fails(tmp_path: Path) -> None:
     (tmp_path / "manifests").mkdir()
     (tmp_path / "test_manifests.py").write_text(block("python"), encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tmp_path]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     written(tmp_path / "manifests")
     assert "4 passed" in run(tmp_path, *command).stdout
     written(tmp_path / "manifests", MISSPELT)

@@ -102,8 +102,8 @@ def test_a_node_selector_that_contradicts_is_refused(other: object) -> None:
 
 
 def test_what_else_a_pod_says_is_kept_and_by_name_another_hostname() -> None:
-    said = {"affinity": {**affinity({"matchExpressions": [FAST]}), "podAntiAffinity": {}}, "schedulerName": "kai"}
-    said["schedulingGates"] = [{"name": "example.com/quota"}]
+    said: dict[str, Any] = {"affinity": affinity({"matchExpressions": [FAST]}) | {"podAntiAffinity": {}}}
+    said |= {"schedulerName": "kai", "schedulingGates": [{"name": "example.com/quota"}]}
     after = patched(pod(**said))["spec"]
     assert after == said | {"nodeSelector": {HOSTNAME: NODE}, "resourceClaims": CLAIMS}
     selector = {HOSTNAME: "ip-10-0-0-1"}
@@ -136,8 +136,8 @@ def test_a_pod_with_very_many_terms_is_refused_since_each_would_get_the_node_nam
     (None, "/spec/affinity", affinity({"matchFields": [HERE]})),
     ({"podAffinity": {}}, "/spec/affinity/nodeAffinity", affinity({"matchFields": [HERE]})["nodeAffinity"]),
     *(
-        ({"nodeAffinity": part}, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
-        for part in ({"preferredDuringSchedulingIgnoredDuringExecution": []}, {REQUIRED_TERMS: None})
+        ({"nodeAffinity": {key: each}}, REQUIRED, {"nodeSelectorTerms": [{"matchFields": [HERE]}]})
+        for key, each in (("preferredDuringSchedulingIgnoredDuringExecution", []), (REQUIRED_TERMS, None))
     ),
 )
 def test_missing_affinity_is_added_from_where_it_is_missing(existing: object, path: str, value: object) -> None:

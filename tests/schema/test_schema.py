@@ -105,6 +105,20 @@ def test_what_is_well_formed_is_judged_beside_what_is_not() -> None:
     ]
 
 
+def test_what_a_struct_lacks_is_said_and_texts_in_maps_are_measured_in_bytes() -> None:
+    class Chain(Struct):
+        """A chain."""
+
+        lock = Nested(Plate, "Its lock.", pointer=True, required=True, required_detail="thieves")
+        stickers = Map(Text(max_length=4), "Its stickers.")
+
+    found = compile_struct(Chain, Target("v2", Release(30), CREATE)).walk({"stickers": {"a": "éé", "b": "ééé"}})
+    assert list(map(str, apart(found)[1])) == [
+        "lock: Required value: thieves",
+        "stickers[b]: Too long: may not be longer than 4",
+    ]
+
+
 def test_a_target_can_be_limited_to_decoding_and_ignore_fields_that_there_are_not() -> None:
     struct = bicycle(31).decoding
     assert struct.walk({"spec": {"colour": "Green", "wheels": []}}) == ()
