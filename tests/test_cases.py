@@ -122,9 +122,10 @@ def test_a_manifest_fails_as_it_says_and_the_fixed_one_passes(rule: str, tmp_pat
 
 @each_row("case", *CASES)
 def test_finds_what_the_case_states_and_nothing_else(case: Path) -> None:
-    wanted = expected(case.read_text(encoding="utf-8"))
+    wanted, found = expected(case.read_text(encoding="utf-8")), found_in_case(case)
     assert wanted
-    assert differences(wanted, found_in_case(case)) == ([], [])
+    assert differences(wanted, found) == ([], [])
+    assert {rule for _, rule, _ in found} <= RULES.keys()
 
 
 def test_every_rule_that_manifests_can_break_has_an_example() -> None:

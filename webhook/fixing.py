@@ -302,7 +302,7 @@ _NOT_EDITED: Final = "the text cannot be changed in place: change it by hand"
 _UNTRIED: Final = "too many fixes were tried: run the command again"
 
 
-class State(NamedTuple):
+class FileState(NamedTuple):
     """The contents of files, and their findings.
 
     Args:
@@ -325,13 +325,13 @@ class Fixing:
         unsafe: Whether to apply fixes that may not be what the user meant.
     """
 
-    def __init__(self, judge: Callable[[dict[str, str]], State], *, unsafe: bool) -> None:
+    def __init__(self, judge: Callable[[dict[str, str]], FileState], *, unsafe: bool) -> None:
         self._judge, self._unsafe = judge, unsafe
         self._refused: dict[object, str] = {}
         """The plans that were not applied, with the reasons."""
         self._judgements = 0
 
-    def __call__(self, state: State) -> State:
+    def __call__(self, state: FileState) -> FileState:
         """Apply fixes in rounds, as one fix may make room for another."""
         for _ in range(_ROUNDS):
             plans = self._plans(state, state.findings)
@@ -341,12 +341,12 @@ class Fixing:
             state = self._fixed(state, [each for each in plans if _turn(each) == first])
         return state
 
-    def more(self, state: State) -> int:
+    def more(self, state: FileState) -> int:
         """Count the findings that unsafe fixes would remove, as far as known without trying them."""
         unsafe = [each for each in state.findings if each.problem.fix and not each.problem.fix.safe]
         return 0 if self._unsafe else sum(len(each.findings) for each in _planned(state, unsafe) if not each.obstacle)
 
-    def left(self, state: State) -> Iterator[tuple[Finding, str]]:
+    def left(self, state: FileState) -> Iterator[tuple[Finding, str]]:
         """Yield the findings whose fixes were not applied, each with the reason."""
         wanted = self._wanted(state.findings)
         planned = {id(each): _key(plan) for plan in _planned(state, wanted) for each in plan.findings}
@@ -360,12 +360,12 @@ class Fixing:
     def _wanted(self, findings: Iterable[Finding]) -> list[Finding]:
         return [each for each in findings if (fix := each.problem.fix) and (fix.safe or self._unsafe)]
 
-    def _plans(self, state: State, findings: Iterable[Finding]) -> list[Plan]:
+    def _plans(self, state: FileState, findings: Iterable[Finding]) -> list[Plan]:
         plans = _planned(state, self._wanted(findings))
         self._refused |= {_key(each): each.obstacle for each in plans if each.obstacle}
         return [each for each in plans if _key(each) not in self._refused]
 
-    def _fixed(self, base: State, plans: Iterable[Plan]) -> State:
+    def _fixed(self, base: FileState, plans: Iterable[Plan]) -> FileState:
         """Apply the plans that work: all at once, then without the files in which one failed.
 
         In those files, plans are bisected to find the failing ones; one part per file is tried at a time.
@@ -399,7 +399,7 @@ class Fixing:
         self._refused |= {_key(plan): _why(plan, spoilt) for plan in good}
         return base
 
-    def _settled(self, before: State, plans: Sequence[Plan]) -> tuple[State, dict[str, list[Finding]]]:
+    def _settled(self, before: FileState, plans: Sequence[Plan]) -> tuple[FileState, dict[str, list[Finding]]]:
         """Apply plans, and judge; findings that come to light may have fixes, too.
 
         Returns:
@@ -431,7 +431,7 @@ class Fixing:
         return state, wrong
 
 
-def _ignored(before: State, fixed: Sequence[Finding]) -> Callable[[Finding], bool]:
+def _ignored(before: FileState, fixed: Sequence[Finding]) -> Callable[[Finding], bool]:
     """Return what tells which findings do not count: notes, and what was there before, but hidden.
 
     References are looked up in and to objects without errors, and only what can be decoded is validated.
@@ -499,7 +499,7 @@ def _is_about(found: Finding, fixed: Finding) -> bool:
     return found.problem.path == written
 
 
-def gone(before: State, after: State) -> int:
+def gone(before: FileState, after: FileState) -> int:
     """Count the findings of one state that are missing in another, and those of which only some errors are left."""
     missing = Counter(map(_kind, before.findings)) - Counter(map(_kind, after.findings))
     left = {_place(each): each.problem for each in after.findings}
@@ -523,7 +523,7 @@ def _key(plan: Plan) -> object:
     return tuple((each.file, each.document, each.within, each.problem) for each in plan.findings)
 
 
-def _planned(state: State, findings: Iterable[Finding]) -> list[Plan]:
+def _planned(state: FileState, findings: Iterable[Finding]) -> list[Plan]:
     mutable = [each for each in findings if each.file in state.texts]
     return Planner(state.texts, state.documents, state.unwritable).plans(mutable)
 

@@ -249,14 +249,14 @@ class DecisionLog:
         level = logging.ERROR if record.decision == FAILED else logging.INFO
         if self._log.isEnabledFor(level):
             said = record.message or record.decision
-            self._log.log(level, "%s", said, extra={"decided": Decision.of(record, seconds)})
+            self._log.log(level, "%s", said, extra={"decided": DecisionRecord.of(record, seconds)})
 
 
-class Decision(dict[str, Any]):
+class DecisionRecord(dict[str, Any]):
     """The log record of a review: the user, the request, the decision and its reasons, without empty fields."""
 
     @classmethod
-    def of(cls, record: Record, seconds: float) -> Decision:
+    def of(cls, record: Record, seconds: float) -> DecisionRecord:
         """Describe a review.
 
         Args:

@@ -1,4 +1,5 @@
 """Python source of expressions, and what does not belong in it."""
+# ruff: noqa: SIM905  # a line in place of many
 
 import io
 import keyword
@@ -8,61 +9,19 @@ import tokenize
 from webhook.cel.runtime import generator
 
 NAMES = re.compile(r"[ftvk][0-9]+")
-OWN = {"bindings", "cost", "error", "evaluate", "left", "limit", "mark", "meter"}
-MEMBERS = {"append", "args", "bytes", "endswith", "force", "made", "present", "put", "startswith", "value"}
-GIVEN = set(generator.BUILTINS)
+KNOWN = {
+    *keyword.kwlist, *generator.BUILTINS,
+    *"bindings cost error evaluate left limit mark meter".split(),
+    *"append args bytes endswith force made present put startswith value".split(),
+}  # fmt: skip
+"""Keywords, builtins, names of the generator's own, and members."""
 MOST_LINES = 1500
 """How many lines a function has at most: some milliseconds to compile, between which the clock is looked at."""
-
-
-def strangers(source: str) -> set[str]:
-    """The tokens of a source that do not come from the generator."""
-    found = set()
-    for word in tokenize.generate_tokens(io.StringIO(source).readline):
-        if word.type == tokenize.NAME:
-            known = (
-                keyword.iskeyword(word.string) or word.string in GIVEN | OWN | MEMBERS or NAMES.fullmatch(word.string)
-            )
-            if not known:
-                found.add(word.string)
-        elif word.type == tokenize.NUMBER:
-            if not word.string.isdecimal():
-                found.add(word.string)
-        elif word.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}:
-            found.add(word.string)
-    return found
-
-
 NASTY = (
-    "__import__('os').system('true')",
-    "']; import os; k = ['",
-    '"""',
-    "'''",
-    "\\",
-    "\n\timport os\n",
-    "\r\x0b\x0c\x1c\x85\u2028",
-    "# coding: utf-7",
-    "+AGE-",
-    "{t1}",
-    "{0}",
-    "%s",
-    "\x00",
-    "\ud800",
-    "\uff49mport",
-    "😀",
-    "k0",
-    "left",
-    "meter",
-    "__builtins__",
-    "__class__",
-    "EvaluationError",
-)
-
-
-def quoted(text: str) -> str:
-    return '"' + "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else f"\\U{ord(each):08x}" for each in text) + '"'
-
-
+    "__import__('os').system('true')", "']; import os; k = ['", '"""', "'''", "\\", "\n\timport os\n",
+    "\r\x0b\x0c\x1c\x85\u2028", "# coding: utf-7", "+AGE-", "{t1}", "{0}", "%s", "\x00", "\uff49mport", "😀", "k0",
+    "left", "meter", "__builtins__", "__class__", "EvaluationError",
+)  # fmt: skip
 WIDE = {
     "and": " && ".join(f"o.a{number} == 'b'" for number in range(500)),
     "or": " || ".join(f"l.exists(x, x == o.a{number})" for number in range(300)),
@@ -84,3 +43,16 @@ WIDE = {
     "deep indexes": "o[" * 150 + "'a'" + "]" * 150,
     "deep optionals": "optional.of(" * 100 + "o" + ").orValue(l)" * 100,
 }
+
+
+def strangers(source: str) -> set[str]:
+    """The tokens of a source that do not come from the generator."""
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    found = {each.string for each in tokens if each.type in {tokenize.STRING, tokenize.COMMENT, tokenize.ERRORTOKEN}}
+    found |= {each.string for each in tokens if each.type == tokenize.NUMBER and not each.string.isdecimal()}
+    names = {each.string for each in tokens if each.type == tokenize.NAME}
+    return found | {each for each in names - KNOWN if not NAMES.fullmatch(each)}
+
+
+def quoted(text: str) -> str:
+    return '"' + "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else f"\\U{ord(each):08x}" for each in text) + '"'

@@ -59,6 +59,7 @@ NO_NETWORK = (
     "error: network address parse error during conversion from string: network address parse error during conversion "
     "from string: netip.ParsePrefix(\"bad\"): no '/'"
 )
+NO_INT = "error: internal error: interface conversion: ref.Val is *types.Err, not types.Int"
 NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister: missing method {}"
 
 
@@ -73,56 +74,38 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
     ("duration(null)", f"{REFUSED.format(10)}: invalid duration argument"),
     ("timestamp(-9223372036854775808)", f"{REFUSED.format(11)}: invalid timestamp argument"),
     # interpreter/interpretable.go, evalBinary.Eval: a receiver gets the call, and does not name the operator.
-    ("object.str - 1", NO_OVERLOAD),
-    ("object.nil - 1", f"{NO_OVERLOAD}: _-_"),
-    ("-object.str", NO_OVERLOAD),
+    ("object.str - 1", NO_OVERLOAD), ("object.nil - 1", f"{NO_OVERLOAD}: _-_"), ("-object.str", NO_OVERLOAD),
     # interpreter/optimizations.go: a call with a constant pattern is another call.
-    ("object.a.matches('a')", NO_OVERLOAD),
-    ("object.a.matches(s)", f"{NO_OVERLOAD}: matches"),
+    ("object.a.matches('a')", NO_OVERLOAD), ("object.a.matches(s)", f"{NO_OVERLOAD}: matches"),
     # … which looks at the Go value inside: an optional's value, a type's name.
-    ("object.?str.orValue(1).matches('^t')", True),
-    ("dyn(object.?str).matches('^t')", True),
-    ("dyn(optional.of(optional.of(s))).find('t$')", "t"),
-    ("dyn(int).matches('^int$')", True),
-    ("dyn(s).findAll('t', dyn(optional.of(1)))", ["t"]),
-    ("dyn(object.?str).matches(s)", f"{NO_OVERLOAD}: matches"),
-    ("dyn(optional.none()).matches('a')", NO_OVERLOAD),
-    ("dyn(optional.of(optional.none())).matches('a')", NO_OVERLOAD),
+    ("object.?str.orValue(1).matches('^t')", True), ("dyn(object.?str).matches('^t')", True),
+    ("dyn(optional.of(optional.of(s))).find('t$')", "t"), ("dyn(int).matches('^int$')", True),
+    ("dyn(s).findAll('t', dyn(optional.of(1)))", ["t"]), ("dyn(object.?str).matches(s)", f"{NO_OVERLOAD}: matches"),
+    ("dyn(optional.none()).matches('a')", NO_OVERLOAD), ("dyn(optional.of(optional.none())).matches('a')", NO_OVERLOAD),
     # interpreter/interpretable.go, evalAnd and evalOr: the first term of another type than bool makes the error.
-    ("object.list && object.zz", NO_OVERLOAD),
-    ("object.list || object.zz", NO_OVERLOAD),
-    ("object.zz && object.list", "error: no such key: zz"),
-    ("b && object.zz", "error: no such key: zz"),
+    ("object.list && object.zz", NO_OVERLOAD), ("object.list || object.zz", NO_OVERLOAD),
+    ("object.zz && object.list", "error: no such key: zz"), ("b && object.zz", "error: no such key: zz"),
     ("object.list && false", False),
     # evalTestOnly: a choice or an index goes on with the chain, which in an optional is the field itself.
-    ("(b ? has(object.?map.k) : b) == true", False),
-    ("(b ? has(object.?map.k) : b) ? 1 : 2", NO_OVERLOAD),
-    ("b ? has(object.map.k) : b", True),
-    ("b ? has(object.map.zz) : b", False),
-    ("has(object.?map.k)", True),
+    ("(b ? has(object.?map.k) : b) == true", False), ("(b ? has(object.?map.k) : b) ? 1 : 2", NO_OVERLOAD),
+    ("b ? has(object.map.k) : b", True), ("b ? has(object.map.zz) : b", False), ("has(object.?map.k)", True),
     ("{true: 1}[has(object.?map.k)]", "error: invalid qualifier type: *types.Optional"),
     ("{true: 1}[has(object.map.k)]", 1),
     # common/types/types.go, defaultIsAssignableRuntimeType: the first element tells the type of a list.
-    ("dyn([1]).join()", f"{NO_OVERLOAD}: join(list)"),
-    ("[object.nil].max()", f"{NO_OVERLOAD}: max(list)"),
+    ("dyn([1]).join()", f"{NO_OVERLOAD}: join(list)"), ("[object.nil].max()", f"{NO_OVERLOAD}: max(list)"),
     # apiserver/pkg/cel/library/lists.go, cmp: an element that cannot be compared is an error.
     ("[object.list[0], object.nil].min()", NO_OVERLOAD),
     # ext/lists.go, sortListByAssociatedKeys: the first key must compare, even alone.
     ("[1].sortBy(x, object.nil)", "error: list elements must be comparable"),
     ("[object].sortBy(x, i)", [BINDINGS["object"]]),
     # common/stdlib/standard.go: `size` has one implementation, whatever overload the checker has bound a type to.
-    ("object.list.slice(1, 2).map(x, size(x))", [1]),
-    ("object.list.distinct()[1].size()", 1),
-    ("size(dyn(1))", f"{NO_OVERLOAD}: size"),
-    ("size(dyn(duration('1s')))", NO_OVERLOAD),
+    ("object.list.slice(1, 2).map(x, size(x))", [1]), ("object.list.distinct()[1].size()", 1),
+    ("size(dyn(1))", f"{NO_OVERLOAD}: size"), ("size(dyn(duration('1s')))", NO_OVERLOAD),
     # ext/lists.go: a refusal of `flatten` names the call.
     ("object.str.flatten()", f"{NO_OVERLOAD}: string.flatten()"),
     ("object.map.flatten(1)", f"{NO_OVERLOAD}: map(dyn, dyn).flatten(int)"),
     # ext/lists.go, trackListFlatten: the cost of a depth that is an error panics.
-    (
-        "[object.list].flatten(object.nope)",
-        "error: internal error: interface conversion: ref.Val is *types.Err, not types.Int",
-    ),
+    ("[object.list].flatten(object.nope)", NO_INT),
     # ext/formatting.go, stringFormatChecker.Arg: when a literal is checked, arguments do not run out.
     ("'%s%'.format([1])", f"{REFUSED.format(13)}: unexpected end of string"),
     ("dyn('%').format([])", "error: index 0 out of range"),
@@ -147,9 +130,6 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
     ("object.list[double('NaN')]", "error: unsupported index value NaN in list"),
     ("object.list[true]", "error: unsupported index type 'bool' in list"),
     ("object.map[1e100]", "error: no such key: 1e+100"),
-    # common/types/overflow.go: of durations integers overflow, of timestamps the result.
-    ("timestamp('9999-01-01T00:00:00Z') - timestamp('0001-01-01T00:00:00Z')", "error: integer overflow"),
-    ("duration('2562047h') + duration('2562047h')", "error: integer overflow"),
     # common/types/timestamp.go: a timestamp keeps the zone that it was written in, and its accessors do not care.
     ("string(timestamp('2020-01-01T2:03:04Z'))", "2020-01-01T02:03:04Z"),
     ("string(timestamp('2020-01-01T00:00:00+05:30'))", "2020-01-01T00:00:00+05:30"),
@@ -166,24 +146,17 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
     # cel/library.go, optional.ofNonZeroValue: an absent optional does not count as a zero value.
     ("optional.ofNonZeroValue(optional.none()).hasValue()", True),
     # apiserver/pkg/cel/quantity.go and its like, Equal: only with values of the same type.
-    ("dyn(quantity('1')) == 'a'", NO_OVERLOAD),
-    ("'a' == dyn(quantity('1'))", False),
-    ("quantity('2') == quantity('1').add(1)", NO_OVERLOAD),
-    ("quantity('1').add(1) == quantity('2')", True),
+    ("dyn(quantity('1')) == 'a'", NO_OVERLOAD), ("'a' == dyn(quantity('1'))", False),
+    ("quantity('2') == quantity('1').add(1)", NO_OVERLOAD), ("quantity('1').add(1) == quantity('2')", True),
     # interpreter/interpretable.go, evalNe: true unless the values are equal; types/list.go and map.go: lists and
     # maps differ only if some elements are known to differ; types/util.go, Equal: null compares with anything.
-    ("dyn(ip('1.2.3.4')) == 1", NO_OVERLOAD),
-    ("dyn(ip('1.2.3.4')) != 1", True),
-    ("dyn(ip('1.2.3.4')) == null", False),
-    ("dyn(ip('1.2.3.4')) != null", True),
-    ("[dyn(ip('1.2.3.4'))] == [1]", True),
-    ("[[dyn(ip('1.2.3.4'))]] != [[1]]", False),
-    ("{'a': dyn(ip('1.2.3.4'))} == {'a': 1}", True),
+    ("dyn(ip('1.2.3.4')) == 1", NO_OVERLOAD), ("dyn(ip('1.2.3.4')) != 1", True), ("dyn(ip('1.2.3.4')) == null", False),
+    ("dyn(ip('1.2.3.4')) != null", True), ("[dyn(ip('1.2.3.4'))] == [1]", True),
+    ("[[dyn(ip('1.2.3.4'))]] != [[1]]", False), ("{'a': dyn(ip('1.2.3.4'))} == {'a': 1}", True),
     ("{'a': ip('1.2.3.4')} == {'b': ip('1.2.3.4')}", False),
     ("[optional.of(dyn(ip('1.2.3.4')))] == [optional.of(1)]", True),
     ("optional.of(dyn(ip('1.2.3.4'))) == optional.of(1)", NO_OVERLOAD),
-    ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False),
-    ("dyn(ip('1.2.3.4')) in [dyn(1)]", False),
+    ("dyn(optional.of(dyn(ip('1.2.3.4')))) == 1", False), ("dyn(ip('1.2.3.4')) in [dyn(1)]", False),
     # The range of a loop may be any value, though reading it cannot fail.
     ("{'a': dyn(ip('1.2.3.4'))}.exists(k, v, v == 'x')", NO_OVERLOAD),
     ("{'a': dyn(ip('1.2.3.4'))}.existsOne(k, v, v == 'x')", NO_OVERLOAD),
@@ -192,8 +165,7 @@ NO_LIST = "error: internal error: interface conversion: {} is not traits.Lister:
     # apiserver/pkg/cel/library/semverlib.go, normalizeAndParse: Go counts bytes.
     ("semver('é.1.2', true)", 'error: Invalid character(s) found in major number "0é"'),
     # apiserver/pkg/cel/library/cidr.go: the error of an invalid address is not shown, that of a network is.
-    ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD),
-    ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_NETWORK),
+    ("cidr('10.0.0.0/8').containsIP('bad')", NO_OVERLOAD), ("cidr('10.0.0.0/8').containsCIDR('bad')", NO_NETWORK),
     # apimachinery/pkg/api/resource/quantity.go: beyond 64 bits thousand millionths are counted.
     ("quantity('-9669007543229944772e3').asApproximateFloat()", -9.669007543229947e21),
     # net/url, URL.String: no slashes where there were none.

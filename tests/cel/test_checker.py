@@ -27,7 +27,7 @@ ENVIRONMENT = Environment(
     (*EXTENSIONS, LIBRARY),
     variables={
         "d": DYN, "i": INT, "s": STRING, "b": BOOL, "l": list_of(INT), "m": map_of(STRING, INT), "p": POINT,
-        "o": types.optional_of(map_of(STRING, INT)), "t": types.TIMESTAMP, "a.b": INT,
+        "o": types.optional_of(map_of(STRING, INT)), "t": types.TIMESTAMP, "a.b": INT
     },
 )  # fmt: skip
 

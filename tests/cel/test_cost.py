@@ -131,10 +131,7 @@ def test_libraries_bring_their_estimates() -> None:
         "twice", "twice", (STRING,), STRING, estimate=lambda size_of, nodes: CallEstimate(fixed(2), size_of(nodes[0]))
     )
     environment = FOLDING.extend(
-        Library(
-            functions=(twice,),
-            call_estimates={"contains": lambda _, __: CallEstimate(fixed(9))},
-        )
+        Library(functions=(twice,), call_estimates={"contains": lambda _, __: CallEstimate(fixed(9))})
     )
     declared = sizes(text=500)
     assert estimate_cost(environment.check("twice(text)"), environment, declared) == (3, 3)

@@ -1,7 +1,7 @@
 """Evaluation ends at the limit of its cost, and at its deadline."""
 
 import time
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -9,23 +9,16 @@ from tests.cel.costing import BINDINGS, FOLDING
 from tests.rows import each_row
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.cel.environment import Program
-from webhook.cel.errors import CostLimitExceededError, EvaluationError
+from webhook.cel.errors import CostLimitExceededError
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.base import INT, list_of
 
 LOOPS = (
-    "big.all(x, x >= 0)",
-    "big.exists(x, x < 0)",
-    "big.exists_one(x, x < 0)",
-    "big.map(x, x)",
-    "big.filter(x, x > 5)",
-    "big.all(i, x, x >= 0)",
-    "big.transformMap(i, x, x)",
-    "big.transformMapEntry(i, x, {x: x})",
-    "big.map(x, big.map(y, y))",
-    "big.sortBy(x, -x)",
-)
+    "big.all(x, x >= 0)", "big.exists(x, x < 0)", "big.exists_one(x, x < 0)", "big.map(x, x)", "big.filter(x, x > 5)",
+    "big.all(i, x, x >= 0)", "big.transformMap(i, x, x)", "big.transformMapEntry(i, x, {x: x})",
+    "big.map(x, big.map(y, y))", "big.sortBy(x, -x)",
+)  # fmt: skip
 
 
 def for_seconds(seconds: float) -> AbstractContextManager[Budget]:
@@ -70,10 +63,8 @@ def test_a_meter_limits_each_evaluation_and_counts_them_together() -> None:
 def test_a_loop_is_stopped_when_its_deadline_passes(text: str) -> None:
     program = looping(text)
     program.prepare()
-    with (
-        for_seconds(0.005),
-        pytest.raises(DeadlineExceededError, match=r"^operation cancelled: the deadline has passed$"),
-    ):
+    said = r"^operation cancelled: the deadline has passed$"
+    with for_seconds(0.005), pytest.raises(DeadlineExceededError, match=said):
         program.evaluate({"big": list(range(200_000))})
 
 
@@ -83,18 +74,11 @@ LONG = list(range(200_000))
 
 @each_row(
     "text",
-    "d.matrix == d.copy",
-    "[d.matrix] != [d.copy]",
-    "{'a': d.matrix} == {'a': d.copy}",
-    "[d.matrix] in d.copies",
-    "d.matrix in dyn([d.copy, d.copy])",
-    "d.long == d.same",
-    "-1 in d.long",
-    "[-1] in d.long",
-    "-1 in dyn(d.long)",
+    "d.matrix == d.copy", "[d.matrix] != [d.copy]", "{'a': d.matrix} == {'a': d.copy}", "[d.matrix] in d.copies",
+    "d.matrix in dyn([d.copy, d.copy])", "d.long == d.same", "-1 in d.long", "[-1] in d.long", "-1 in dyn(d.long)",
     "[1, 2, 3].all(x, sets.contains([d.matrix], [d.copy]))",
     "[1, 2, 3].all(x, [d.matrix, d.copy].distinct().size() == 1)",
-)
+)  # fmt: skip
 def test_what_takes_long_at_little_cost_is_stopped_too(text: str) -> None:
     matrix, copy = MATRICES
     data = {"matrix": matrix, "copy": copy, "copies": [[copy], [copy]], "long": LONG, "same": LONG.copy()}
@@ -102,36 +86,3 @@ def test_what_takes_long_at_little_cost_is_stopped_too(text: str) -> None:
     program.prepare()
     with for_seconds(0.001), pytest.raises(DeadlineExceededError):
         program.evaluate({**BINDINGS, "d": data})
-
-
-@each_row(
-    ("text", "is_true"),
-    ("d.one == {'a': [1, 2.0, {'b': null}], 'c': true}", True),
-    ("d.one == {'a': [1, 2, {'b': null}], 'c': 1}", False),
-    ("d.one == {'a': [1, 2, {'b': null}], 'x': true}", False),
-    ("d.one == {'a': [1, 2, {'b': null}]}", False),
-    ("d.one == {'a': [1, 2], 'c': true}", False),
-    ("d.one == [d.one]", False),
-    ("d.one in [d.one.a, [], {}, 1, d.one]", True),
-    ("d.one in dyn([d.one.a, [], {}, 1])", False),
-    ("2.0 in d.one.a", True),
-    ("true in d.one.a", False),
-    ("'x' in d.one.a", False),
-)
-def test_equality_and_membership_with_a_deadline_are_what_they_are_without(text: str, *, is_true: bool) -> None:
-    data = {"one": {"a": [1, 2, {"b": None}], "c": True}}
-    for budget in (nullcontext(), for_seconds(60)):
-        with budget:
-            assert FOLDING.compile(text).evaluate({"d": data}) is is_true
-
-
-@each_row("text", "numbers.all(x, x > 0)", "[1, 2].map(x, text.matches('a*b*'))", "d.nope")
-def test_a_deadline_that_does_not_pass_changes_neither_limit_nor_cost(text: str) -> None:
-    program = FOLDING.compile(text)
-    costs = []
-    for budget in (nullcontext(), for_seconds(60)):
-        meter = Meter()
-        with budget, suppress(EvaluationError):
-            program.evaluate(BINDINGS, meter=meter)
-        costs.append(meter.cost)
-    assert costs[0] == costs[1] > 0

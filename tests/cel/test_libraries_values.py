@@ -64,6 +64,7 @@ PROGRAMS = [
         "ip(object).isGlobalUnicast() || string(ip(object)) == object || ip.isCanonical(object)",
         "string(cidr(object).masked()) == object || cidr(object).containsCIDR(object) || isCIDR(object)",
         "url(object).getQuery().size() > 0 || url(object).getEscapedPath() == object || isURL(object)",
+        "url(object) == url(object) && url(object).getHostname() + url(object).getPort() == object",
         "['uri', 'uuid', 'byte', 'date', 'datetime'].all(n, format.named(n).value().validate(object).hasValue())",
         "['labelValue', 'qualifiedName', 'dns1035Label'].all(n, format.named(n).value().validate(object).hasValue())",
         "object.find(object) == object || object.findAll(object).size() > 0 || jsonpatch.escapeKey(object) == object",
@@ -74,6 +75,8 @@ PROGRAMS = [
 @given(
     st.text(st.characters(exclude_categories=()), max_size=40)
     | st.text("0123456789abcdefgimktpevxEMKGTPi.+-/:%#?[]@_", max_size=40)
+    | st.text("0123456789abcdef:./%x", max_size=30)
+    | st.text("ab:/?#[]@%25;&=+ü \x00", max_size=30)
 )
 @example("\ud800")
 def test_no_text_makes_a_function_raise_anything_but_its_own_error(text: str) -> None:
@@ -132,15 +135,6 @@ def test_addresses_are_written_as_python_writes_them(address: ipaddress.IPv4Addr
         assert str(net.parse_address(address.exploded)) == address.compressed
 
 
-@given(st.text(alphabet="0123456789abcdef:./%x", max_size=30))
-def test_no_text_makes_the_parsers_raise_anything_else(text: str) -> None:
-    for parse in (net.parse_address, net.parse_prefix):
-        try:
-            parse(text)
-        except ValueError as error:
-            assert str(error)  # noqa: PT017  # both outcomes are right
-
-
 @each_row_beside("text", "written")
 def test_urls_are_written_as_go_writes_them(text: str, written: str) -> None:
     assert str(gourl.parse(text)) == written
@@ -149,14 +143,3 @@ def test_urls_are_written_as_go_writes_them(text: str, written: str) -> None:
 def test_a_relative_url_has_no_colon_in_its_first_segment() -> None:
     with pytest.raises(ValueError, match=r'^parse "1a:b": first path segment in URL cannot contain colon$'):
         gourl.parse("1a:b")
-
-
-@given(st.text(alphabet="ab:/?#[]@%25;&=+ü \x00", max_size=30))
-def test_no_text_makes_the_reader_raise_anything_else(text: str) -> None:
-    for parse in (gourl.parse, gourl.parse_request_uri):
-        try:
-            url = parse(text)
-        except ValueError as error:
-            assert str(error).startswith("parse ")  # noqa: PT017  # both outcomes are right
-        else:
-            assert isinstance(str(url) + url.hostname() + url.port() + url.escaped_path() + str(url.query()), str)

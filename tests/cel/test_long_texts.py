@@ -15,26 +15,12 @@ pytestmark = pytest.mark.slow
 LENGTH = 10_000
 UNITS = ("0", "a", "1.", "a=1&", "%41", "@", "\u200b", "\U0001f600")
 CALLS = [
-    "int({})",
-    "uint({})",
-    "double({})",
-    "duration({} + 'h')",
-    "timestamp('2030-01-01T00:00:00.' + {} + 'Z')",
-    "quantity({})",
-    "semver({}, true)",
-    "ip({})",
-    "cidr({})",
-    "url('http://' + {})",
-    "url('http://' + {} + '@host/')",
-    "url('http://host/?' + {}).getQuery()",
-    "url('/' + {}).getEscapedPath()",
-    "format.byte().validate({})",
-    "format.uri().validate({})",
-    "format.qualifiedName().validate({})",
-    "strings.quote({})",
-    "{}.lowerAscii()",
+    "int({})", "uint({})", "double({})", "duration({} + 'h')", "timestamp('2030-01-01T00:00:00.' + {} + 'Z')",
+    "quantity({})", "semver({}, true)", "ip({})", "cidr({})", "url('http://' + {})", "url('http://' + {} + '@host/')",
+    "url('http://host/?' + {}).getQuery()", "url('/' + {}).getEscapedPath()", "format.byte().validate({})",
+    "format.uri().validate({})", "format.qualifiedName().validate({})", "strings.quote({})", "{}.lowerAscii()",
     "{}.matches('(a|b)*c')",
-]
+]  # fmt: skip
 PARTS = "semver('1.0.0-' + {})"
 """Has a value of its own for each part, of two characters."""
 ENVIRONMENT = admission_environment(Release(36))

@@ -12,19 +12,10 @@ from tests.command import SCRIPT, draguard
 from tests.rows import each_row
 from tests.serving import eventually
 from tests.sources.programs import chart as chart_of
+from tests.structured import claim_manifest
 
-FIXABLE = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: a}
-spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c, count: "1"}}]}}
-"""
-BETA = """\
-apiVersion: resource.k8s.io/v1beta1
-kind: ResourceClaim
-metadata: {name: a}
-spec: {devices: {requests: [{name: r, deviceClassName: c}]}}
-"""
+FIXABLE = claim_manifest("a", '        count: "1"\n')
+BETA = claim_manifest("a").replace("/v1\n", "/v1beta2\n")
 
 
 def program(tmp_path: Path, name: str) -> dict[str, str]:

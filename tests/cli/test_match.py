@@ -138,10 +138,8 @@ class TestMatch:
     )
     def test_an_attribute_in_the_wrong_place(self, read: str, hint: str) -> None:
         done = draguard("match", f'device.{read} == "H100"', "--cluster", CLUSTER)
-        assert (done.code, f"CEL runtime error: no such key: {read.rpartition('.')[2]} ({hint}" in done.out) == (
-            1,
-            True,
-        )
+        said = f"CEL runtime error: no such key: {read.rpartition('.')[2]} ({hint}"
+        assert (done.code, said in done.out) == (1, True)
 
     @each_row(
         ("devices", "hint"),
@@ -170,7 +168,7 @@ class TestMatch:
         (("device.driver = 'a'",), "help: compare with == in place of ="),
         (
             ("-e", "true", "--kubernetes-version", "1.30"),
-            "error: --kubernetes-version: the scheduler of Kubernetes 1.30 is not simulated: give 1.31 or later",
+            "the scheduler of Kubernetes 1.30 is not simulated: give 1.31",
         ),
     )
     def test_usage_errors_are_reported(self, arguments: tuple[str | Path, ...], message: str) -> None:

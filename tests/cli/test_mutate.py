@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.command import Done, draguard, usage_error
+from tests.objects import seeded, value
 from tests.rows import each_row
 from webhook.documents import Document, parse
 
@@ -52,13 +52,8 @@ def mutated(text: str, *options: str) -> Done:
 
 class TestManifests:
     def test_a_pod_is_printed_as_it_should_be(self) -> None:
-        done = mutated(POD)
-        assert done.code == 0
-        assert done.out == (
-            "# a comment\napiVersion: v1\nkind: Pod\nmetadata:\n  name: pod\n  namespace: default\n"
-            "spec:\n  nodeSelector:\n    kubernetes.io/hostname: node-1\n"
-            "  resourceClaims:\n  - name: gpu\n    resourceClaimName: gpu\n"
-        )
+        selecting = POD.replace("nodeName: node-1", "nodeSelector:\n    kubernetes.io/hostname: node-1")
+        assert mutated(POD)[:2] == (0, selecting)
 
     def test_a_pod_that_cannot_be_decoded_is_an_error_and_stays_as_it_is(self) -> None:
         text = POD.replace("node-1", "[node-1]")
@@ -81,12 +76,6 @@ class TestManifests:
     def test_a_warning_stands_at_the_line_of_a_template(self) -> None:
         done = mutated(DEPLOYMENT)
         assert done.err.startswith("<stdin>:8:7: warning prescheduled: spec.template.spec.nodeName: replaced by ")
-
-    def test_other_objects_are_printed_with_the_same_data(self) -> None:
-        text = f"{CONFIG_MAP}---\n{POD}---\n{CONFIG_MAP}"
-        printed = objects(mutated(text).out)
-        (config_map,) = objects(CONFIG_MAP)
-        assert [printed[0], printed[2], len(printed)] == [config_map, config_map, 3]
 
     def test_a_second_time_changes_nothing(self) -> None:
         once = mutated(f"{POD}---\n{DEPLOYMENT}").out
@@ -133,10 +122,9 @@ class TestOptions:
     def test_the_node_can_be_selected_by_name(self) -> None:
         (pod,) = objects(mutated(POD, "--select-node-by", "name").out)
         assert isinstance(pod, dict)
-        required = {
-            "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]
-        }
-        assert pod["spec"]["affinity"] == {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        assert pod["spec"]["affinity"] == {"nodeAffinity": required}
 
     @each_row(("pods", "changed"), ("claims", 0), ("all", 1))
     def test_pods_without_claims_are_changed_on_demand(self, pods: str, changed: int) -> None:
@@ -240,21 +228,13 @@ class TestRefusals:
         assert "error unreadable: " in done.err
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.sampled_from([0.5, -1.25e300]) | st.text(),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["spec", "nodeName", "resourceClaims", "metadata", "affinity"]) | st.text(), inner
-        )
-    ),
-    max_leaves=8,
-)
+KEYS = ("spec", "nodeName", "resourceClaims", "metadata", "affinity")
+VALUES = seeded(lambda dice: {key: value(dice, KEYS) for key in KEYS if dice.random() < 0.5}) | seeded(value)
 
 
 @pytest.mark.slow
 @settings(max_examples=200)
-@given(json_values, json_values)
+@given(VALUES, VALUES)
 def test_any_value_comes_out_as_it_went_in_or_is_a_finding(spec: object, metadata: object) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "other": [metadata]})
     done = mutated(text)

@@ -6,7 +6,9 @@ from tests.cli.manifests import levels
 from tests.command import draguard, usage_error
 from tests.policies import POLICY
 from tests.rows import each_row
+from tests.simulation import clusters
 from tests.structured import claim_manifest
+from webhook.objects import JSONObject
 
 ADMIN_CLAIM = claim_manifest("claim", "        adminAccess: true\n", "ops")
 LABEL = "resource.kubernetes.io/admin-access"
@@ -63,14 +65,6 @@ class TestNamespaces:
         assert levels("--namespace-labels=default=", stdin=claim) == [("error", "admin-access")]
         assert levels("--namespace-labels=ops=", "--namespace=ops", stdin=claim) == [("error", "admin-access")]
 
-    def test_each_release_has_its_own_label(self) -> None:
-        claim = ADMIN_CLAIM.replace("/v1\n", "/v1beta2\n", 1)
-        labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
-        on = "--feature-gates=DRAAdminAccess=true", "--runtime-config=api/beta=true"
-        assert levels("--kubernetes-version=1.33", *on, labels, stdin=claim) == []
-        found = levels("--kubernetes-version=1.34", *on, labels, stdin=claim)
-        assert found == [("error", "admin-access")]
-
     @each_row("namespace", "metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1")
     def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
         manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{ADMIN_CLAIM}"
@@ -88,49 +82,20 @@ class TestNamespaces:
         assert f"error: --namespace-labels: {message}" in usage_error("validate", "--namespace-labels", labels, "-")
 
 
-CLAIM = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: held, namespace: team}
-spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.example.com}}]}}
-"""
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  containers: [{name: c, image: i, resources: {claims: [{name: g}]}}]
-  resourceClaims: [{name: g, resourceClaimName: held}]
-"""
-DEVICES = """\
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu.example.com}
-spec: {}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: a}
-spec:
-  driver: gpu.example.com
-  nodeName: a
-  pool: {name: a, generation: 1, resourceSliceCount: 1}
-  devices: [{name: g0}]
----
-apiVersion: v1
-kind: Node
-metadata: {name: a}
-status: {allocatable: {cpu: "4", pods: "10"}}
-"""
+def given(of_claim: str, of_pod: str) -> tuple[JSONObject, JSONObject]:
+    """Make a claim and a pod that uses it, in namespaces; one that is empty is not stated."""
+    objects = clusters.claim(), clusters.pod(claims={"gpu": "c"})
+    for each, namespace in zip(objects, (of_claim, of_pod), strict=True):
+        each["metadata"] |= {"namespace": namespace} if namespace else {}
+    return objects
 
 
-@each_row("of_pod", "", "\n  namespace: team")
-@each_row("of_claim", "", ", namespace: team")
-def test_references_are_looked_up_there(of_pod: str, of_claim: str) -> None:
-    claim, pod = CLAIM.replace(", namespace: team", of_claim), POD.replace("{name: p}", f"\n  name: p{of_pod}")
-    manifests = f"{claim}---\n{pod}".encode()
-    assert "claim-not-found" not in draguard("validate", "-n", "team", "-", stdin=manifests).out
-    done = draguard("validate", "-n", "other", "-", stdin=manifests)
+@each_row("of_pod", "", "team")
+@each_row("of_claim", "", "team")
+def test_references_are_looked_up_there(of_pod: str, of_claim: str, tmp_path: Path) -> None:
+    file = clusters.written(tmp_path / "a.yaml", *given(of_claim, of_pod))
+    assert "claim-not-found" not in draguard("validate", "-n", "team", file).out
+    done = draguard("validate", "-n", "other", file)
     assert ("claim-not-found" in done.out) == (bool(of_pod) != bool(of_claim))
     assert ("is not among these manifests in namespace other" in done.out) == (bool(of_claim) and not of_pod)
 
@@ -140,15 +105,14 @@ def test_what_cannot_be_a_namespace_is_refused(command: tuple[str, ...]) -> None
     assert "argument -n/--namespace: 'Team_X' is not a namespace: " in usage_error(*command, "-n", "Team_X", stdin=b"")
 
 
-def test_an_object_is_repeated_if_another_states_that_namespace() -> None:
-    manifests = f"{CLAIM}---\n{CLAIM.replace(', namespace: team', '')}".encode()
-    there = draguard("validate", "-n", "team", "-", stdin=manifests).out
-    assert 'ResourceClaim "held" in namespace team is at line 3, too' in there
-    assert "repeated-object" not in draguard("validate", "-", stdin=manifests).out
+def test_an_object_is_repeated_if_another_states_that_namespace(tmp_path: Path) -> None:
+    file = clusters.written(tmp_path / "a.yaml", given("team", "")[0], given("", "")[0])
+    assert 'ResourceClaim "c" in namespace team is at line 4, too' in draguard("validate", "-n", "team", file).out
+    assert "repeated-object" not in draguard("validate", file).out
 
 
-def test_pods_are_scheduled_there() -> None:
-    manifests = f"{CLAIM}---\n{DEVICES}---\n{POD}".encode()
-    done = draguard("simulate", "-n", "team", "-", stdin=manifests)
+def test_pods_are_scheduled_there(tmp_path: Path) -> None:
+    cluster = clusters.node("a"), clusters.device_class(), clusters.devices("a")
+    done = clusters.ran(tmp_path, *given("team", ""), cluster=cluster, options=["-n", "team"])
     assert (done.code, done.out.splitlines()[0]) == (0, "team/p: a")
-    assert draguard("simulate", "-", stdin=manifests).code == 1
+    assert clusters.ran(tmp_path, *given("team", ""), cluster=cluster).code == 1

@@ -31,15 +31,11 @@ POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: broken}\nspec: {resourceClaim
 def breaking(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that fails on the object named ``broken``."""
 
-    def broken(*arguments: Any, **options: Any) -> Any:
-        for each in arguments:
-            obj = getattr(each, "obj", each)
-            if isinstance(obj, dict) and obj.get("metadata", {}).get("name") == "broken":
-                message = "the fault\n\x1b[31m of the test"
-                raise LookupError(message)
-        return original(*arguments, **options)
+    def is_broken(*arguments: Any) -> bool:
+        objects = (getattr(each, "obj", each) for each in arguments)
+        return any(isinstance(each, dict) and each.get("metadata", {}).get("name") == "broken" for each in objects)
 
-    return broken
+    return fail_of(is_broken, original)
 
 
 def fail_of(of: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,7 +43,8 @@ def fail_of(of: Callable[..., bool], original: Callable[..., Any]) -> Callable[.
 
     def broken(*arguments: Any, **options: Any) -> Any:
         if of(*arguments):
-            raise LookupError
+            message = "the fault\n\x1b[31m of the test"
+            raise LookupError(message)
         return original(*arguments, **options)
 
     return broken

@@ -141,16 +141,12 @@ class TestSummaries:
 TAINTED = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
-metadata:
-  name: tainted
+metadata: {name: tainted}
 spec:
   driver: gpu.example.com
   nodeName: node1
   pool: {name: node1, generation: 1, resourceSliceCount: 1}
-  devices:
-  - name: gpu0
-    taints:
-    - {key: example.com/broken, effect: NoSchedule, timeAdded: "2026-01-01T00:00:00Z"}
+  devices: [{name: gpu0, taints: [{key: example.com/broken, effect: NoSchedule, timeAdded: "2026-01-01T00:00:00Z"}]}]
 """
 
 

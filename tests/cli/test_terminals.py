@@ -6,18 +6,18 @@ import os
 import pty
 import re
 import subprocess
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.cli.manifests import CLUSTER, DEPLOYMENT
 from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
-from tests.structured import claim_manifest, resource_slice
+from tests.simulation import clusters
+from tests.simulation.clusters import written
+from tests.structured import resource_slice
 from webhook.check import progress
-from webhook.cli import main
 from webhook.cli.console import show_lines
 from webhook.report.diff import unified
 from webhook.report.text import colored
@@ -95,28 +95,17 @@ class TestProgress:
         self, options: list[str], shown: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
-        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
-            assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1
-        assert ("documents" in terminal.getvalue()) is shown
+        said = draguard("validate", *options, ROOT / TestColour.BAD, columns=80).err
+        assert ("documents" in said) is shown
 
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
-API = {"apiVersion": "resource.k8s.io/v1"}
-DEVICE = {"name": "d0", "attributes": {"model": {"string": EVIL}}}
-SLICE = resource_slice(DEVICE, nodeName="a")
-NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "1"}}}
-CLASS = {**API, "kind": "DeviceClass", "metadata": {"name": EVIL}, "spec": {}}
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "p"},
-    "spec": {"schedulerName": EVIL, "containers": [{"name": "c", "image": "i"}]},
-}
-
-
-def write(file: Path, *objects: Any) -> Path:
-    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
-    return file
+CLASS = clusters.device_class(EVIL)
+AROUND = (
+    resource_slice({"name": "d0", "attributes": {"model": {"string": EVIL}}}, nodeName="a"),
+    clusters.node("a"),
+    CLASS,
+)
 
 
 def harmless(text: str, *, color: bool = False) -> bool:
@@ -129,7 +118,7 @@ def harmless(text: str, *, color: bool = False) -> bool:
 
 @each_row("color", "never", "always")
 def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
-    cluster = write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS)
+    cluster = written(tmp_path / "cluster.yaml", *AROUND)
     done = draguard("match", "-e", "true", "--cluster", cluster, "--color", color)
     assert r"H\x1b[2J\n::error::pwned ## [x]\x1b[31m" in done.out
     assert harmless(done.out + done.err, color=color == "always")
@@ -140,8 +129,8 @@ def test_match_escapes_attributes_and_names(tmp_path: Path, color: str) -> None:
 @each_row("more", (), ("--fit",))
 def test_simulate_escapes_what_pods_say(tmp_path: Path, color: str, more: tuple[str, ...]) -> None:
     cluster, pod = (
-        write(tmp_path / "cluster.yaml", SLICE, NODE, CLASS),
-        write(tmp_path / "pod.yaml", POD),
+        written(tmp_path / "cluster.yaml", *AROUND),
+        written(tmp_path / "pod.yaml", clusters.pod(schedulerName=EVIL)),
     )
     done = draguard("simulate", pod, "--cluster", cluster, "--color", color, *more)
     assert done.code in {0, 1}
@@ -154,14 +143,14 @@ def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, report: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
+    written(tmp_path / "::error::##[x].yaml", {**CLASS, "spec": {"##[a]": 1}})
     done = draguard("validate", "::error::##[x].yaml", "--output", report)
     assert done.out.startswith(r"\x3a:error::## [x].yaml:")
     assert harmless(done.out)
 
 
 def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
-    done = draguard("validate", "-o", "statistics", write(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
+    done = draguard("validate", "-o", "statistics", written(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
     assert "## [x]" in done.out
     assert harmless(done.out)
 
@@ -180,7 +169,7 @@ def test_the_name_of_a_file_in_a_diff_is_not_a_command(tmp_path: Path, command: 
 @each_row("report", "text", "concise", "json", "sarif", "junit", "gitlab", "markdown", "html")
 def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, command: str) -> None:
     long = f"{'x' * 90} ::error::{command}"  # a text that is folded
-    file = write(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
+    file = written(tmp_path / f"{command}.yaml", {**CLASS, "metadata": {"name": long}, "spec": {long: 1}})
     done = draguard("validate", "-o", report, file)
     assert done.code == 1
     assert command not in done.out
@@ -190,12 +179,12 @@ def test_reports_of_all_formats_command_no_runner(tmp_path: Path, report: str, c
 def test_json_of_reviews_and_patches_commands_no_runner(tmp_path: Path) -> None:
     request = {"uid": "##[error]x", "operation": "DELETE", "resource": {}, "kind": {}}
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    done = draguard("review", write(tmp_path / "review.json", body))
+    (tmp_path / "review.json").write_text(json.dumps(body))
+    done = draguard("review", tmp_path / "review.json")
     assert json.loads(done.out)["response"]["uid"] == "##[error]x"
     assert "##" not in done.out
-    spec = {"nodeName": "a", "resourceClaims": [{"name": "c", "resourceClaimName": "c"}], "containers": []}
-    pod = {**POD, "metadata": {"name": "##[error]x"}, "spec": spec}
-    done = draguard("mutate", "--patch", write(tmp_path / "pod.yaml", pod))
+    pod = clusters.pod("##[error]x", {"c": "c"}, nodeName="a")
+    done = draguard("mutate", "--patch", written(tmp_path / "pod.yaml", pod))
     assert json.loads(done.out)["name"] == "##[error]x"
     assert "##" not in done.out
 
@@ -217,12 +206,3 @@ def test_a_diff_has_the_lines_of_a_file() -> None:
     lines = unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n")
     wanted = "--- a\n+++ a\n@@ -1,2 +1 @@\n a: x\u2028y\n-\x85\n\\ No newline at end of file\n"
     assert list(lines) == [f"{line}\n" for line in wanted.split("\n")[:-1]]
-
-
-def test_quiet_leaves_notes(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(claim_manifest("a"), encoding="utf-8")
-    (line,) = draguard("validate", "--quiet", tmp_path).out.splitlines()
-    assert line.startswith("note: references not checked: DeviceClass gpu.example.com ")
-    assert "show findings and notes only: no summary, no progress" in " ".join(
-        draguard("validate", "--help").out.split()
-    )

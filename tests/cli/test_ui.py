@@ -23,14 +23,16 @@ from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, request, slices, template
 from webhook.cli.parser import make_parser
 from webhook.cli.ui import Pages
-from webhook.cli.ui.trial import Snapshot, Trial
-from webhook.cluster.live import Part
+from webhook.cli.ui.trial import FormInput, Snapshot
+from webhook.cluster.live import ObjectsOfKind
 from webhook.usage import UsageError
 
 CLUSTER = ROOT / "examples/simulate/cluster.yaml"
 STORY = (ROOT / "examples/simulate/deployment.yaml").read_text()
 ADDRESS = "127.0.0.1:8080"
+FAR = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
 TAINT = {"key": "a", "effect": "NoSchedule"}
+OF_DRIVER = 'device.driver == "gpu.example.com"'
 LARGE = 'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
 
 
@@ -98,11 +100,11 @@ class TestWhoIsAnswered:
     def test_the_page_comes_with_headers_that_keep_others_out(self, ui: Ui) -> None:
         answer = ui.send()
         assert answer.status_code == 200
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert answer.headers["X-Frame-Options"] == "DENY"
-        assert answer.headers["Referrer-Policy"] == "same-origin"
+        headers = {"Cache-Control": "no-store", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin"}
+        assert {name: answer.headers[name] for name in headers} == headers
         assert "script-src 'self'; connect-src 'self'; form-action 'self'" in answer.text
         assert ui.send("/secret/ui.js").mimetype == "text/javascript"
+        assert {ui.send(method=each).status_code for each in ("PUT", "DELETE", "PATCH")} == {404}
 
     @each_row("path", "/", "/other/", "/other/match", "/other/ui.js", "/secret", "/secret/../etc", "/%ff/")
     @each_row("method", "GET", "POST")
@@ -135,9 +137,6 @@ class TestWhoIsAnswered:
                 answer = client.get("/secret/", headers={"Host": host, "Origin": origin})
                 assert answer.status_code == status
 
-    def test_methods_that_change_are_none(self, ui: Ui) -> None:
-        assert {ui.send(method=each).status_code for each in ("PUT", "DELETE", "PATCH")} == {404}
-
 
 class TestSelectors:
     def test_devices_that_match_are_told_with_the_reason_for_each_other(self, ui: Ui) -> None:
@@ -155,6 +154,7 @@ class TestSelectors:
         assert (answer["line"], answer["column"]) == (2, 9)
         assert answer["error"] == "undefined field 'drivr'"
         assert ui.match("1")["error"]
+        assert ui.match(" ") == {"cells": []}  # nothing typed matches all
 
     def test_a_selector_that_fails_on_a_device_says_so(self, ui: Ui) -> None:
         answer = ui.match('device.attributes["gpu.example.com"].absent == "x"')
@@ -176,9 +176,6 @@ class TestSelectors:
         assert ui.match("false", read=number)["cells"] == [1]
         ui.show(again="")
         assert ui.match("false", read=number)["error"].startswith("the cluster was read again")
-
-    def test_nothing_typed_matches_all(self, ui: Ui) -> None:
-        assert ui.match(" ") == {"cells": []}
 
     def test_what_devices_have_completes_it(self, ui: Ui) -> None:
         text, _ = ui.show(selector=LARGE)
@@ -284,8 +281,6 @@ class TestPods:
 
 
 class TestFields:
-    """Fields of objects are changed in their manifests."""
-
     def test_a_change_that_would_help_is_made_in_the_manifest(self, ui: Ui) -> None:
         text, _ = ui.show(manifest=STORY)
         sent = dict(re.findall(r'<button name="(make|release)" value="(.*?)">', text))
@@ -370,37 +365,27 @@ class TestFields:
         assert title_of(text) == "3 pods: 1 scheduled, 2 pending"
 
     @each_row(
-        ("name", "edit", "operation", "outcome"),
-        (
-            "ResourceSlice/node-c-gpu.example.com",
-            ("value: 40Gi", "value: 80Gi"),
-            ("/spec/devices/0/capacity/memory/value", "80Gi"),
-            "3 pods: 3 scheduled",
-        ),
-        ("Node/node-b", ('cpu: "32"', 'cpu: "3"'), ("/status/allocatable/cpu", "3"), "3 pods: 3 pending"),
-        (
-            "DeviceClass/gpu.example.com",
-            ('device.driver == "gpu.example.com"', '"false"'),
-            ("/spec/selectors/0/cel/expression", "false"),
-            "3 pods: 3 pending",
-        ),
+        ("name", "old", "new", "path", "outcome"),
+        ("ResourceSlice/node-c-gpu.example.com", "40Gi", "80Gi", "/spec/devices/0/capacity/memory/value", "scheduled"),
+        ("Node/node-b", '"32"', '"3"', "/status/allocatable/cpu", "pending"),
+        ("DeviceClass/gpu.example.com", OF_DRIVER, '"false"', "/spec/selectors/0/cel/expression", "pending"),
     )
     def test_fields_of_objects_are_changed_with_the_command(
-        self, ui: Ui, name: str, edit: tuple[str, str], operation: tuple[str, str], outcome: str
+        self, ui: Ui, *, name: str, old: str, new: str, path: str, outcome: str
     ) -> None:
         text, _ = ui.show(load=name, manifest=STORY)
         assert manifest_of(text).startswith(STORY)
         loaded, (kind, _, own) = manifest_of(text).removeprefix(STORY), name.partition("/")
-        assert edit[0] in loaded
-        text, _ = ui.show(manifest=STORY + loaded.replace(*edit))
-        assert title_of(text) == f"{outcome}, if {kind} {own} is changed"
+        changed = loaded.replace(old, new)
+        assert changed != loaded
+        text, _ = ui.show(manifest=STORY + changed)
+        assert title_of(text) == f"3 pods: 3 {outcome}, if {kind} {own} is changed"
         (command,) = (each for each in told(text).splitlines() if each.startswith("kubectl"))
         start, _, patch = command.partition(" -p ")
-        options = "--subresource status " if operation[0].startswith("/status") else ""
+        options = "--subresource status " if path.startswith("/status") else ""
         assert start == f"kubectl patch {kind.lower()} {own} {options}--type json"
-        path, value = operation
-        assert {"op": "replace", "path": path, "value": value} in json.loads(patch.strip("'"))
-        text, page = ui.show(manifest=loaded.replace(*edit))  # without a pod
+        assert {"op": "replace", "path": path, "value": new.strip('"')} in json.loads(patch.strip("'"))
+        text, page = ui.show(manifest=changed)  # without a pod
         assert title_of(text).startswith("8 devices: 3 held, 5 free")
         assert title_of(text).endswith(" is changed")
         assert page.shown("3 held") == 3
@@ -494,14 +479,13 @@ class TestChanges:
             assert ("add 1 to 100 nodes in all" in text) == (total == "n1*100")
 
     def test_a_claim_that_pods_elsewhere_use_stays_when_a_node_is_drained(self, tmp_path: Path) -> None:
-        far = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
         pods = pod("one", ["both", "own"]), pod("other", ["both"], on="n2")
         held = claim("both", "far", pool="far", pods=("one", "other")), claim("own", "gpu-0", pods=("one",))
-        cluster = opened(tmp_path, node(), node("n2"), slices(device()), far, device_class(), *pods, *held)
+        cluster = opened(tmp_path, node(), node("n2"), slices(device()), FAR, device_class(), *pods, *held)
         text, page = cluster.show(drain="n1")
         assert page.shown("1 held") == 1
         assert 'title="far: held by default/both (pod other)"' in text
-        both = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json"))).changed(Trial(drain=["n1", "n2"]))
+        both = Snapshot(parsed("--cluster", str(tmp_path / "cluster.json"))).changed(FormInput(drain=["n1", "n2"]))
         assert not any(each.get("status") for each in both.inventory.all("ResourceClaim"))
 
     def test_a_claim_is_released_as_by_the_simulation(self, ui: Ui) -> None:
@@ -553,12 +537,11 @@ class TestChanges:
         assert len(page.cells) == 8
 
     def test_a_rule_that_the_api_server_does_not_serve_by_default_is_told(self) -> None:
-        for gates, warned in (((), 2), (("--feature-gates=DRADeviceTaintRules=true",), 1)):
+        said = "# DeviceTaintRule is served only with the feature gate DRADeviceTaintRules\n"
+        for gates, is_served in (((), False), (("--feature-gates=DRADeviceTaintRules=true",), True)):
             ui = Ui("--cluster", str(CLUSTER), "--kubernetes-version=1.36", *gates)
             shown = told(ui.show(taint="gpu.example.com/node-b/gpu-1")[0])
-            assert ("# DeviceTaintRule is served only with the feature gate DRADeviceTaintRules\n" in shown) == (
-                warned > 1
-            )
+            assert (said in shown) != is_served
             assert "# resource.k8s.io/v1beta2 is served only with --runtime-config" in shown
 
     def test_a_release_without_taint_rules_has_none(self) -> None:
@@ -568,8 +551,7 @@ class TestChanges:
     def test_pods_of_daemon_sets_go_and_shared_slices_stay(self, tmp_path: Path) -> None:
         owner = {"kind": "DaemonSet", "name": "agent", "uid": "1", "controller": True}
         owned = pod("agent", [], metadata={"ownerReferences": [owner]})
-        far = slices(device("far"), name="far", allNodes=True, pool={"name": "far"})
-        objects = (node(), node("n2"), slices(device()), far, device_class(), owned)
+        objects = (node(), node("n2"), slices(device()), FAR, device_class(), owned)
         text, page = opened(tmp_path, *objects).show(drain="n1")
         assert "default/agent" not in text.partition("<datalist")[0]
         assert "all 1" in page.looks
@@ -611,12 +593,12 @@ def test_slices_that_are_not_read_are_remembered(tmp_path: Path) -> None:
 
 def test_commands_name_the_context_of_the_cluster() -> None:
     arguments = parsed("--cluster", str(CLUSTER))
-    server = SimpleNamespace(context="my prod", parts=lambda *_: [Part("Node")], name="context my prod")
+    server = SimpleNamespace(context="my prod", parts=lambda *_: [ObjectsOfKind("Node")], name="context my prod")
     arguments.cluster.append(server)
     snapshot = Snapshot(arguments)
     for trial, command in (
-        (Trial(drain=["node-b"]), "kubectl --context 'my prod' drain node-b"),
-        (Trial(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
+        (FormInput(drain=["node-b"]), "kubectl --context 'my prod' drain node-b"),
+        (FormInput(release=["team-x/train-1"]), "kubectl --context 'my prod' delete pod -n team-x train-1-0"),
     ):
         assert snapshot.changed(trial).changes[0].command.startswith(command)
 

@@ -2,26 +2,13 @@
 
 from pathlib import Path
 
+from tests.cli.manifests import NEW_POD
 from tests.command import draguard, findings
 from tests.policies import POLICY
 from tests.rows import each_row
 from tests.structured import claim_manifest
 
 CLAIM = claim_manifest("NAME")
-POD = """\
-apiVersion: v1
-kind: Pod
-metadata:
-  name: a
-spec:
-  containers:
-  - name: c
-    image: i
-    resources: {claims: [{name: gpu}]}
-  resourceClaims:
-  - name: gpu
-    resourceClaimName: one
-"""
 EXACTLY = "      exactly: {deviceClassName: gpu.example.com}\n"
 PLACEHOLDERS = [
     *("test-{{.Index}}", '"{{ .Class }}"', "'x-{{ .Values.name | lower }}'"),
@@ -76,17 +63,17 @@ def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) ->
 @each_row(
     ("written", "instead"),
     ("  - name: gpu\n    resourceClaimName", "  - name: $CLAIM\n    resourceClaimName"),
-    ("{name: gpu}", "{name: $CLAIM}"),
-    ("{claims: [{name: gpu}]}", "{claims: [{name: $CLAIM, request: $REQUEST}]}"),
+    ("      - name: gpu\n", "      - name: $CLAIM\n"),
+    ("      - name: gpu\n", "      - name: $CLAIM\n        request: $REQUEST\n"),
 )
 def test_an_error_that_a_value_would_remove_is_none(written: str, instead: str) -> None:
-    found = findings("validate", "-", stdin=POD.replace(written, instead))
+    found = findings("validate", "-", stdin=NEW_POD.replace(written, instead, 1))
     assert {each["rule"] for each in found if each["rule"] != "claim-not-used"} == {"template"}
 
 
 def test_references_are_the_same_before_and_after() -> None:
-    pod = POD.replace("resourceClaimName: one", "resourceClaimName: $CLAIM")
-    other = POD.replace("name: a", "name: b").replace("resourceClaimName: one", "resourceClaimName: two")
+    pod = NEW_POD.replace("resourceClaimName: claim", "resourceClaimName: $CLAIM")
+    other = NEW_POD.replace("resourceClaimName: claim", "resourceClaimName: two")
     for claim in ("$CLAIM", "one"):
         found = findings("validate", "-", stdin=f"{pod}---\n{CLAIM.replace('NAME', claim)}")
         assert {each["rule"] for each in found} == {"template"}
@@ -97,19 +84,15 @@ def test_references_are_the_same_before_and_after() -> None:
 
 
 @each_row(
-    "text",
-    CLAIM.replace("NAME", "{{ .Name }}"),
-    CLAIM.replace("NAME", "@NAME@"),
-    CLAIM.replace("NAME", "%NAME%"),
-    CLAIM.replace("NAME", "{name}-x"),
-    CLAIM.replace("NAME", "a\n__LABELS__"),
-    CLAIM.replace("NAME", "a\n  {{- with .Labels }}\n  labels: {}\n  {{- end }}"),
-    CLAIM.replace("NAME", "a\n{% if x %}\n  labels: {}\n{% endif %}"),
-    CLAIM.replace("NAME", "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end"),
+    "name",
+    *("{{ .Name }}", "@NAME@", "%NAME%", "{name}-x", "a\n__LABELS__"),
+    "a\n  {{- with .Labels }}\n  labels: {}\n  {{- end }}",
+    "a\n{% if x %}\n  labels: {}\n{% endif %}",
+    "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end",
 )
-def test_a_template_that_is_no_yaml_is_no_syntax_error(text: str, tmp_path: Path) -> None:
+def test_a_template_that_is_no_yaml_is_no_syntax_error(name: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(text, encoding="utf-8")
+    file.write_text(CLAIM.replace("NAME", name), encoding="utf-8")
     (found,) = findings("validate", file)
     assert (found["level"], found["rule"]) == ("note", "template")
     done = draguard("validate", tmp_path)
@@ -186,7 +169,7 @@ def test_no_fix_touches_a_line_with_a_placeholder(mode: tuple[str, ...], tmp_pat
     file = tmp_path / "a.yaml"
     text = CLAIM.replace("NAME", "$KSA_NAME").replace("gpu.example.com", '"{{ .Class }}"')
     text += "    - {name: Other, exactly: {deviceClasName: $CLASS}}\n    - name: last\n      deviceClassName: a-$B\n"
-    file.write_text(f"{text}---\n{POD.replace('name: gpu', 'name: $GPU')}", encoding="utf-8")
+    file.write_text(f"{text}---\n{NEW_POD.replace('name: gpu', 'name: $GPU')}", encoding="utf-8")
     before = file.read_text(encoding="utf-8").splitlines()
     draguard("validate", *mode, file)
     after = file.read_text(encoding="utf-8").splitlines()
@@ -202,7 +185,7 @@ def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) 
     manifest = {
         "ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: NAME\n",
         "ResourceClaim": CLAIM,
-        "Pod": POD.replace("name: a", "name: NAME"),
+        "Pod": NEW_POD.replace("name: pod", "name: NAME"),
     }[kind]
     for name, rule in (("${TEAM}-x", "template"), ("other", "policy")):
         found = findings("validate", "--policies", policies, "-", stdin=manifest.replace("NAME", name, 1))
@@ -216,7 +199,7 @@ def test_policies_do_not_judge_what_is_not_filled_in(kind: str, tmp_path: Path) 
     "manifest",
     "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a}\nsecrets: [{name: $A}]\n",
     "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: '@A@'}\nrules: []\n",
-    POD.replace("image: i", "image: $IMAGE"),
+    NEW_POD.replace("image: image", "image: $IMAGE"),
     CLAIM.replace("NAME", "a"),
 )
 def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str, tmp_path: Path) -> None:

@@ -109,11 +109,6 @@ class TestOutput:
             validator.validate(answer)
             assert answer["cause"].startswith(f"{answer['asked']}: ")
 
-    def test_colors(self) -> None:
-        out = draguard("why", "notebook", "--cluster", CLUSTER, "--color", "always").out
-        assert "\x1b[1;31mclaim gpu not created" in out
-        assert "\x1b[1;36mwhat would help:" in out
-
     def test_nothing_of_a_cluster_reaches_the_terminal_raw(self, tmp_path: Path) -> None:
         hostile = "\x1b[31m::error::\u202e\n##[group]"
         spec = {"containers": [{"name": hostile}], "nodeName": "a", "resourceClaims": [{"name": hostile}]}

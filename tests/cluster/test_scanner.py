@@ -18,7 +18,7 @@ from tests.scan.clusters import claim, device, device_class, made, node, pod, sl
 from tests.serving import eventually
 from webhook.cluster.api import Api
 from webhook.cluster.errors import ClusterError, Conflict
-from webhook.cluster.reports import Writer
+from webhook.cluster.reports import ReportWriter
 from webhook.cluster.scanner import Numbers, Scanner
 from webhook.findings import Finding, Identity
 from webhook.problem import WARNING, Problem
@@ -59,8 +59,8 @@ def scanned(account: Path) -> Iterator[Scanned]:
 
 
 @pytest.fixture
-def writer(scanned: Scanned) -> Writer:
-    return Writer(Api(scanned.server.account, scanned.server.address))
+def writer(scanned: Scanned) -> ReportWriter:
+    return ReportWriter(Api(scanned.server.account, scanned.server.address))
 
 
 def finding(namespace: str, name: str = "gpu", message: str = "wrong") -> Finding:
@@ -186,7 +186,7 @@ class TestLease:
 
 
 class TestWriter:
-    def test_only_what_has_changed_is_written(self, scanned: Scanned, writer: Writer) -> None:
+    def test_only_what_has_changed_is_written(self, scanned: Scanned, writer: ReportWriter) -> None:
         found = [finding("a"), finding("b")]
         assert writer.write(reports(found)) == "3 reports, 3 written, 0 deleted"
         assert writer.write(reports(found)) == "3 reports, 0 written, 0 deleted"
@@ -196,7 +196,7 @@ class TestWriter:
         assert writer.write(reports(found)) == "3 reports, 2 written, 0 deleted"
         assert scanned.reports["b/draguard"]["summary"]["warn"] == 1
 
-    def test_only_its_own_are_deleted(self, scanned: Scanned, writer: Writer) -> None:
+    def test_only_its_own_are_deleted(self, scanned: Scanned, writer: ReportWriter) -> None:
         writer.write(reports([finding("a"), finding("b")]))
         managed = {"labels": OWN, "managedFields": [{"manager": "kubectl"}]}
         for namespace, name, metadata in (("c", "draguard", managed), ("d", "other", {"labels": {}})):
@@ -205,15 +205,15 @@ class TestWriter:
         assert writer.write(reports([])) == "1 report, 0 written, 2 deleted"
         assert scanned.reports.keys() == {"/draguard", "c/draguard", "d/other"}
 
-    def test_a_restarted_process_knows_its_reports(self, scanned: Scanned, writer: Writer) -> None:
+    def test_a_restarted_process_knows_its_reports(self, scanned: Scanned, writer: ReportWriter) -> None:
         writer.write(reports([finding("a")]))
         before = scanned.reports["/draguard"]
-        again = Writer(Api(scanned.server.account, scanned.server.address))
+        again = ReportWriter(Api(scanned.server.account, scanned.server.address))
         assert again.write(reports([])) == "1 report, 1 written, 1 deleted"
         assert scanned.reports == {"/draguard": before}
 
     def test_many_results_are_split_and_parts_that_are_not_needed_any_more_deleted(
-        self, scanned: Scanned, writer: Writer
+        self, scanned: Scanned, writer: ReportWriter
     ) -> None:
         found = [finding("a", f"gpu-{number}", "x" * 10_000) for number in range(120)]
         assert writer.write(reports(found)) == "4 reports, 4 written, 0 deleted"
@@ -223,13 +223,13 @@ class TestWriter:
         assert sum(each["summary"]["warn"] for each in parts) == 120
         assert writer.write(reports(found[:3])) == "2 reports, 1 written, 2 deleted"
 
-    def test_lists_come_in_parts(self, writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_lists_come_in_parts(self, writer: ReportWriter, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("webhook.cluster.live.CHUNK", 2)
         writer.write(reports([finding(each) for each in "abcdefg"]))
         assert writer.write(reports([])) == "1 report, 0 written, 7 deleted"
 
     def test_reports_of_others_may_be_many_and_long(
-        self, scanned: Scanned, writer: Writer, monkeypatch: pytest.MonkeyPatch
+        self, scanned: Scanned, writer: ReportWriter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("webhook.cluster.reports.MAX_RESPONSE", 20_000)
         metadata = {"labels": OWN, "annotations": {"x": "y" * 15_000}}
@@ -240,13 +240,13 @@ class TestWriter:
         assert writer.write(reports([finding("a")])) == "2 reports, 0 written, 0 deleted"
 
     @each_row("items", [], [{"metadata": {"name": "a", "resourceVersion": "1"}}])
-    def test_a_list_without_end_is_an_error(self, scanned: Scanned, writer: Writer, items: list[Any]) -> None:
+    def test_a_list_without_end_is_an_error(self, scanned: Scanned, writer: ReportWriter, items: list[Any]) -> None:
         scanned.server.answer = lambda *_: (200, {"metadata": {"continue": "x"}, "items": items})  # type: ignore[method-assign]
         with pytest.raises(ClusterError, match="a list that does not go on"):
             writer.write(reports([]))
 
     def test_a_namespace_that_is_gone_or_ends_does_not_keep_others_from_their_reports(
-        self, scanned: Scanned, writer: Writer
+        self, scanned: Scanned, writer: ReportWriter
     ) -> None:
         def refuse(verb: str, path: str) -> None:
             if verb == "patch" and "/namespaces/a/" in path:
@@ -260,7 +260,7 @@ class TestWriter:
         assert "403 Forbidden, namespace b is being terminated" in done
         assert scanned.reports.keys() == {"/draguard", "c/draguard"}
 
-    def test_an_api_server_that_refuses_all_is_not_asked_for_long(self, scanned: Scanned, writer: Writer) -> None:
+    def test_an_api_server_that_refuses_all_is_not_asked_for_long(self, scanned: Scanned, writer: ReportWriter) -> None:
         scanned.server.before = refusing(503, "busy", verb="patch")
         with pytest.raises(ClusterError, match="busy"):
             writer.write(reports([finding(f"n{number}") for number in range(50)]))
@@ -268,12 +268,12 @@ class TestWriter:
 
     def test_nothing_is_written_once_the_lead_is_lost(self, scanned: Scanned) -> None:
         leads = iter([True, True, False])
-        writer = Writer(Api(scanned.server.account, scanned.server.address), lambda: next(leads))
+        writer = ReportWriter(Api(scanned.server.account, scanned.server.address), lambda: next(leads))
         with pytest.raises(Conflict, match="the lead was lost"):
             writer.write(reports([finding(each) for each in "abc"]))
         assert len(scanned.writes) == 2
 
-    def test_what_is_no_list_is_an_error(self, scanned: Scanned, writer: Writer) -> None:
+    def test_what_is_no_list_is_an_error(self, scanned: Scanned, writer: ReportWriter) -> None:
         scanned.server.answer = lambda *_: (200, b"<html>")  # type: ignore[method-assign]
         with pytest.raises(ClusterError, match="the answer is not that of an API server"):
             writer.write(reports([]))

@@ -26,6 +26,9 @@ MISSPELT = ROOT / "examples/mistakes/flat-request.yaml"
 Configure = Callable[..., None]
 
 
+pytestmark = pytest.mark.usefixtures("repository")
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     top = tmp_path / "top"
@@ -42,6 +45,11 @@ def configure(repository: Path) -> Configure:
         (repository / directory / ".draguard.yaml").write_text(text, encoding="utf-8")
 
     return configure
+
+
+@pytest.fixture
+def variable(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    return lambda name, value: monkeypatch.setenv(f"DRAGUARD_{name}", value)
 
 
 BOTH = [("error", "object-name"), ("error", "unknown-field")]
@@ -127,16 +135,18 @@ class TestKeys:
         assert found() == [("error", "not-served")]
         assert draguard("policy", "check", ".").code == 2
 
-    def test_feature_gates_and_labels_of_namespaces_join_those_of_the_command_line(self, configure: Configure) -> None:
-        configure("featureGates: {AllBeta: true, AllAlpha: true}\nnamespaceLabels: {ops: {a: b}, dev: {a: ''}}\n")
+    def test_maps_are_shown_and_those_of_the_command_line_join_them(self, configure: Configure) -> None:
+        configure(
+            "featureGates: {AllBeta: true, AllAlpha: true}\nnamespaceLabels: {ops: {a: b}, dev: {a: ''}}\n"
+            "podTemplates: {example.com/Trainer: ['spec.workers[].template', spec.head]}\n"
+        )
         done = draguard("config", "show", "--feature-gates", "AllAlpha=false", "--namespace-labels", "ops=c=d")
         shown = yaml.safe_load(done.out)
         assert shown["featureGates"] == {"AllBeta": True, "AllAlpha": False}
         assert shown["namespaceLabels"] == {"dev": {"a": ""}, "ops": {"c": "d"}}
+        assert shown["podTemplates"] == {"example.com/Trainer": ["spec.workers[].template", "spec.head"]}
 
-    def test_settings_are_printed_as_json_but_not_in_the_formats_of_reports(
-        self, configure: Configure, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_settings_are_printed_as_json_but_not_as_reports(self, configure: Configure, variable: Configure) -> None:
         configure("strict: true\n")
         shown = json.loads(draguard("config", "show", "-o", "json", "--all-pods").out)
         assert shown["configuration"] == ".draguard.yaml"
@@ -147,13 +157,8 @@ class TestKeys:
         for output in ("sarif", "json=settings.json"):
             done = draguard("config", "show", "-o", output)
             assert (done.code, done.out, "printed as text, which is YAML, or as json" in done.err) == (2, "", True)
-        monkeypatch.setenv("DRAGUARD_OUTPUT", "github")
+        variable("OUTPUT", "github")
         assert draguard("config", "show").out.startswith("# configuration file: .draguard.yaml\n")
-
-    def test_pod_templates(self, configure: Configure) -> None:
-        configure("podTemplates: {example.com/Trainer: ['spec.workers[].template', spec.head]}\n")
-        shown = yaml.safe_load(draguard("config", "show").out)
-        assert shown["podTemplates"] == {"example.com/Trainer": ["spec.workers[].template", "spec.head"]}
 
     def test_exclude(self, configure: Configure, repository: Path) -> None:
         (repository / "apps/two.yaml").write_text(claim("TWO"), encoding="utf-8")
@@ -186,10 +191,10 @@ class TestKeys:
 
     def test_a_baseline(self, configure: Configure, monkeypatch: pytest.MonkeyPatch) -> None:
         configure("baseline: known.json\n")
-        assert (
-            "--baseline: known.json: no such file or directory: `--write-baseline known.json` makes it"
-            " (set by .draguard.yaml:1)\n" in draguard("validate").err
+        said = (
+            "known.json: no such file or directory: `--write-baseline known.json` makes it (set by .draguard.yaml:1)\n"
         )
+        assert f"--baseline: {said}" in draguard("validate").err
         shown = draguard("config", "show")
         assert (shown.code, shown.err) == (0, "")
         said = "no such file: `draguard validate --write-baseline known.json` makes it"
@@ -245,18 +250,12 @@ class TestMistakes:
             [".draguard.yaml:6:21", "policies[2]"],
         ]
 
-    def test_many_errors_are_cut(self, configure: Configure) -> None:
+    def test_errors_lists_and_the_file_are_bounded(self, configure: Configure) -> None:
         configure("exclude: [" + "1," * 1000 + "]")
         lines = draguard("validate", "apps").err.splitlines()
         assert (len(lines), lines[-1]) == (21, "and more")
-
-    def test_a_list_is_bounded(self, configure: Configure) -> None:
         configure("exclude: [" + "a," * 1001 + "]")
-        assert usage_error("validate", "apps").startswith(
-            "draguard validate: error: .draguard.yaml:1:1: exclude: must have at most 1000 items"
-        )
-
-    def test_its_size_is_bounded(self, configure: Configure) -> None:
+        assert ".draguard.yaml:1:1: exclude: must have at most 1000 items" in usage_error("validate", "apps")
         configure("#" * 1024 * 1024 + "\n")
         assert draguard("validate").err == "draguard validate: error: .draguard.yaml: larger than 1024 KiB\n"
 
@@ -287,84 +286,49 @@ class TestVariables:
             ("LEVEL", "", BOTH),
         ],
     )
-    def test_they_set_options(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, left: list[tuple[str, str]]
-    ) -> None:
-        monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        assert found(repository) == left
+    def test_they_set_options(self, variable: Configure, name: str, value: str, left: list[tuple[str, str]]) -> None:
+        variable(name, value)
+        assert found() == left
 
-    def test_the_command_line_counts_more_and_the_file_less(
-        self, configure: Configure, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (repository / "apps/one/claim.yaml").write_text(OLD, encoding="utf-8")
+    def test_the_command_line_counts_more_and_the_file_less(self, configure: Configure, variable: Configure) -> None:
+        Path("apps/one/claim.yaml").write_text(OLD, encoding="utf-8")
         configure('kubernetesVersions: ["1.32"]\n')
         assert found() == []
-        monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.30")
+        variable("KUBERNETES_VERSION", "1.30")
         assert found() == [("error", "not-served")]
         assert found("--kubernetes-version", "1.33") == []
 
-    def test_an_option_that_repeats_its_default_counts_more(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("DRAGUARD_COLOR", "always")
-        assert "\x1b[" in draguard("validate", repository).out
-        assert "\x1b[" not in draguard("validate", "--color", "auto", repository).out
+    def test_an_option_that_repeats_its_default_counts_more(self, variable: Configure) -> None:
+        variable("COLOR", "always")
+        assert "\x1b[" in draguard("validate").out
+        assert "\x1b[" not in draguard("validate", "--color", "auto").out
 
-    @pytest.mark.parametrize(
-        ("command", "name", "value", "message"),
-        [
-            ("validate", "STRICT", "maybe", "'maybe' is neither true nor false"),
-            ("validate", "OUTPUT", "jsn", "unsupported format 'jsn': did you mean json?"),
-            ("validate", "COLOR", "sometimes", "'sometimes' is not one of auto, always, never"),
-            ("validate", "KUBERNETES_VERSION", "2", ""),
-            ("validate", "FEATURE_GATES", "DRAX=true", ""),
-            ("validate", "RUNTIME_CONFIG", "x", ""),
-            ("validate", "NAMESPACE_LABELS", "x", ""),
-            ("validate", "POD_TEMPLATE", "x", ""),
-            ("validate", "DRIVER_PROFILE", "gone.yaml", ""),
-            ("validate", "LEVEL", "x=y", ""),
-            ("validate", "SELECT", "gone", ""),
-            ("validate", "BASELINE", "gone.json", ""),
-            ("validate", "UNSAFE_FIXES", "1", ""),
-            ("validate", "AGAINST", "gone", ""),
-            ("validate", "WRITE_BASELINE", "gone/baseline.json", ""),
-            ("scan", "EVERY", "1", ""),
-            ("simulate", "WITHOUT", "gone", ""),
-            ("simulate", "RELEASE", "gone", ""),
-            ("devices", "CLASS", "gone", ""),
-            ("convert", "WRITE", "1", ""),
-        ],
-    )
+    @each_row_beside("command", "name", "value", "message")
     def test_one_that_makes_no_sense_or_has_set_an_option_that_makes_none_is_named(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch, *, command: str, name: str, value: str, message: str
+        self, monkeypatch: pytest.MonkeyPatch, command: str, name: str, value: str, message: str
     ) -> None:
-        monkeypatch.setenv(f"DRAGUARD_{name}", value)
-        paths = {"validate": (repository,), "scan": ("--cluster", repository), "convert": ("-",)}
-        done, option = draguard(command, *paths.get(command, ("--cluster", CLUSTER))), name.lower().replace("_", "-")
+        paths = {"validate": (".",), "scan": ("--cluster", "."), "convert": ("-",)}
+        with monkeypatch.context() as patched:
+            patched.setenv(f"DRAGUARD_{name}", value)
+            done = draguard(command, *paths.get(command, ("--cluster", CLUSTER)))
+        option = name.lower().replace("_", "-")
         error = f"DRAGUARD_{name}: {message}" if message else f"--{option}*: * (set by DRAGUARD_{name})"
         assert (done.code, done.out) == (2, "")
         assert fnmatchcase(done.err, f"draguard {command}: error: {error}\n")
 
-    def test_a_variable_with_a_slip_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_SERVICE_HOST", "10.0.0.1")
-        assert draguard("validate", repository).err == ""
-        monkeypatch.setenv("DRAGUARD_STRIC", "true")
-        message = "the variable DRAGUARD_STRIC is unknown; did you mean DRAGUARD_STRICT?"
-        assert draguard("validate", repository) == Done(2, "", f"draguard validate: error: {message}\n")
-
-    def test_one_of_another_command_is_no_slip(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_FIX", "true")  # simulate has --fit
+    def test_a_variable_with_a_slip_is_refused(self, variable: Configure) -> None:
+        variable("SERVICE_HOST", "10.0.0.1")
+        variable("PORTS", "1")  # policy test has --costs
+        assert draguard("validate").err == ""
+        variable("FIX", "true")  # one of another command; simulate has --fit
         assert draguard("simulate", "--cluster", CLUSTER).code == 0
+        variable("STRIC", "true")
+        message = "the variable DRAGUARD_STRIC is unknown; did you mean DRAGUARD_STRICT?"
+        assert draguard("validate") == Done(2, "", f"draguard validate: error: {message}\n")
 
-    def test_one_that_looks_like_a_variable_of_another_command_is_no_slip(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("DRAGUARD_PORTS", "1")  # policy test has --costs
-        assert draguard("validate", repository).err == ""
-
-    def test_none_writes_or_watches(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_none_writes_or_watches(self, tmp_path: Path, variable: Configure) -> None:
         for name in ("WRITE", "DIFF", "WATCH"):
-            monkeypatch.setenv(f"DRAGUARD_{name}", "true")
+            variable(name, "true")
         pod = tmp_path / "pod.yaml"
         text = next((ROOT / "examples/pre-scheduled").glob("*.yaml")).read_text(encoding="utf-8")
         pod.write_text(text, encoding="utf-8")
@@ -384,38 +348,36 @@ class TestVariables:
         ],
     )
     def test_they_set_the_cluster_of_all_that_ask_about_one(
-        self, monkeypatch: pytest.MonkeyPatch, command: list[str], expected: str
+        self, variable: Configure, command: list[str], expected: str
     ) -> None:
-        monkeypatch.setenv("DRAGUARD_CLUSTER", str(CLUSTER))
+        variable("CLUSTER", str(CLUSTER))
         assert draguard(*command).out.startswith(expected)
-        monkeypatch.setenv("DRAGUARD_CLUSTER", "gone.yaml")
+        variable("CLUSTER", "gone.yaml")
         assert "gone.yaml: error unreadable: no such file" in "".join(draguard(*command)[1:])
 
-    def test_the_output_of_reports_is_not_that_of_other_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_OUTPUT", "github")
+    def test_the_output_of_reports_is_not_that_of_other_commands(self, variable: Configure) -> None:
+        variable("OUTPUT", "github")
         assert draguard("devices", "--cluster", CLUSTER).out.startswith("NODE ")
 
-    def test_the_files_and_the_running_cluster_add_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_CLUSTER", "a.yaml\nb.yaml")
-        monkeypatch.setenv("DRAGUARD_CONTEXT", "prod")
+    def test_the_files_and_the_running_cluster_add_up(self, variable: Configure) -> None:
+        variable("CLUSTER", "a.yaml\nb.yaml")
+        variable("CONTEXT", "prod")
         arguments = make_parser(["devices"]).parse_args(["devices"])
         settle(arguments)
         assert arguments.cluster == ["a.yaml", "b.yaml", Live("prod")]
         assert arguments.settings.sources == {"cluster": "DRAGUARD_CONTEXT"}
 
-    def test_of_options_that_exclude_each_other_one_is_set(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("DRAGUARD_CONFIG", "gone.yaml")
-        assert draguard("validate", "--no-config", repository).err == ""
-        monkeypatch.setenv("DRAGUARD_NO_CONFIG", "true")
+    def test_of_options_that_exclude_each_other_one_is_set(self, variable: Configure) -> None:
+        variable("CONFIG", "gone.yaml")
+        assert draguard("validate", "--no-config").err == ""
+        variable("NO_CONFIG", "true")
         message = "DRAGUARD_CONFIG and DRAGUARD_NO_CONFIG exclude each other: set one of them"
-        assert draguard("validate", repository) == Done(2, "", f"draguard validate: error: {message}\n")
-        monkeypatch.setenv("DRAGUARD_NO_CONFIG", "false")
-        assert "gone.yaml" in draguard("validate", repository).err
+        assert draguard("validate") == Done(2, "", f"draguard validate: error: {message}\n")
+        variable("NO_CONFIG", "false")
+        assert "gone.yaml" in draguard("validate").err
 
-    def test_several_releases_are_too_many_for_some_commands(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.33\n1.34")
+    def test_several_releases_are_too_many_for_some_commands(self, variable: Configure) -> None:
+        variable("KUBERNETES_VERSION", "1.33\n1.34")
         assert "are several releases: give one (set by" in draguard("simulate", "--cluster", CLUSTER).err
 
     def test_the_documentation_names_the_commands_that_read_them(self) -> None:
@@ -433,10 +395,10 @@ class TestVariables:
         others = [name for name, command in ours.items() if CONFIGURED not in command.of]
         assert sorted(re.findall("`([a-z]+)`", of_variables)) == sorted(others)
 
-    def test_a_service_of_that_name_sets_no_option(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_service_of_that_name_sets_no_option(self, variable: Configure) -> None:
         for name in ("PORT", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_HTTPS", "PORT_443_TCP", "PORT_443_TCP_PORT"):
             # Kubernetes sets them in every pod beside the Service.
-            monkeypatch.setenv(f"DRAGUARD_{name}", "tcp://10.0.0.1:443")
+            variable(name, "tcp://10.0.0.1:443")
         assert draguard("devices", "--cluster", CLUSTER).code == 0
         assert "no such file" in draguard("ui", "--cluster", "gone").err
         assert "no such file" in draguard("serve", "--tls-cert", "gone", "--tls-key", "gone").err.lower()
@@ -451,11 +413,9 @@ class TestConfigCommand:
         assert schema["properties"]["ignores"]["items"]["required"] == ["paths", "rules", "reason"]
         assert False in schema["properties"]["levels"]["additionalProperties"]["enum"]
 
-    def test_it_shows_what_is_in_force_and_who_says_so(
-        self, configure: Configure, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_it_shows_what_is_in_force_and_who_says_so(self, configure: Configure, variable: Configure) -> None:
         configure("exclude: [a]\nlevels: {deprecated: off}\n")
-        monkeypatch.setenv("DRAGUARD_STRICT", "yes")
+        variable("STRICT", "yes")
         done = draguard("config", "show", "--level", "deprecated=warn", "apps")
         assert done.code == 0
         lines = done.out.splitlines()

@@ -19,7 +19,7 @@ from webhook.api import gates
 from webhook.api.versions import NEWEST
 from webhook.budget import Budget, BudgetExceededError, limited
 from webhook.check import references
-from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, Fleet, Group, Sorted
+from webhook.deviceselectors.fleet import ERROR, FALSE, TRUE, ContentGroup, Fleet, Sorted
 from webhook.release import Release
 
 DRIVER = "gpu.example.com"
@@ -125,7 +125,7 @@ def test_the_first_selector_that_fails_counts_even_where_a_later_one_is_false(
 def test_selectors_without_end_are_not_remembered() -> None:
     def remembered() -> int:
         gc.collect()
-        return sum(isinstance(each, Chooser | Group | Sorted) for each in gc.get_objects())
+        return sum(isinstance(each, Chooser | ContentGroup | Sorted) for each in gc.get_objects())
 
     before, whole = remembered(), fleet(VALUES[:2])
     for number in range(250):

@@ -31,8 +31,17 @@ def value(text: str) -> Any:
     return found
 
 
+def outcomes(text: str) -> list[Any]:
+    """Return the value of each document, or the line of its error."""
+    return [each.data if isinstance(each, Document) else each.line for each in parse(text)]
+
+
 def faults(text: str | bytes) -> list[tuple[int, int, str]]:
     return [(each.line, each.column, each.message) for each in unreadable(text)]
+
+
+def messages(text: str | bytes) -> list[str]:
+    return [each.message for each in unreadable(text)]
 
 
 def exactly(found: Any, expected: Any) -> bool:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.command import draguard
-from tests.documents.reading import CLAIM, documents, exactly, faults, objects, readable, unreadable, value
+from tests.documents.reading import CLAIM, documents, exactly, faults, objects, outcomes, readable, unreadable, value
 from tests.rows import each_row
+from tests.structured import CLAIM as APPLIED
+from tests.structured import claim
 from webhook.documents import Document, Position, Unreadable, parse
 
 
@@ -20,15 +22,9 @@ class TestStreams:
         assert objects(text) == []
 
     def test_a_document_is_numbered_and_no_error_hides_one(self) -> None:
-        text = "---\n# nothing\n---\na: 1\n---\nb: [\n---\nc: 3\n"
-        assert [each.index for each in parse(text) if isinstance(each, Document)] == [0, 2]
-        found = list(parse("a: 1\n---\nb: 2\n---\nc: [\n---\nd: 4\n"))
-        assert [each.data if isinstance(each, Document) else each.line for each in found] == [
-            {"a": 1},
-            {"b": 2},
-            6,
-            {"d": 4},
-        ]
+        for text in ("---\n# nothing\n---\na: 1\n---\nb: [\n---\nc: 3\n", "a: 1\n---\na: 1\na: 2\n---\na: 3\n"):
+            assert [each.index for each in parse(text) if isinstance(each, Document)] == [0, 2]
+        assert outcomes("a: 1\n---\nb: 2\n---\nc: [\n---\nd: 4\n") == [{"a": 1}, {"b": 2}, 6, {"d": 4}]
 
     @each_row(("line", "said"), ("--- a: 1", "a: 1"), ("--- |", "|"), ("----", "-"), ("---x", "x"))
     def test_a_separator_takes_nothing_but_a_comment(self, line: str, said: str) -> None:
@@ -125,15 +121,9 @@ class TestLists:
         assert second.position() == second.position(("spec",)) == Position(9, 3)
 
     def test_the_items_of_a_typed_list_get_its_type_and_those_of_a_plain_one_none(self) -> None:
-        text = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaimList",
-            "items": [{"metadata": {}}, {"kind": "X"}],
-        }
-        assert objects(json.dumps(text)) == [
-            {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {}},
-            {"kind": "X"},
-        ]
+        text = "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimList, items: [{metadata: {}}, {kind: X}]}"
+        claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {}}
+        assert objects(text) == [claim, {"kind": "X"}]
         assert objects("apiVersion: v1\nkind: List\nitems: [{a: 1}, null, 5]\n") == [{"a": 1}, None, 5]
 
     def test_lists_of_lists_are_taken_apart(self) -> None:
@@ -191,24 +181,18 @@ second: 1
         (("spec", "devices", "s"), 15, 7),
         (("spec", "devices", "1"), 17, 5),
         (("spec", "devices", "u"), 19, 5),
+        (("status",), 2, 1),
+        (("spec", "nodeName"), 3, 1),
+        (("spec", "devices", "requests", 9, "name"), 5, 5),
+        (("spec", "devices", "requests", -1), 5, 5),
+        (("spec", "devices", "requests", "name"), 5, 5),
+        (("spec", 0), 3, 1),
+        (("spec", "devices", "text", "x", 1), 10, 5),
     )
-    def test_a_field_is_at_its_key_and_an_item_at_its_start(
+    def test_a_field_is_at_its_key_an_item_at_its_start_and_what_is_missing_where_it_would_belong(
         self, path: tuple[str | int, ...], line: int, column: int
     ) -> None:
         assert documents(self.TEXT)[0].position(path) == Position(line, column)
-
-    @each_row(
-        ("path", "line"),
-        (("status",), 2),
-        (("spec", "nodeName"), 3),
-        (("spec", "devices", "requests", 9, "name"), 5),
-        (("spec", "devices", "requests", -1), 5),
-        (("spec", "devices", "requests", "name"), 5),
-        (("spec", 0), 3),
-        (("spec", "devices", "text", "x", 1), 10),
-    )
-    def test_a_missing_field_is_where_it_would_belong(self, path: tuple[str | int, ...], line: int) -> None:
-        assert documents(self.TEXT)[0].position(path).line == line
 
     def test_positions_count_characters_and_line_feeds_from_the_start_of_the_file(self) -> None:
         assert documents(self.TEXT)[1].position(("second",)) == Position(21, 1)
@@ -271,22 +255,19 @@ class TestJSON:
         assert faults('{"a": 1} {} {"b": NaN}') == [(1, 13, "json: NaN is not a value")]
 
 
-JSON_CLAIM = '{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": %s, '
-JSON_CLAIM += '"spec": {"devices": {"requests": %s}}}'
+def of_json(metadata: Any, requests: Any) -> str:
+    """Write a claim as JSON."""
+    return json.dumps(claim() | {"metadata": metadata, "spec": {"devices": {"requests": requests}}})
 
 
 @each_row(
     ("text", "words", "of_yaml"),
     ('{"kind": "Pod" "spec": {}}', "while parsing an object", "while parsing a flow mapping"),
     ('[{"kind": "Pod"}', "while parsing an array", "while parsing a flow sequence"),
-    (JSON_CLAIM % ('["a"]', "[]"), "help: write an object, with name", "help: write a map, with name"),
-    (JSON_CLAIM % ('{"labels": "a"}', "[]"), "help: write an object: `", "help: write a map: a line"),
-    (JSON_CLAIM % ('{"name": "a"}', '{"name": "g"}'), "help: write an array: the entries", "help: write a list: a `-`"),
-    (
-        JSON_CLAIM % ('{"name": "a"}', '{"g": {}}'),
-        'help: write an array: [{"name": …}]',
-        "help: write a list: `- name: …`",
-    ),
+    (of_json(["a"], []), "help: write an object, with name", "help: write a map, with name"),
+    (of_json({"labels": "a"}, []), "help: write an object: `", "help: write a map: a line"),
+    (of_json({"name": "a"}, {"name": "g"}), "help: write an array: the entries", "help: write a list: a `-`"),
+    (of_json({"name": "a"}, {"g": {}}), 'help: write an array: [{"name": …}]', "help: write a list: `- name: …`"),
 )
 def test_files_of_json_are_explained_in_its_words(text: str, words: str, of_yaml: str, tmp_path: Path) -> None:
     for name, expected in (("a.json", words), ("a.yaml", of_yaml)):
@@ -299,12 +280,6 @@ DESCRIBED = "Name:         node-a\nRoles:        <none>\nLabels:       a=b\n"
 ADD = "this looks like kubectl's table: add -o yaml"
 GET = "this looks like the output of kubectl describe: use kubectl get -o yaml"
 LIST = "a list is not a manifest: write its items as documents, or as the items of a List"
-APPLIED = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: a}
-spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu}}]}}
-"""
 
 
 @each_row(
@@ -344,18 +319,12 @@ def test_output_for_people_is_an_error_with_a_hint(
         assert (f"help: {hint}\n" in printed) == bool(hint)
 
 
-_NONE = "{apiVersion: v1, kind: List, items: []}"
-
-
-@each_row(
-    ("option", "text", "code"), ("--cluster", _NONE, 0), ("--cluster", "", 1), ("--old", _NONE, 0), ("--old", "", 0)
-)
-def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(
-    option: str, text: str, code: int, tmp_path: Path
-) -> None:
-    (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
-    done = draguard("validate", option, tmp_path / "cluster.yaml", "-", stdin=APPLIED.encode())
-    assert done.code == code
+@each_row(("text", "codes"), ("{apiVersion: v1, kind: List, items: []}", [0, 0]), ("", [1, 0]))
+def test_a_cluster_may_have_no_objects_but_its_file_is_not_empty(text: str, codes: list[int], tmp_path: Path) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text, encoding="utf-8")
+    done = [draguard("validate", each, file, "-", stdin=APPLIED.encode()) for each in ("--cluster", "--old")]
+    assert [each.code for each in done] == codes
 
 
 RECORDED = [json.loads(line) for line in (Path(__file__).parent / "kubectl-1.33.jsonl").read_text("utf-8").splitlines()]

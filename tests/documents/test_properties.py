@@ -24,15 +24,7 @@ LINES = st.builds(
     "{}{}{}{}".format,
     st.sampled_from(["", "", " ", "  ", "  ", "   ", "    ", "    ", "      "]),
     st.sampled_from(["", "", "", "- ", "- ", "- - ", "-  ", "-"]),
-    st.sampled_from(
-        [
-            "",
-            "",
-            *(f"{key}:" for key in KEYS[:4] * 4),
-            *(f"{key}: " for key in KEYS[:4] * 4),
-            *(f"{key}: " for key in KEYS),
-        ]
-    ),
+    st.sampled_from(["", "", *(f"{key}:" for key in KEYS[:4] * 4), *(f"{key}: " for key in [*KEYS[:4] * 4, *KEYS])]),
     st.sampled_from(["", "", "", *VALUES[:4] * 8, *VALUES]),
 )
 

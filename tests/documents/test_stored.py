@@ -1,15 +1,16 @@
 """Lists of a cluster's objects, as kubectl prints them in JSON, are read one by one."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.documents.reading import objects
 from tests.rows import each_row
-from webhook.documents import Document, Selection, Unreadable, parse, read, stored
+from webhook.documents import Document, Selection, Unreadable, read, stored
 from webhook.documents.source import MAX_DEPTH
 from webhook.objects import JSONObject
 
@@ -17,25 +18,35 @@ NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}}
 
 
-def items(data: str, *, stdin: bool = False, directory: Path | None = None) -> list[Document | Unreadable]:
-    selection = Selection(allow_empty=True, some_files=True, git=False, stored=stored.Wanted({"Node"}))
-    if stdin:
-        return list(read(["-"], BytesIO(data.encode()), selection))
-    assert directory is not None
-    (directory / "cluster.json").write_text(data, encoding="utf-8")
-    return list(read([str(directory / "cluster.json")], selection=selection))
+def nodes_of(text: bytes, wanted: stored.ObjectFilter | None = None) -> list[Document | Unreadable]:
+    """Read the nodes of standard input."""
+    selection = Selection(allow_empty=True, git=False, stored=wanted or stored.ObjectFilter({"Node"}))
+    return list(read(["-"], BytesIO(text), selection))
+
+
+def quickly(text: str) -> list[Document | Unreadable] | None:
+    """Read the nodes of a text one by one, unless it is left to the careful reader."""
+    found = stored.stored(BytesIO(text.encode()), "x", stored.ObjectFilter({"Node"}))
+    return None if found is None else list(found)
+
+
+def data_of(found: Iterable[Document | Unreadable] | None) -> list[Any]:
+    return [each.data if isinstance(each, Document) else each.message for each in found or ()]
 
 
 def listed(*objects: JSONObject, **fields: Any) -> str:
     return json.dumps({"apiVersion": "v1", "items": objects, "kind": "List", **fields}, indent=4)
 
 
-@pytest.mark.parametrize("stdin", [True, False])
-def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> None:
-    (document,) = items(listed(SECRET, NODE), stdin=stdin, directory=tmp_path)
-    assert isinstance(document, Document)
-    assert (document.data, document.index) == (NODE, 1)
-    assert document.position(("metadata", "name")).line > 1
+def test_only_kinds_that_are_needed_are_decoded(tmp_path: Path) -> None:
+    text, file = listed(SECRET, NODE), tmp_path / "cluster.json"
+    file.write_text(text, encoding="utf-8")
+    selection = Selection(allow_empty=True, some_files=True, git=False, stored=stored.ObjectFilter({"Node"}))
+    for found in (nodes_of(text.encode()), list(read([str(file)], selection=selection))):
+        (document,) = found
+        assert isinstance(document, Document)
+        assert (document.data, document.index) == (NODE, 1)
+        assert document.position(("metadata", "name")).line > 1
 
 
 @each_row(
@@ -49,26 +60,20 @@ def test_only_kinds_that_are_needed_are_decoded(stdin: bool, tmp_path: Path) -> 
     "",
 )
 def test_all_else_is_left_to_the_careful_reader(text: str) -> None:
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
+    assert quickly(text) is None
 
 
-LISTS: dict[str, Callable[..., str]] = {
-    "as kubectl prints them": listed,
-    "on one line": lambda *objects: json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}),
-    "as snapshot prints them": lambda *objects: (
-        '{"apiVersion": "v1", "kind": "List", "items": [\n' + ",\n".join(map(json.dumps, objects)) + "\n]}\n"
-    ),
-}
+def printed(*objects: JSONObject) -> str:
+    """Write a list as snapshot prints it."""
+    return '{"apiVersion": "v1", "kind": "List", "items": [\n' + ",\n".join(map(json.dumps, objects)) + "\n]}\n"
 
 
-@pytest.mark.parametrize("write", LISTS.values(), ids=LISTS.keys())
-def test_lists_of_any_form_and_length_are_read_one_by_one(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_any_form_and_length_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_PART", 200)
     text = "},\n        {}]"
     nodes = [{**NODE, "metadata": {"name": str(number), "annotations": {"a": text}}} for number in range(50)]
-    found = stored.stored(BytesIO(write(*nodes).encode()), "x", stored.Wanted({"Node"}))
-    assert found is not None
-    assert [each.data for each in found if isinstance(each, Document)] == nodes
+    for form in (listed(*nodes), json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}), printed(*nodes)):
+        assert data_of(quickly(form)) == nodes
 
 
 def test_what_is_left_out_and_what_is_shared() -> None:
@@ -82,29 +87,23 @@ def test_what_is_left_out_and_what_is_shared() -> None:
 
 
 def test_values_in_yaml_are_left_out_and_shared_too() -> None:
-    wanted = stored.Wanted({"Node"}, stored.Reader({}, {"metadata": {"uid": stored.LEFT_OUT}}))
-    text = b"kind: Node\nmetadata: {name: a, uid: b, labels: null}\n"
-    selection = Selection(allow_empty=True, git=False, stored=wanted)
-    (document,) = read(["-"], BytesIO(text), selection)
-    assert isinstance(document, Document)
-    assert document.data == {"kind": "Node", "metadata": {"name": "a"}}
+    wanted = stored.ObjectFilter({"Node"}, stored.Reader({}, {"metadata": {"uid": stored.LEFT_OUT}}))
+    found = nodes_of(b"kind: Node\nmetadata: {name: a, uid: b, labels: null}\n", wanted)
+    assert data_of(found) == [{"kind": "Node", "metadata": {"name": "a"}}]
 
 
 @each_row("broken", b'"\xff"', b'"\\ud800"')
 def test_a_careful_reader_reads_what_is_not_as_it_should_be(broken: bytes) -> None:
     text = b'{"kind": "List", "items": [{"kind": "Node", "x": %b}, {"kind": "Node"}]}' % broken
-    selection = Selection(allow_empty=True, git=False, stored=stored.Wanted({"Node"}))
-    assert [type(each) for each in read(["-"], BytesIO(text), selection)][1:] == [Document]
+    assert data_of(nodes_of(text))[1:] == [{"kind": "Node"}]
 
 
-def test_an_object_that_is_nested_too_deeply_is_reported(tmp_path: Path) -> None:
+def test_an_object_that_is_nested_too_deeply_is_reported() -> None:
     deep: Any = {}
     for _ in range(MAX_DEPTH):
         deep = [deep]
-    found = items(listed({**NODE, "spec": deep}, NODE), directory=tmp_path)
-    assert [type(each) for each in found] == [Unreadable, Document]
-    assert isinstance(found[0], Unreadable)
-    assert found[0].message == f"nested more than {MAX_DEPTH} levels deep"
+    found = nodes_of(listed({**NODE, "spec": deep}, NODE).encode())
+    assert data_of(found) == [f"nested more than {MAX_DEPTH} levels deep", NODE]
 
 
 BLOCKS = """\
@@ -136,40 +135,36 @@ metadata:
 """
 
 
-def read_in_pieces(text: str, monkeypatch: pytest.MonkeyPatch) -> list[Document | Unreadable]:
+@pytest.fixture
+def _in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "_LARGE", 0)
     monkeypatch.setattr(stored, "_PART", 7)
-    return list(stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) or ())
 
 
-def test_large_lists_in_yaml_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read_in_pieces(BLOCKS, monkeypatch)
-    whole = [each for each in parse(BLOCKS) if isinstance(each, Document) and each.data["kind"] == "Node"]
-    assert [each.data for each in found if isinstance(each, Document)] == [each.data for each in whole]
-    assert [each.index for each in found if isinstance(each, Document)] == [0, 2]
+@pytest.mark.usefixtures("_in_pieces")
+def test_large_lists_in_yaml_are_read_one_by_one() -> None:
+    found = quickly(BLOCKS)
+    assert data_of(found) == [each for each in objects(BLOCKS) if each["kind"] == "Node"]
+    assert [each.index for each in found or () if isinstance(each, Document)] == [0, 2]
+    broken = quickly(BLOCKS.replace("name: a", "name: [a")) or ()
+    assert [each.line if isinstance(each, Unreadable) else each.index for each in broken] == [0, 2]
 
 
-@pytest.mark.parametrize(
-    "text", [f"{BLOCKS}---\n{BLOCKS}", BLOCKS.replace("kind: List", "kind: NodeList"), "items:\n- "]
-)
-def test_other_texts_in_yaml_are_left_to_the_careful_reader(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_in_pieces(text, monkeypatch) == []
+@pytest.mark.usefixtures("_in_pieces")
+@each_row("text", f"{BLOCKS}---\n{BLOCKS}", BLOCKS.replace("kind: List", "kind: NodeList"), "items:\n- ")
+def test_other_texts_in_yaml_are_left_to_the_careful_reader(text: str) -> None:
+    assert quickly(text) is None
 
 
-@pytest.mark.parametrize("form", ["as kubectl prints them", "as snapshot prints them", "as YAML"])
+LONG = {**NODE, "metadata": {"name": "a" * 400}}
+
+
+@pytest.mark.parametrize("text", [listed(LONG), printed(LONG), BLOCKS], ids=["kubectl", "snapshot", "YAML"])
 def test_a_list_with_a_very_long_object_is_left_to_the_careful_reader(
-    form: str, monkeypatch: pytest.MonkeyPatch
+    text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = BLOCKS if form == "as YAML" else LISTS[form]({**NODE, "metadata": {"name": "a" * 400}})
     monkeypatch.setattr(stored, "_LARGE", 0)
     monkeypatch.setattr(stored, "_PART", 100)
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is not None
+    assert quickly(text) is not None
     monkeypatch.setattr(stored, "_LONGEST", 40)
-    assert stored.stored(BytesIO(text.encode()), "x", stored.Wanted({"Node"})) is None
-
-
-def test_an_item_in_yaml_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = read_in_pieces(BLOCKS.replace("name: a", "name: [a"), monkeypatch)
-    assert [type(each) for each in found] == [Unreadable, Document]
-    assert isinstance(found[0], Unreadable)
-    assert found[0].line == 0
+    assert quickly(text) is None

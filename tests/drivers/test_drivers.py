@@ -12,12 +12,14 @@ from tests.command import ROOT, Done, draguard, findings, usage_error
 from tests.rows import each_row, each_row_beside
 from tests.schemas import Validator
 from tests.schemas import schema as schema_of
-from tests.structured import claim
+from tests.stored import completed
+from tests.structured import claim, of_kind
 from webhook.check import references
 from webhook.drivers import built_in, files, profile_of, schema, text_of
 from webhook.drivers.errors import ProfileError
 from webhook.drivers.files import read_profile
 from webhook.drivers.schema import check_parameters
+from webhook.objects import JSONObject
 
 OWN = """\
 driver: gpu.example.org
@@ -43,29 +45,6 @@ spec:
           names: {type: array, minItems: 1, items: {type: string, pattern: "^[a-z]+$"}}
           more: {type: object, x-kubernetes-preserve-unknown-fields: true}
 """
-INCOHERENT = f"""driver: Bad Driver
-classes: {{mig.acme.com: migg,
-  "Bad Class!": gpu}}
-kindAttribute: tpye
-removed: {{a/b/c: select by uuid}}
-devices:
-  gpu: {{attributes: {{a b: string, type: string}},
-    capacity: [memory, memory, {"m" * 33}]}}
-  mig: {{attributes: {{type: string}}}}
-parameters:
-  apiVersion: acme.com/v1
-  kinds:
-    Config: {{required: [size, sizes], properties: {{size: {{type: integer}}}}}}
-"""
-WRONG = """\
-abuot: a driver
-attributes: {model: string}
-gates: {Alpha: false}
-removed: [index]
-parameters:
-  schema: {type: objct, minimum: "1", requird: [a], gate: Beta, properties: {a: {type: strng, gate: Alpha}}}
-"""
-SLICE = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n"
 CLAIM = """\
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -101,11 +80,6 @@ def checked(*texts: str) -> Done:
     for file, text in zip(files, texts, strict=True):
         file.write_text(text, encoding="utf-8")
     return draguard("driver", "check", *files)
-
-
-def mistakes(text: str) -> list[str]:
-    """Return the lines of errors about ``a.yaml``."""
-    return [line.removeprefix("a.yaml:") for line in checked(text).err.splitlines()]
 
 
 def judged(profile: str | dict[str, Any], manifest: str | dict[str, Any] = CLAIM) -> Done:
@@ -255,67 +229,20 @@ class TestCheck:
             "gone.yaml: no such file or directory",
         ]
 
-    def test_all_mistakes_of_a_profile_are_listed(self) -> None:
-        assert mistakes(WRONG) == [
-            "1:1: the profile: unknown key abuot; did you mean about?",
-            "2:1: the profile: unknown key attributes; it stands below devices.KIND",
-            "1:1: driver: name the driver, such as gpu.example.com",
-            "4:1: removed: must be a map",
-            "6:39: parameters.schema: unknown keyword requird; did you mean required?",
-            "6:25: parameters.schema.minimum: must be a number",
-            "6:12: parameters.schema.type: unknown type objct; did you mean object?",
-            "6:53: parameters.schema: Beta is not among the gates; write gates: {Beta: false} if it is off by default",
-            "6:82: parameters.schema.a.type: unknown type strng; did you mean string?",
-        ]
-
-    def test_its_names_and_parts_fit_together(self) -> None:
-        assert [re.sub(" must .*", "", line) for line in mistakes(INCOHERENT)] == [
-            (
-                "13:31: parameters.kinds.Config.required[1]: sizes is required, but not among the properties; "
-                "did you mean size?"
-            ),
-            "1:1: driver: a lowercase RFC 1123 subdomain",
-            "3:3: classes.Bad Class!: a lowercase RFC 1123 subdomain",
-            "5:11: removed.a/b/c: a lowercase RFC 1123 subdomain",
-            "7:22: devices.gpu.attributes.a b: a valid C identifier",
-            "8:24: devices.gpu.capacity[1]: memory is listed twice",
-            "8:32: devices.gpu.capacity[2]:",
-            "2:11: classes.mig.acme.com: migg is not among the devices; did you mean mig?",
-            "4:1: kindAttribute: no device has the attribute tpye; did you mean type?",
-        ]
-
-    @each_row(
-        ("devices", "message"),
-        ("gpu: {}\n  mig: {}", "kindAttribute: name the attribute that tells gpu, mig apart"),
-        ("gpu: {}\nkindAttribute: type", "kindAttribute: no device has the attribute type"),
-        ("gpu: {}\nkindAttribute: type\nisOpen: true", ""),
-        ("gpu: {optionalCapacity: ['*', 'slice*']}", ""),
-    )
-    def test_an_attribute_tells_kinds_apart(self, devices: str, message: str) -> None:
-        done = checked(f"driver: a\ndevices:\n  {devices}\n")
-        assert (done.code, message in done.err, bool(done.err)) == (bool(message), True, bool(message))
-
-    @each_row(
-        "schema",
-        "{additionalProperties: true, required: [b], properties: {a: {}}}",
-        "{x-kubernetes-preserve-unknown-fields: true, required: [b], properties: {a: {}}}",
-        "{allOf: [{required: [b], properties: {a: {}}}], properties: {b: {}}}",
-        "{required: [b]}",
-    )
-    def test_a_required_field_may_be_one_of_the_other_fields(self, schema: str) -> None:
-        assert checked(f"driver: a\nparameters: {{schema: {schema}}}\n").code == 0
-
-    def test_mistakes_of_a_definition_are_shown_there(self) -> None:
-        said = "unknown keyword minItem; did you mean minItems?"
-        assert mistakes(OWN.replace("minItems", "minItem")) == [f"21:32: parameters.kinds.GpuConfig.names: {said}"]
+    @each_row_beside("profile", "mistakes")
+    def test_each_mistake_is_shown_where_it_is(self, profile: str, mistakes: list[str]) -> None:
+        done = checked(profile)
+        found = [line for line in done.err.splitlines() if line.startswith("a.yaml:")]
+        told = [line.startswith(f"a.yaml:{each}") for line, each in zip(found, mistakes, strict=True)]
+        assert (all(told), done.code, bool(done.err)) == (True, bool(mistakes), bool(mistakes)), found
 
     def test_kubernetes_objects_are_not_profiles(self) -> None:
-        checked(f"{SLICE}\n---\n{SLICE}", SLICE)
+        obj = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n"
+        checked(f"{obj}\n---\n{obj}", obj)
         done = draguard("driver", "check", ".")
         assert done.code == 1
-        assert [line.partition(" is not a profile;")[0] for line in done.err.splitlines()] == [
-            f"{name}.yaml: a Kubernetes object" for name in "ab"
-        ]
+        said = re.findall("^(.*): a Kubernetes object is not a profile;", done.err, re.MULTILINE)
+        assert (said, done.err.count("\n")) == (["a.yaml", "b.yaml"], 2)
 
     @each_row("text", "", "# nothing", "kind: CustomResourceDefinition")
     def test_a_file_without_a_profile_is_an_error(self, text: str) -> None:
@@ -337,23 +264,10 @@ def test_each_read_of_an_expression_has_its_finding() -> None:
     device = 'device.attributes["gpu.nvidia.com"]'
     conditions = ["produtName == 'a'", "brnd == 'b'", "uuid == 3", "gpuModuleID == 3", "produtName == 3"]
     expression = " && ".join(f"{device}.{each}" for each in ("type == 'gpu'", *conditions))
-    text = f"""
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {{name: a}}
-spec:
-  selectors:
-  - cel:
-      expression: >-
-        device.driver == "gpu.nvidia.com" && {expression}
-"""
-    judged = findings("validate", "-", stdin=text)
-    assert sorted(each["rule"] for each in judged) == [
-        "attribute-not-of-driver",
-        "attribute-not-of-driver",
-        "attribute-optional",
-        "attribute-type",
-    ]
+    selectors = [{"cel": {"expression": f'device.driver == "gpu.nvidia.com" && {expression}'}}]
+    judged = findings("validate", "-", stdin=json.dumps(of_kind("DeviceClass", {"selectors": selectors}, "v1")))
+    rules = ["attribute-not-of-driver", "attribute-not-of-driver", "attribute-optional", "attribute-type"]
+    assert sorted(each["rule"] for each in judged) == rules
 
 
 class TestCommand:
@@ -392,22 +306,19 @@ class TestCommand:
         assert done.err.startswith(f"{tmp_path}/a.yaml:3:1: error unreadable: ")
 
     def test_a_profile_names_the_classes_with_devices_of_one_kind(self) -> None:
-        device = "{{name: {0}, attributes: {{type: {{string: {0}}}}}}}"
-        objects = [
-            f"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {{name: {name}}}\n"
-            f"spec: {{selectors: [cel: {{expression: '{expression}'}}]}}"
-            for name, expression in {
-                "gpu": 'device.attributes["g.example.org"].type == "gpu"',
-                "any": 'device.driver == "g.example.org"',
-                "none": "false",
-            }.items()
+        selectors = {
+            "gpu": 'device.attributes["g.example.org"].type == "gpu"',
+            "any": 'device.driver == "g.example.org"',
+            "none": "false",
+        }
+        objects: list[JSONObject] = [
+            {"kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": [each]}}
+            for name, each in selectors.items()
         ]
-        objects.append(
-            "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
-            "spec: {driver: g.example.org, nodeName: node-a, pool: {name: pool, generation: 1, resourceSliceCount: 1}, "
-            f"devices: [{device.format('gpu')}, {device.format('mig')}]}}"
-        )
-        made = yaml.safe_load(draguard("driver", "from-cluster", "-", stdin="\n---\n".join(objects).encode()).out)
+        devices = [{"name": each, "attributes": {"type": each}} for each in ("gpu", "mig")]
+        objects += [{"kind": "ResourceSlice", "spec": {"driver": "g.example.org", "nodeName": "a", "devices": devices}}]
+        stdin = "\n---\n".join(json.dumps(completed(each)) for each in objects).encode()
+        made = yaml.safe_load(draguard("driver", "from-cluster", "-", stdin=stdin).out)
         assert made["classes"] == {"gpu": "gpu"}
 
     def test_without_slices_there_is_no_profile(self) -> None:
@@ -450,87 +361,13 @@ class TestRules:
 
     def test_the_documented_ones_find_what_they_state(self) -> None:
         assert checked(documented()).code == 0
-        parameters = {"apiVersion": "gpu.example.org/v1", "kind": "GpuConfig"}
-        configs = [{**parameters, "sharing": "None", "milliseconds": 5}, {**parameters, "sharing": "Time"}]
-        wanted = claim(
-            {"name": "many", "exactly": {"deviceClassName": "gpu.example.org", "count": 5}},
-            {"name": "all", "exactly": {"deviceClassName": "gpu.example.org", "allocationMode": "All"}},
-            config=[
-                {"requests": [name], "opaque": {"driver": "gpu.example.org", "parameters": each}}
-                for name, each in zip(("many", "all"), configs, strict=True)
-            ],
-        )
-        container = {
-            "name": "c",
-            "image": "registry.example.com/i:1",
-            "resources": {"claims": [{"name": "g"}], "limits": {"example.org/gpu": 1}},
-        }
-        pods = [
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": name},
-                "spec": {"containers": [container], "resourceClaims": [{"name": "g", "resourceClaimName": "claim"}]},
-            }
-            for name in ("one", "two")
-        ]
-        file = "\n---\n".join(map(json.dumps, (wanted, *pods)))
-        found = findings("validate", "--driver-profile", "a.yaml", "-", stdin=file)
-        config = "spec.devices.config"
-        claims = "spec.resourceClaims[0].resourceClaimName"
-        limits = "spec.containers[0].resources.limits"
-        assert sorted((each["rule"], each["field"]) for each in found) == [
-            ("driver-gate", f"{config}[1].opaque.parameters.sharing"),
-            *[("plugin-beside-claim", f"{limits}.example.org/gpu")] * 2,
-            ("refused-by-driver", f"{config}[1].opaque.parameters"),
-            ("refused-by-driver", "spec.devices.requests[0].exactly.count"),
-            *[("refused-by-driver", claims)] * 2,
-            ("wrong-parameters", f"{config}[0].opaque.parameters.milliseconds"),
-        ]
-        messages = {each["field"]: each["message"] for each in found}
-        assert messages["spec.devices.requests[0].exactly.count"] == "a request is for 4 GPUs at most, and many for 5"
-        assert messages[claims].startswith('claim "claim" is used by container c of pod ')
-
-    @each_row(
-        ("rules", "message"),
-        ([1], r"rules\[0\]: must be a map"),
-        ([{"message": "a"}], r"rules\[0\]: state the condition in rule"),
-        ([{"rule": "true", "mesage": "a"}], r"rules\[0\]: unknown key mesage; did you mean message"),
-        ([{"rule": 1}], r"rules\[0\]\.rule: must be a string"),
-        ([{"rule": "request.cuont > 1"}], r"rules\[0\]\.rule: .*undefined field 'cuont'"),
-        ([{"rule": "clam.spec == 1"}], r"undeclared reference to 'clam'[\s\S]*variables are claim, class, config"),
-        ([{"rule": "request.name"}], r"rules\[0\]\.rule: cel expression must evaluate to a bool"),
-        (
-            [{"rule": "request.count == 1", "messageExpression": "request.count"}],
-            r"rules\[0\]\.messageExpression: messageExpression must evaluate to a string",
-        ),
-        ([{"rule": "request.count == 1", "fieldPath": ".config"}], r"rules\[0\]\.fieldPath: must begin with a var"),
-        ([{"rule": "request.count == 1", "fieldPath": "request"}], r"rules\[0\]\.fieldPath: must begin with a var"),
-    )
-    def test_mistakes_are_found_when_a_profile_is_read(self, rules: list[Any], message: str) -> None:
-        with pytest.raises(ProfileError, match=message):
-            read_profile({"driver": "a", "rules": rules})
-
-    @each_row(
-        ("rule", "message"),
-        ({"rule": "self.b > 1"}, "undefined field 'b'"),
-        ({"rule": "self.a > 1", "reason": "FieldValueForbiden"}, "did you mean FieldValueForbidden"),
-        ({"rule": "self.a > 1", "messageExpression": "1"}, "must evaluate to a string"),
-        ({"rule": "self.a > 1", "optionalOldSelf": 1}, "optionalOldSelf: must be true or false"),
-    )
-    def test_so_are_those_of_rules_in_schemas(self, rule: dict[str, Any], message: str) -> None:
-        schema = {"properties": {"a": {"type": "integer"}}, "x-kubernetes-validations": [rule]}
-        with pytest.raises(ProfileError, match=message):
-            read_profile({"driver": "a", "parameters": {"apiVersion": "v1", "kinds": {"A": schema}}})
-
-    def test_they_are_shown_with_their_lines(self) -> None:
-        text = "driver: a\nrules:\n- rule: 'true'\n- message: a\n  rule: request.x\n"
-        text += "parameters:\n  schema:\n    properties:\n"
-        text += "      a:\n        type: string\n        x-kubernetes-validations:\n        - rule: self == 1\n"
-        assert [each.partition(" compilation")[0] for each in mistakes(text) if each[:1].isdigit()] == [
-            "5:3: rules[1].rule:",
-            "12:11: parameters.schema.a.x-kubernetes-validations.0:",
-        ]
+        manifests = Path(__file__).with_name("documented.yaml").read_text(encoding="utf-8")
+        lines = enumerate(manifests.splitlines(), 1)
+        stated = [(at, said[1], said[2]) for at, line in lines if (said := re.search(r"#! \[(.*)\] ?(.*)", line))]
+        found = findings("validate", "--driver-profile", "a.yaml", "-", stdin=manifests)
+        told = sorted((each["line"], each["rule"], each["message"]) for each in found)
+        assert [each[:2] for each in told] == [each[:2] for each in stated]
+        assert all(said.startswith(wanted) for (*_, said), (*_, wanted) in zip(told, stated, strict=True))
 
     @each_row(
         ("rule", "found"),

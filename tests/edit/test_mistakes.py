@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
-from tests.rows import each_row_beside
+from tests.rows import each_row, each_row_beside
 
 CLUSTER = Path(__file__).with_name("cluster.yaml").read_text(encoding="utf-8")
 
@@ -77,25 +77,6 @@ def test_a_finding_of_which_some_errors_are_left_is_fixed_and_a_refused_fix_name
     assert "with the fix there is still error cel-selector: expected type 'string' but found 'int'" in said
 
 
-def test_a_true_note_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
-    wrong = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: gpu}
-spec:
-  devices:
-    requests: [{name: gpu, exactly: {deviceClassName: gpu.nvidia.com}}]
-    config:
-    - opaque:
-        driver: gpu.nvidia.com
-        parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicng}}
-"""
-    assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
-    left, corrected = found(tmp_path, wrong, "--fix", "--unsafe-fixes")
-    assert (left, corrected) == ([], wrong.replace("Slicng", "Slicing"))
-    assert "note driver-gate" in draguard("validate", tmp_path / "all.yaml").out
-
-
 PARAMETERS = """\
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
@@ -108,20 +89,30 @@ spec:
       parameters:
         apiVersion: resource.nvidia.com/v1beta1
         kind: GpuConfig
-        sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 150}}
+        sharing: {strategy: SHARING}
 """
+TOO_MUCH = PARAMETERS.replace("SHARING", "MPS, mpsConfig: {defaultActiveThreadPercentage: 150}")
+
+
+def test_a_true_note_that_a_misspelling_hid_does_not_block_its_fix(tmp_path: Path) -> None:
+    wrong = PARAMETERS.replace("SHARING", "TimeSlicng")
+    assert found(tmp_path, wrong)[0] == ["wrong-parameters"]
+    assert found(tmp_path, wrong, "--fix", "--unsafe-fixes") == ([], wrong.replace("Slicng", "Slicing"))
+    assert "note driver-gate" in draguard("validate", tmp_path / "all.yaml").out
 
 
 def test_a_misspelt_driver_that_the_class_does_not_select_is_one_finding(tmp_path: Path) -> None:
-    misspelt = PARAMETERS.replace("driver: gpu.nvidia", "driver: gpu.nvida")
+    misspelt = TOO_MUCH.replace("driver: gpu.nvidia", "driver: gpu.nvida")
     assert found(tmp_path, misspelt)[0] == ["config-for-other-driver"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("right", "wrong"),
-    [("driver: gpu.nvidia", "driver: gpu.nvida"), ("sharing:", "sharng:"), ("mpsConfig:", "mpsConfg:")],
+    ("driver: gpu.nvidia", "driver: gpu.nvida"),
+    ("sharing:", "sharng:"),
+    ("mpsConfig:", "mpsConfg:"),
 )
 def test_wrong_parameters_that_a_misspelling_hid_do_not_block_its_fix(right: str, wrong: str, tmp_path: Path) -> None:
-    left, corrected = found(tmp_path, PARAMETERS.replace(right, wrong), "--fix", "--unsafe-fixes")
+    left, corrected = found(tmp_path, TOO_MUCH.replace(right, wrong), "--fix", "--unsafe-fixes")
     assert "wrong-parameters" in left
-    assert corrected == PARAMETERS
+    assert corrected == TOO_MUCH

@@ -38,9 +38,8 @@ def asking(fields: str) -> str:
 
 @each_row("manifest", *(ROOT / "tests/hints/manifests.yaml").read_text(encoding="utf-8").split("\n\n"))
 def test_the_hint_names_what_was_meant(manifest: str) -> None:
-    wanted = [
-        (number, hint.strip()) for number, line in enumerate(manifest.splitlines(), 1) for hint in line.split("#!")[1:]
-    ]
+    lines = enumerate(manifest.splitlines(), 1)
+    wanted = [(number, hint.strip()) for number, line in lines for hint in line.split("#!")[1:]]
     found = findings("validate", "-", "--runtime-config", "api/beta=true", stdin=manifest)
     assert sorted((each["line"], each["hint"]) for each in found) == sorted(wanted)
 
@@ -88,25 +87,14 @@ def test_the_unit_of_memory_depends_on_its_digits(wanted: str, hints: list[str])
 
 
 def test_a_field_beside_its_map_is_judged_where_it_belongs() -> None:
-    manifest = """
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: c}
-spec:
-  devices:
-    requests:
-    - name: gpu
-      deviceClassName: d.example.com
-      exactly:
-        selectors:
-        - cel: null
-          expression: device.drivr == "d.example.com"
-"""
-    assert [(each["rule"], each["line"]) for each in findings("validate", "-", stdin=manifest)] == [
-        ("unknown-field", 9),
-        ("unknown-field", 13),
-        ("cel-selector", 13),
-    ]
+    lines = (
+        "requests: [{name: gpu,",
+        "deviceClassName: d.example.com, exactly: {selectors: [{cel: null,",
+        "expression: 'device.drivr == 1'}]}}]",
+    )
+    manifest = CLAIM.partition("requests")[0] + "\n    ".join(lines) + "}}\n"
+    found = [(each["rule"], each["line"]) for each in findings("validate", "-", stdin=manifest)]
+    assert found == [("unknown-field", 6), ("unknown-field", 7), ("cel-selector", 7)]
 
 
 @each_row(("name", "rules"), ("rdma-nic", []), ("gpu", ["claim-not-used"]), ("magnetic", ["claim-not-used"]))

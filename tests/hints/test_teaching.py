@@ -1,6 +1,7 @@
 """Findings that teach: the error in a line, and its fix."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ spec:
   validations:
   - expression: EXPRESSION
 """
-CONTAINER = {"name": "c", "image": "i"}
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("12"),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "x"]), inner, max_size=2),
@@ -105,42 +105,11 @@ class TestExpressions:
         assert "compilation failed: ERROR: <input>:1:15" in found["message"]
 
 
-class TestTypes:
-    @each_row(
-        ("devices", "hint"),
-        ({"requests": {"name": "gpu"}}, "write a list: a `-` before each entry"),
-        ({"requests": ["gpu"]}, "write a map, with name, exactly, firstAvailable"),
-        ({"requests": [{"name": "g", "exactly": ["a"]}]}, "write a map, with "),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "2"}}]},
-            "leave out the quotes: the field takes a whole number",
-        ),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "9" * 19}}]},
-            "write a whole number below 9,223,372,036,854,775,808",
-        ),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": 1e20}}]},
-            "the largest number is 9223372036854775807",
-        ),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": -(10**20)}}]},
-            "the smallest number is -9223372036854775808",
-        ),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "count": "two"}}]},
-            "write a whole number, as in 2",
-        ),
-        (
-            {"requests": [{"name": "g", "exactly": {"deviceClassName": "a", "allocationMode": False}}]},
-            "if a string is meant, put it in quotes: ",
-        ),
-        ({"constraints": [{"matchAttribute": "model"}]}, "name the domain, which is usually the driver: DRIV"),
-    )
-    def test_the_shape_that_is_wanted_is_named(self, devices: dict[str, Any], hint: str) -> None:
-        obj = {**claim(), "spec": {"devices": devices}}
-        (problem,) = validate(obj)
-        assert (problem.hint or hint_of(problem, obj).hint).startswith(hint)
+@each_row_beside("devices", "hint")
+def test_the_shape_that_is_wanted_is_named(devices: dict[str, Any], hint: str) -> None:
+    obj = {**claim(), "spec": {"devices": devices}}
+    (problem,) = validate(obj)
+    assert (problem.hint or hint_of(problem, obj).hint).startswith(hint)
 
 
 class TestImmutable:
@@ -148,10 +117,8 @@ class TestImmutable:
         for name, text in {"old": CLAIM, "new": CLAIM + "        count: 2\n        adminAccess: false\n"}.items():
             (tmp_path / f"{name}.yaml").write_text(text)
         done = draguard("validate", "--old", tmp_path / "old.yaml", tmp_path / "new.yaml")
-        assert (
-            "error immutable: spec: field is immutable; changed: spec.devices.requests[0].exactly.count: 1 → 2"
-            in done.out
-        )
+        said = "field is immutable; changed: spec.devices.requests[0].exactly.count: 1 → 2"
+        assert f"error immutable: spec: {said}" in done.out
 
     def test_defaults_are_no_change_and_many_changes_are_counted(self) -> None:
         old, new = (claim(*({"name": f"r{n}", "exactly": {"deviceClassName": c}} for n in range(7))) for c in "ab")
@@ -193,13 +160,11 @@ class TestRequests:
         ("big", 'did you mean "gpu/big" or "nic/big"? the claim\'s requests: gpu, gpu/big, nic, nic/big'),
     )
     def test_an_alternative_is_named_with_its_request(self, second: str, hint: str) -> None:
-        names = (("gpu", "big"), ("nic", second))
         requests = [
             {"name": name, "firstAvailable": [{"name": alternative, "deviceClassName": "a"}]}
-            for name, alternative in names
+            for name, alternative in (("gpu", "big"), ("nic", second))
         ]
-        obj = claim(*requests)
-        obj["spec"]["devices"]["constraints"] = [{"requests": ["big"], "matchAttribute": "a.b/c"}]
+        obj = claim(*requests, constraints=[{"requests": ["big"], "matchAttribute": "a.b/c"}])
         (problem,) = validate(obj)
         found = hint_of(problem, obj)
         assert found.hint == hint
@@ -217,28 +182,11 @@ class TestDecoding:
             ("unknown-field", 'did you mean "deviceClassName"?'),
         ]
 
-    @each_row(
-        ("written", "rules"),
-        # A quoted number, a misspelt field, an item of env: the errors behind them are found all the same.
-        ({"containers": [CONTAINER | {"env": [{"name": "A", "value": 1}]}]}, {"wrong-type"}),
-        (
-            {"containers": [{"name": "c", "imag": "i", "resources": {"claims": [{"name": "b"}]}}]},
-            {"unknown-field", "container-claims"},
-        ),
-        (
-            {"containers": [CONTAINER | {"livenessProbe": [], "resources": {"claims": [{"name": "b"}]}}]},
-            {"wrong-type", "container-claims"},
-        ),
-        # Values that cannot be repaired silence the rules that may read them.
-        (
-            {"containers": [CONTAINER | {"resources": {"claims": [{"name": "a"}]}}], "resourceClaims": "a"},
-            {"wrong-type"},
-        ),
-    )
-    def test_rules_about_several_fields_are_checked_too(self, written: dict[str, Any], rules: set[str]) -> None:
+    @each_row_beside("written", "rules")
+    def test_rules_about_several_fields_are_checked_too(self, written: dict[str, Any], rules: list[str]) -> None:
         spec = {"resourceClaims": [{"name": "a", "resourceClaimName": "a"}], **written}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
-        assert {each.rule for each in judge(pod, beyond_decoding=True)} == rules
+        assert {each.rule for each in judge(pod, beyond_decoding=True)} == {*rules}
 
     def test_updates_are_checked_too_but_not_what_no_rule_reads(self) -> None:
         old = claim({"name": "gpu", "exactly": {"deviceClassName": "a", "count": 1}})
@@ -345,45 +293,38 @@ def test_a_comparison_needs_its_release_and_gate() -> None:
     assert {problem.hint for problem in problems} == {""}
 
 
-@each_row(("written", "meant"), ("Equals", "Equal"), ("==", "Equal"), ("In", "Equal"), ("exists", "Exists"))
-def test_an_operator_of_something_else_is_replaced_in_tolerations(written: str, meant: str) -> None:
-    tolerations = [{"key": "a", "operator": written, "value": ""}]
-    assert advice(pod(tolerations=tolerations)) == (f'did you mean "{meant}"?', meant)
+COMPARED = {"Equals": "In", "=": "In", "!=": "NotIn", "NOTIN": "NotIn", ">": "Gt"}
+TOLERATED = {"Equals": "Equal", "==": "Equal", "In": "Equal", "exists": "Exists"}
+RESTARTED = {"No": "Never", "unless-stopped": "Always", "on-failure": "OnFailure"}
 
 
-@each_row(("written", "meant"), ("Equals", "In"), ("=", "In"), ("!=", "NotIn"), ("NOTIN", "NotIn"), (">", "Gt"))
-def test_an_operator_of_something_else_is_replaced_in_conditions(written: str, meant: str) -> None:
-    conditions = [{"key": "a", "operator": written, "values": ["1"]}]
-    assert advice(on_nodes(matchExpressions=conditions)) == (f'did you mean "{meant}"?', meant)
+@each_row(
+    ("make", "meant"),
+    (lambda word: pod(tolerations=[{"key": "a", "operator": word, "value": ""}]), TOLERATED),
+    (lambda word: on_nodes(matchExpressions=[{"key": "a", "operator": word, "values": ["1"]}]), COMPARED),
+    (lambda word: pod(restartPolicy=word), RESTARTED),
+)
+def test_a_word_of_something_else_is_replaced(make: Callable[[str], Any], meant: dict[str, str]) -> None:
+    for written, word in meant.items():
+        assert advice(make(written)) == (f'did you mean "{word}"?', word)
 
 
 def test_a_key_with_a_value_is_written_as_a_condition_and_a_label_too() -> None:
-    assert advice(on_nodes(matchExpressions=[{"key": "a=b", "operator": "Exists"}]))[0] == (
-        "each part is a field of its own: key: a, operator: In, values: [b]"
-    )
+    apart = "each part is a field of its own: key: a, operator: In, values: [b]"
+    assert advice(on_nodes(matchExpressions=[{"key": "a=b", "operator": "Exists"}]))[0] == apart
     assert advice(pod(nodeSelector={"a=b": ""}))[0] == "write a: b"
     assert advice(pod(nodeSelector={"a=true": ""}))[0] == 'write a: "true"'
     hint = "write matchExpressions: [{key: KEY, operator: In, values: [VALUE]}]"
     assert advice(on_nodes(matchLabels={"a": "b"})) == (hint, None)
-    assert advice(on_nodes(matchFields=[{"key": "metadata.name", "operator": ">", "values": ["a"]}])) == (
-        "",
-        None,
-    )
-
-
-@each_row(("written", "meant"), ("No", "Never"), ("unless-stopped", "Always"), ("on-failure", "OnFailure"))
-def test_a_restart_policy_of_docker_compose_is_replaced(written: str, meant: str) -> None:
-    assert advice(pod(restartPolicy=written)) == (f'did you mean "{meant}"?', meant)
+    assert advice(on_nodes(matchFields=[{"key": "metadata.name", "operator": ">", "values": ["a"]}])) == ("", None)
 
 
 def test_pods_of_a_deployment_do_not_end() -> None:
     template = {"metadata": {"labels": {"app": "a"}}, "spec": pod(restartPolicy="Never")["spec"]}
     spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
-    assert advice(deployment) == (
-        "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job",
-        None,
-    )
+    hint = "pods of this kind run until they are deleted, those of a Job end: leave the field out, or use a Job"
+    assert advice(deployment) == (hint, None)
 
 
 def test_a_key_that_a_device_tolerates_is_refused_once() -> None:

@@ -79,11 +79,7 @@ def test_defaults_are_the_api_servers_and_a_prefix_is_a_name() -> None:
 
 
 def test_namespaces_carry_their_name_as_a_label() -> None:
-    space: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "a", "labels": {"b": "c"}},
-    }
+    space: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "labels": {"b": "c"}}}
     policies = load([space, {"apiVersion": "v1", "kind": "Namespace"}])
     assert policies.namespace_labels("a") == {"b": "c", "kubernetes.io/metadata.name": "a"}
     assert policies.namespace_labels("z") == {"kubernetes.io/metadata.name": "z"}

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,12 +28,8 @@ fuzz = settings(max_examples=150)
 json_values = seeded(lambda dice: value(dice, more=INFINITE))
 
 
-policies = st.tuples(
-    mutilated(POLICY) | st.just(POLICY),
-    mutilated(BINDING) | st.just(BINDING),
-    mutilated(MUTATING) | st.just(MUTATING),
-    mutilated(MUTATING_BINDING) | st.just(MUTATING_BINDING),
-)
+GIVEN = POLICY, BINDING, MUTATING, MUTATING_BINDING
+policies = st.tuples(*(mutilated(each) | st.just(each) for each in GIVEN))
 
 
 @fuzz
@@ -65,38 +62,29 @@ REVIEW = next(each.review["request"] for each in recorded() if each.review["requ
 @fuzz
 @given(mutilated(REVIEW))
 def test_reviews_of_any_shape_are_judged(review: dict[str, Any]) -> None:
-    policies = load([POLICY, BINDING, MUTATING, MUTATING_BINDING])
+    policies = load(GIVEN)
     mutate(request_of_review(review), policies)
     validate(request_of_review(review), policies)
 
 
-SUITE = {
-    "kubernetes": "1.36",
-    "context": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}],
-    "objects": {"pod": POD},
-    "cases": [
-        {
-            "name": "one",
-            "object": "pod",
-            "oldObject": "pod",
-            "patch": [{"op": "remove", "path": "/spec/nodeName"}],
-            "operation": "CREATE",
-            "subresource": "",
-            "user": {"username": "jane"},
-            "context": [],
-            "authorizer": {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]},
-            "expect": {
-                "allowed": False,
-                "message": "m",
-                "reason": "Invalid",
-                "warnings": [],
-                "auditAnnotations": {},
-                "changes": [{"op": "remove", "path": "/spec/nodeName"}],
-                "object": POD,
-            },
-        }
-    ],
-}
+SUITE = yaml.safe_load("""
+kubernetes: "1.36"
+context: [{apiVersion: v1, kind: Namespace, metadata: {name: default}}]
+objects: {pod: {apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {nodeName: n, containers: [{name: c, image: i}]}}}
+cases:
+- name: one
+  object: pod
+  oldObject: pod
+  patch: [{op: remove, path: /spec/nodeName}]
+  operation: CREATE
+  subresource: ""
+  user: {username: jane}
+  context: []
+  authorizer: {rules: [{verbs: [get], apiGroups: [""], resources: [pods]}]}
+  expect:
+    {allowed: false, message: m, reason: Invalid, warnings: [], auditAnnotations: {}, object: {kind: Pod},
+     changes: [{op: remove, path: /spec/nodeName}]}
+""")
 
 
 @fuzz
@@ -113,12 +101,10 @@ def test_authorizers_of_any_shape_are_read_or_refused(document: Any) -> None:
         authorizer_of(document)
 
 
+PATHS = "", "/", "/a", "/a/0", "/a/-", "/a/-1", "/a/9", "/b/c", "/b~1/x", "c"
+OPERATIONS = "add", "remove", "replace", "move", "copy", "test", "other"
 operations = st.fixed_dictionaries(
-    {
-        "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test", "other"]),
-        "path": st.sampled_from(["", "/", "/a", "/a/0", "/a/-", "/a/-1", "/a/9", "/b/c", "/b~1/x", "c"])
-        | st.text(max_size=4),
-    },
+    {"op": st.sampled_from(OPERATIONS), "path": st.sampled_from(PATHS) | st.text(max_size=4)},
     optional={"from": st.sampled_from(["", "/a", "/a/0", "/b"]), "value": json_values},
 )
 

@@ -101,14 +101,9 @@ def test_operations_follow_from_the_objects_or_are_named() -> None:
     def refused(message: str, **case: Any) -> dict[str, Any]:
         return case | {"expect": {"allowed": False, "message": message}}
 
-    cases = [
-        refused("CREATE"),
-        refused("UPDATE", oldObject="pod"),
-        refused("DELETE", object=None, oldObject="pod"),
-        refused("DELETE", operation="DELETE"),
-        refused("CONNECT", operation="CONNECT"),
-    ]
-    assert run(*cases, manifests=manifests).passed
+    old = refused("UPDATE", oldObject="pod"), refused("DELETE", object=None, oldObject="pod")
+    named = refused("DELETE", operation="DELETE"), refused("CONNECT", operation="CONNECT")
+    assert run(refused("CREATE"), *old, *named, manifests=manifests).passed
 
 
 def test_the_release_is_the_suites_or_the_callers_and_need_not_serve_policies() -> None:
@@ -122,10 +117,8 @@ def test_the_release_is_the_suites_or_the_callers_and_need_not_serve_policies() 
 
 def test_coverage_lists_what_no_case_has_seen_and_of_mutations_a_change() -> None:
     result = run({"expect": {"allowed": True}})
-    assert [(str(each.path), each.missing) for each in result.coverage] == [
-        ("spec.validations[0].expression", ("false",)),
-        ("spec.validations[1].expression", ("false",)),
-    ]
+    missing = [(f"spec.validations[{number}].expression", ("false",)) for number in range(2)]
+    assert [(str(each.path), each.missing) for each in result.coverage] == missing
     without_node = [{"op": "remove", "path": "/spec/nodeName"}]
     both = run({"expect": {"allowed": True}}, {"patch": RENAME + without_node, "expect": {"allowed": False}})
     assert [each.missing for each in both.coverage] == [(), ()]
@@ -195,15 +188,8 @@ def test_all_errors_of_a_suite_or_a_case_are_reported_at_once() -> None:
         run_suite({"kubernets": "1.36", "kubernetes": "1.9", "context": 1, "objects": 1, "cases": []}, [])
     errors = (caught.value, *caught.value.others)
     assert [str(each.path) for each in errors] == ["kubernets", "kubernetes", "context", "cases", "objects"]
-    case = {
-        "nam": "x",
-        "object": "gone",
-        "oldObject": 1,
-        "operation": "PUT",
-        "user": "jane",
-        "authorizer": 1,
-        "expect": {"allowed": "yes", "reason": "Because"},
-    }
+    case = {"nam": "x", "object": "gone", "oldObject": 1, "operation": "PUT", "user": "jane", "authorizer": 1}
+    case |= {"expect": {"allowed": "yes", "reason": "Because"}}
     (result,) = run_suite({"cases": [case]}, [NAMED, binding()]).cases
     places = "nam expect.allowed expect.reason object oldObject operation user authorizer"
     assert [str(each.path).removeprefix("cases[0].") for each in result.found] == places.split()
@@ -229,10 +215,8 @@ def test_a_scale_is_sent_to_a_resource(obj: dict[str, Any], resources: list[str]
 
 @each_row(
     ("obj", "subresource", "operation"),
-    (EXEC, "exec", "CONNECT"),
-    (EVICTION, "eviction", "CREATE"),
-    (BIND, "binding", "CREATE"),
-)
+    (EXEC, "exec", "CONNECT"), (EVICTION, "eviction", "CREATE"), (BIND, "binding", "CREATE"),
+)  # fmt: skip
 def test_some_kinds_belong_to_subresources_of_pods(obj: dict[str, Any], subresource: str, operation: str) -> None:
     expect = {"allowed": False, "message": f"pods/{subresource} {operation} default"}
     for stated in ({}, {"subresource": subresource}, {"subresource": f"pods/{subresource}"}):

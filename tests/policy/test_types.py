@@ -20,10 +20,8 @@ def test_what_is_well_formed_is_taken(manifest: dict[str, Any]) -> None:
 
 
 def complaints(fields: dict[str, Any]) -> list[str]:
-    base = spec(
-        POLICY, matchConditions=None, variables=None, auditAnnotations=None, validations=[{"expression": "true"}]
-    )
-    return said(spec(base, **fields))
+    left_out = dict.fromkeys(("matchConditions", "variables", "auditAnnotations"))
+    return said(spec(POLICY, **{**left_out, "validations": [{"expression": "true"}], **fields}))
 
 
 @each_row_beside("fields", "text")
@@ -34,12 +32,10 @@ def test_a_validating_policy_is_refused(fields: dict[str, Any], text: str) -> No
 
 def test_a_policy_has_few_conditions_and_short_values_of_annotations_and_something_to_say() -> None:
     conditions = [{"name": f"a{index}", "expression": "true"} for index in range(65)]
-    assert complaints({"matchConditions": conditions}) == [
-        "spec.matchConditions: Too many: 65: must have at most 64 items"
-    ]
-    assert complaints({"auditAnnotations": [{"key": "k", "valueExpression": f"'{'x' * 5200}'"}]}) == [
-        "spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length"
-    ]
+    many = "spec.matchConditions: Too many: 65: must have at most 64 items"
+    assert complaints({"matchConditions": conditions}) == [many]
+    long = "spec.auditAnnotations[0].valueExpression: Required value: must not exceed 5120 bytes in length"
+    assert complaints({"auditAnnotations": [{"key": "k", "valueExpression": f"'{'x' * 5200}'"}]}) == [long]
     detail = "Required value: validations or auditAnnotations must contain at least one item"
     found = said(spec(POLICY, validations=None, auditAnnotations=None))
     assert found == [f"spec.validations: {detail}", f"spec.auditAnnotations: {detail}"]
@@ -60,13 +56,12 @@ def test_errors_are_in_the_order_of_the_api_server() -> None:
     selector = {"matchLabels": {"a": "-"}, "matchExpressions": [{"key": "a", "operator": "In"}]}
     policy = spec(POLICY, matchConstraints=RULES | {"objectSelector": selector}, auditAnnotations=None)
     found = said(policy | {"metadata": {"labels": {"-": ""}, "name": "A", "annotations": {"-": ""}}})
-    assert [text.partition(": ")[0] for text in found] == [
-        "metadata.name",
-        "metadata.labels",
-        "metadata.annotations",
-        "spec.matchConstraints.objectSelector.matchLabels",
-        "spec.matchConstraints.objectSelector.matchExpressions[0].values",
-    ]
+    metadata, wrong = (
+        ["metadata.name", "metadata.labels", "metadata.annotations"],
+        "spec.matchConstraints.objectSelector",
+    )
+    places = [*metadata, f"{wrong}.matchLabels", f"{wrong}.matchExpressions[0].values"]
+    assert [text.partition(": ")[0] for text in found] == places
 
 
 def test_audit_annotations_are_few_and_judged_with_the_name_of_their_policy() -> None:
@@ -78,17 +73,13 @@ def test_audit_annotations_are_few_and_judged_with_the_name_of_their_policy() ->
     assert said(bare)[-1] == ('spec.auditAnnotations[0].key: Invalid value: "k0": requires metadata.name be non-empty')
     assert said(bare | {"metadata": {"generateName": "p-"}}) == []
     found = said(spec(POLICY, auditAnnotations=[{"key": "-", "valueExpression": "'a'"}]))
-    assert found[0].startswith(
-        'spec.auditAnnotations[0].key: Invalid value: "p.example.com/-": name part must consist of'
-    )
+    text = 'spec.auditAnnotations[0].key: Invalid value: "p.example.com/-": name part must consist of'
+    assert found[0].startswith(text)
 
 
 def test_older_releases_repeat_the_name_of_the_field() -> None:
-    fields = {
-        "validations": [{"expression": "true", "message": "a\nb"}],
-        "variables": [{"name": "a-b", "expression": "1"}],
-    }
-    manifest = spec(POLICY, auditAnnotations=None, **fields)
+    validations, variables = [{"expression": "true", "message": "a\nb"}], [{"name": "a-b", "expression": "1"}]
+    manifest = spec(POLICY, auditAnnotations=None, validations=validations, variables=variables)
     assert said(manifest, 33) == [
         'spec.variables[0].name: Invalid value: "a-b": name is not a valid CEL identifier',
         'spec.validations[0].message: Invalid value: "a\\nb": message must not contain line breaks',
@@ -105,10 +96,8 @@ def test_a_binding_is_judged_field_by_field() -> None:
     found = said(spec(BINDING, policyName="A", paramRef={"name": "/", "parameterNotFoundAction": "Deny"}))
     assert [text.partition(": ")[0] for text in found] == ["spec.policyName", "spec.paramRef.name"]
     found = said(spec(BINDING, policyName=None, matchResources={"namespaceSelector": selector}))
-    assert [text.partition(": ")[0] for text in found] == [
-        "spec.policyName",
-        "spec.matchResources.namespaceSelector.matchExpressions[0].values",
-    ]
+    wrong = "spec.matchResources.namespaceSelector.matchExpressions[0].values"
+    assert [text.partition(": ")[0] for text in found] == ["spec.policyName", wrong]
     binding = spec(BINDING, paramRef={"name": "a/b", "selector": {"matchLabels": {"a": "-"}}})
     fields = [text.partition(": ")[0].removeprefix("spec.paramRef.") for text in said(binding)]
     assert fields == ["name", "name", "selector.matchLabels", "selector", "parameterNotFoundAction"]
@@ -178,10 +167,8 @@ def test_a_version_that_is_not_served_is_refused_and_one_that_is_has_its_own_fie
     assert validate_policy(MUTATING, Release(30))[0].hint.endswith("in no version")
     manifest = spec(BINDING, paramRef={"name": "a"}) | {"apiVersion": f"{GROUP}/v1alpha1"}
     assert validate_policy(manifest, Release(30)) == []
-    old = POLICY | {"apiVersion": f"{GROUP}/v1alpha1"}
-    assert [problem.message for problem in validate_policy(old, Release(27))] == [
-        'strict decoding error: unknown field "spec.variables"'
-    ]
+    (problem,) = validate_policy(POLICY | {"apiVersion": f"{GROUP}/v1alpha1"}, Release(27))
+    assert problem.message == 'strict decoding error: unknown field "spec.variables"'
 
 
 @each_row(

@@ -103,29 +103,32 @@ def test_what_cannot_be_looked_up_is_counted() -> None:
     assert f"{named}the manifests have no such objects without errors: add them" in done.out
 
 
-@each_row(("field", "found"), ("count: 1", ""), ("count: -1", "warnings"), ("count: many", "errors and warnings"))
-def test_objects_with_errors_may_have_further_ones(field: str, found: str) -> None:
-    claim = claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, {field}}}}}]")
-    done = draguard("validate", "-", stdin=claim.encode())
-    assert (f"note: some {found} are not checked for 1 object with errors" in done.out) == bool(found)
+COUNTING = claim_of("requests: [{name: g, exactly: {deviceClassName: gpu.example.com, count: %s}}]")
+OLDER = (COUNTING % -1).replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
+ON_ONE_LINE = json.dumps(yaml.safe_load(COUNTING.replace("name: c", "name: C") % -1))
 
 
-def test_what_errors_hide_is_said_for_all_releases_together() -> None:
-    older, newer = (
-        claim_of(f"requests: [{{name: g, exactly: {{deviceClassName: gpu.example.com, count: {count}}}}}]")
-        for count in (-1, "many")
-    )
-    older = older.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2")
-    releases = [f"--kubernetes-version={each}" for each in ("1.33", "1.35")]
-    done = draguard("validate", "-", *releases, stdin=f"{older}---\n{newer}".encode())
-    assert "note: some errors and warnings are not checked for 2 objects with errors" in done.out
-
-
-def test_objects_on_one_line_are_counted_each() -> None:
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "G"}, "spec": {}}
-    items = [claim, claim | {"metadata": {"name": "H"}}]
-    done = draguard("validate", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}).encode())
-    assert "are not checked for 2 objects with errors" in done.out
+@each_row(
+    ("manifests", "options", "note"),
+    (COUNTING % 1, (), ""),
+    (COUNTING % -1, (), "some warnings are not checked for 1 object with errors"),
+    (COUNTING % "many", (), "some errors and warnings are not checked for 1 object with errors"),
+    # All releases together; each of two on one line.
+    (
+        f"{OLDER}---\n{COUNTING % 'many'}",
+        ("--kubernetes-version=1.33", "--kubernetes-version=1.35"),
+        "some errors and warnings are not checked for 2 objects with errors",
+    ),
+    (
+        f"{{kind: List, apiVersion: v1, items: [{ON_ONE_LINE}, {ON_ONE_LINE}]}}",
+        (),
+        "not checked for 2 objects with errors",
+    ),
+)
+def test_what_errors_hide_is_said(manifests: str, options: tuple[str, ...], note: str) -> None:
+    out = draguard("validate", "-", *options, stdin=manifests.encode()).out
+    assert note in out
+    assert ("are not checked for" in out) == bool(note)
 
 
 def test_errors_behind_a_quantity_that_cannot_be_decoded_are_found() -> None:
@@ -166,11 +169,9 @@ def test_a_suggested_label_is_valid_and_a_job_has_a_restart_policy() -> None:
 def test_of_many_objects_that_cannot_be_looked_up_some_are_named() -> None:
     requests = ", ".join(f"{{name: g{each}, exactly: {{deviceClassName: {each}.org}}}}" for each in (0, 1, 2, 3, 4))
     done = draguard("validate", "-", stdin="---".join([claim_of(f"requests: [{requests}]")] * 2).encode())
-    listed = (
-        ", ".join(f"{each}.org (<stdin>:5 and 1 more place)" for each in range(3))
-        + ", and 2 more; the manifests have no"
-    )
-    assert f"note: references not checked: DeviceClass {listed} such objects: add" in done.out
+    listed = ", ".join(f"{each}.org (<stdin>:5 and 1 more place)" for each in range(3))
+    said = f"note: references not checked: DeviceClass {listed}, and 2 more; the manifests have no such objects: add"
+    assert said in done.out
 
 
 def test_references_that_are_not_looked_up_for_several_releases_are_listed_once() -> None:
@@ -178,20 +179,21 @@ def test_references_that_are_not_looked_up_for_several_releases_are_listed_once(
     pod = "---\n" + POD + "---\n" + POD.replace("one-gpu", "two-gpus")
     done = draguard("validate", "--kubernetes-version", "1.33,1.34,1.36", "-", stdin=(claim + pod).encode())
     (note,) = (line for line in done.out.splitlines() if "references not checked" in line)
-    assert re.findall(r"[\w.-]+ \(<stdin>:\d+\)", note) == [
-        "a.org (<stdin>:5)",
-        "one-gpu (<stdin>:12)",
-        "two-gpus (<stdin>:19)",
-    ]
+    listed = ["a.org (<stdin>:5)", "one-gpu (<stdin>:12)", "two-gpus (<stdin>:19)"]
+    assert re.findall(r"[\w.-]+ \(<stdin>:\d+\)", note) == listed
+
+
+def beside(cluster: str, manifests: str, folder: Path) -> str:
+    """Validate manifests with the objects of a cluster; return what is said."""
+    (folder / "cluster.yaml").write_text(cluster, encoding="utf-8")
+    return draguard("validate", "-", "--cluster", folder / "cluster.yaml", stdin=manifests.encode()).out
 
 
 def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
     cluster = device_class().replace("/v1", "/v1beta1").replace("gpu", "gpu.example.com")
     listed = f"{{apiVersion: v1, kind: List, items: [{json.dumps(yaml.safe_load(cluster.partition('---')[0]))}]}}"
-    (tmp_path / "cluster.yaml").write_text(listed, encoding="utf-8")
     claim = claim_of("requests: [{name: r, exactly: {deviceClassName: gpu.exmaple.com}}]")
-    done = draguard("validate", "-", "--cluster", tmp_path / "cluster.yaml", stdin=claim.encode())
-    assert 'help: did you mean "gpu.example.com"?' in done.out
+    assert 'help: did you mean "gpu.example.com"?' in beside(listed, claim, tmp_path)
 
 
 @each_row(
@@ -203,20 +205,17 @@ def test_the_cluster_is_looked_into(tmp_path: Path) -> None:
     (resource_slice("{name: d}"), device_class(), False),
 )
 def test_that_a_cluster_has_no_slices_is_noted(manifest: str, cluster: str, *, noted: bool, tmp_path: Path) -> None:
-    (tmp_path / "cluster.yaml").write_text(cluster, encoding="utf-8")
-    done = draguard("validate", "-", "--cluster", tmp_path / "cluster.yaml", stdin=manifest.encode())
-    assert ("note: not matched against devices: --cluster has no ResourceSlices\n" in done.out) is noted
+    note = "note: not matched against devices: --cluster has no ResourceSlices\n"
+    assert (note in beside(cluster, manifest, tmp_path)) is noted
 
 
 def test_only_a_cluster_tells_what_does_not_exist(tmp_path: Path) -> None:
-    cluster = tmp_path / "cluster.yaml"
-    cluster.write_text(device_class(), encoding="utf-8")
     manifest = claim_of("requests: [{name: r, exactly: {deviceClassName: qqqqq}}]")
     (found,) = found_in(device_class() + manifest)
     assert found["hint"] == "device classes: gpu; if the cluster has it, give its objects with --cluster"
-    done = draguard("validate", "-", "--cluster", cluster, stdin=manifest.encode())
-    assert 'DeviceClass "qqqqq" does not exist, so pods with this claim stay pending\n' in done.out
-    assert "help: device classes: gpu\n" in done.out
+    said = beside(device_class(), manifest, tmp_path)
+    assert 'DeviceClass "qqqqq" does not exist, so pods with this claim stay pending\n' in said
+    assert "help: device classes: gpu\n" in said
 
 
 def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
@@ -231,38 +230,18 @@ def test_a_cluster_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_manifest_in_an_earlier_version_is_shown_where_it_is_written() -> None:
-    claim = """
-apiVersion: resource.k8s.io/v1beta1
-kind: ResourceClaim
-metadata: {name: c}
-spec: {devices: {requests: [{name: r, deviceClassName: gpus}]}}
----
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: gpu}
-spec: {}
-"""
-    (found,) = [each for each in found_in(claim) if each["rule"] == "class-not-found"]
-    assert found["field"] == "spec.devices.requests[0].deviceClassName"
-    assert found["line"] == 5
+    older = claim_of("requests: [{name: r, deviceClassName: gpus}]").replace("k8s.io/v1", "k8s.io/v1beta1")
+    (found,) = [each for each in found_in(f"{older}---\n{device_class()}") if each["rule"] == "class-not-found"]
+    assert (found["field"], found["line"]) == ("spec.devices.requests[0].deviceClassName", 5)
 
 
 def test_what_is_classic_is_only_known_by_name() -> None:
-    manifests = b"""
-apiVersion: resource.k8s.io/v1alpha2
-kind: ResourceClaim
-metadata: {name: c}
-spec: {resourceClassName: r}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: p}
-spec:
-  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]
-  resourceClaims: [{name: gpu, source: {resourceClaimName: c}}]
-"""
-    done = draguard("validate", "--kubernetes-version", "1.30", "--output", "json", "-", stdin=manifests)
-    assert [each["rule"] for each in json.loads(done.out)["findings"] if each["rule"] in RULES] == []
+    claim = (
+        "{apiVersion: resource.k8s.io/v1alpha2, kind: ResourceClaim, metadata: {name: c}, spec: {resourceClassName: r}}"
+    )
+    manifests = f"{POD.replace('resourceClaimTemplateName: one-gpu', 'source: {resourceClaimName: c}')}---\n{claim}\n"
+    found = findings("validate", "--kubernetes-version", "1.30", "-", stdin=manifests)
+    assert [each["rule"] for each in found if each["rule"] in RULES] == []
 
 
 def role(kind: str, *rules: tuple[str, str, str]) -> str:
@@ -319,13 +298,12 @@ spec:
 """
 
 
-def cpu_pod(name: str, *, owner: str = "") -> str:
+def cpu_pod(name: str) -> str:
     """Write a pod whose container uses the claim cpus."""
-    owned = f", ownerReferences: [{{kind: ReplicaSet, name: {owner}, controller: true}}]" if owner else ""
     return f"""\
 apiVersion: v1
 kind: Pod
-metadata: {{name: {name}, namespace: default{owned}}}
+metadata: {{name: {name}, namespace: default}}
 spec:
   nodeName: node-a
   containers: [{{name: c, image: registry.example.com/i:1, resources: {{claims: [{{name: g}}]}}}}]

@@ -23,7 +23,7 @@ from webhook.admission import ReviewOptions
 from webhook.certificates import certs
 from webhook.reloading import Reloaded
 from webhook.server import Certificate, Limits, Reviews
-from webhook.server.messages import Request
+from webhook.server.messages import HTTPRequest
 from webhook.server.metrics import Metrics
 
 pytestmark = pytest.mark.process
@@ -92,30 +92,27 @@ OPEN = "application/openmetrics-text"
     ("", False),
 )
 def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accept: str, *, is_open: bool) -> None:
-    page = metrics.page(Request(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
+    page = metrics.page(HTTPRequest(b"GET", "/metrics", b"", {b"accept": accept.encode()}))
     assert page.content_type.startswith(OPEN if is_open else "text/plain; version=0.0.4")
     assert page.body.endswith(b"# EOF\n") is is_open
 
 
 class TestPort:
-    def test_says_what_there_is(self, monitored: Process) -> None:
+    def test_says_what_there_is_and_answers_probes(self, monitored: Process) -> None:
         status, text = get(monitored, "/")
         assert status == 200
         for path in re.findall(r"^/\w+", text, re.MULTILINE):
             assert get(monitored, path)[0] == 200
+        assert get(monitored, "/healthz") == get(monitored, "/readyz") == (200, "ok\n")
 
-    def test_answers_probes(self, monitored: Process) -> None:
-        assert get(monitored, "/healthz") == (200, "ok\n")
-        assert get(monitored, "/readyz") == (200, "ok\n")
-
-    def test_takes_nothing_and_answers_no_reviews(self, monitored: Process) -> None:
+    def test_takes_nothing_answers_no_reviews_and_has_the_metrics_to_itself(
+        self, monitored: Process, trust: ssl.SSLContext
+    ) -> None:
         for method in ("POST", "PUT", "DELETE"):
             for path in ("/", "/metrics", "/healthz", "/readyz"):
                 assert get(monitored, path, method)[0] == 405
         for path in ("/validate", "/mutate", "/metrics/x"):
             assert get(monitored, path, "POST")[0] == 404
-
-    def test_has_the_metrics_to_itself(self, monitored: Process, trust: ssl.SSLContext) -> None:
         assert serving.ask(monitored.port, "GET", "/metrics", trust=trust)[0] == 404
 
     def test_is_on_the_address_that_is_named(self, directory: Path, trust: ssl.SSLContext) -> None:

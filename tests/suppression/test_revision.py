@@ -2,12 +2,11 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.command import SCRIPT, Done, draguard, findings, reported
+from tests.command import Done, draguard, findings, process, reported, usage_error
 from tests.rows import each_row
 from tests.sources.programs import KUSTOMIZE, chart, program, write
 from tests.suppression.manifests import IMMUTABLE, OTHER, change, claim, found, git, rules, suppressed
@@ -40,13 +39,14 @@ def new(*arguments: str | Path) -> Done:
     return draguard("validate", "-o", "json", "--against", "HEAD", "--new-only", *arguments)
 
 
+def refused(*arguments: str | Path) -> str:
+    return usage_error("validate", *arguments).removeprefix("draguard validate: error: ")
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    top = tmp_path / "top"
-    (top / "apps").mkdir(parents=True)
+    top = write(tmp_path / "top", {"apps/a.yaml": claim("a"), "apps/b.yaml": claim("b", "  colour: red\n")})
     git("init", "-q", ".", at=top)
-    (top / "apps/a.yaml").write_text(claim("a"), encoding="utf-8")
-    (top / "apps/b.yaml").write_text(claim("b", "  colour: red\n"), encoding="utf-8")
     commit(top)
     monkeypatch.chdir(top)
     return top
@@ -139,13 +139,11 @@ class TestAgainst:
         assert (report["fixed"], report["findings"]) == ([], [])
 
     def test_what_is_not_regular_is_left_alone(self, repository: Path) -> None:
+        (repository / "link.yaml").symlink_to("apps/b.yaml")
+        commit(repository, "apps/c.yaml", "apiVersion: [\n")
+        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
         (repository / "apps/a.yaml").unlink()
         os.mkfifo(repository / "apps/a.yaml")
-        (repository / "link.yaml").symlink_to("apps/b.yaml")
-        (repository / "apps/c.yaml").write_text("apiVersion: [\n", encoding="utf-8")
-        git("add", "link.yaml", "apps/c.yaml", at=repository)
-        git("commit", "-qm", "second", at=repository)
-        (repository / "apps/c.yaml").write_text(claim("c"), encoding="utf-8")
         assert found() == []
 
     @each_row(
@@ -158,50 +156,33 @@ class TestAgainst:
         ("a\nb", ""),
     )
     def test_a_revision_that_git_does_not_know_is_refused(self, repository: Path, rev: str, hint: str) -> None:
-        done = draguard("validate", f"--against={rev}", repository)
-        message = f"draguard validate: error: --against: git has no revision {rev!r}{hint}\n"
-        assert done == Done(2, "", message)
+        assert refused(f"--against={rev}", repository) == f"--against: git has no revision {rev!r}{hint}\n"
 
-    def test_outside_a_repository_and_without_a_revision_it_is_refused(self, repository: Path) -> None:
-        new_only = "--new-only leaves out what an earlier state has: give its revision with --against"
-        outside = f"--against: {repository.parent} is not in a git repository"
-        for options, said in (
-            (("--against", "HEAD", repository.parent), outside),
-            (("--new-only", repository), new_only),
-        ):
-            assert draguard("validate", *options) == Done(2, "", f"draguard validate: error: {said}\n")
+    def test_outside_a_repository_without_a_revision_and_with_another_state_it_is_refused(
+        self, repository: Path
+    ) -> None:
+        outside = f"--against: {repository.parent} is not in a git repository\n"
+        assert refused("--against", "HEAD", repository.parent) == outside
+        new_only = "--new-only leaves out what an earlier state has: give its revision with --against\n"
+        assert refused("--new-only", repository) == new_only
+        two = "--old and --against are two earlier states: give one of them\n"
+        assert refused("--against", "HEAD", "--old", "a.yaml", "apps/a.yaml") == two
+        assert found("--subresource", "status", "apps/a.yaml") == []
 
     def test_without_git_it_is_refused(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", "")
-        assert draguard("validate", "--against", "HEAD", repository).err.endswith("--against: git is not installed\n")
+        assert refused("--against", "HEAD", repository) == "--against: git is not installed\n"
 
     def test_endless_output_of_git_is_cut(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(revision, "_LONGEST", 60)
-        done = draguard("validate", "--against", "HEAD", repository)
-        assert done == Done(2, "", "draguard validate: error: --against: git answers more than 0 MiB\n")
+        assert refused("--against", "HEAD", repository) == "--against: git answers more than 0 MiB\n"
 
-    def test_a_git_that_takes_too_long_is_ended(
-        self, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
-        (tmp_path / "git").chmod(0o755)
-        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    def test_a_git_that_takes_too_long_is_ended(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program(repository / "bin", "git", "import time\ntime.sleep(60)")
+        monkeypatch.setenv("PATH", str(repository / "bin"))
         monkeypatch.setattr(revision, "SECONDS", 0.1)
-        done = draguard("validate", "--against", "HEAD", repository)
-        assert done.err.endswith("--against: git was ended by signal 9, perhaps after 0.1 seconds\n")
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            (["--old", "a.yaml"], "--old and --against are two earlier states: give one of them"),
-            (["--subresource", "status"], ""),
-        ],
-    )
-    def test_it_does_not_go_with_another_earlier_state(
-        self, repository: Path, options: list[str], message: str
-    ) -> None:
-        done = draguard("validate", "--against", "HEAD", *options, repository / "apps/a.yaml")
-        assert (done.code, message in done.err, bool(done.err)) == (2 if message else 0, True, bool(message))
+        ended = "--against: git was ended by signal 9, perhaps after 0.1 seconds\n"
+        assert refused("--against", "HEAD", repository) == ended
 
     def test_the_repository_cannot_make_git_run_anything(self, repository: Path) -> None:
         for key in ("core.fsmonitor", "core.pager", "diff.external", "filter.x.clean", "filter.x.smudge"):
@@ -211,9 +192,7 @@ class TestAgainst:
         assert found() == IMMUTABLE
         assert not (repository / "ran").exists()
 
-    def test_the_other_directory_of_a_hook_does_not_count(
-        self, repository: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_the_directory_of_a_hook_does_not_count(self, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         change(repository / "apps/a.yaml", *OTHER)
         monkeypatch.setenv("GIT_DIR", "/nowhere")
         assert found() == IMMUTABLE
@@ -234,22 +213,21 @@ class TestNewOnly:
         assert done.out.endswith("2 documents in 2 files: no problems (Kubernetes 1.37); 1 suppressed (1 not new)\n")
 
     def test_what_could_never_be_deployed_is_judged_as_new(self, repository: Path) -> None:
-        text = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: 1}\n"
-        commit(repository, "apps/c.yaml", text)
+        commit(repository, "apps/c.yaml", claim("c").partition("spec:")[0] + "spec: {devices: 1}\n")
         assert found("apps/c.yaml")[0] == ("error", "wrong-type")
         assert new().code == 0
 
     def test_what_cannot_be_read_moves_with_its_file(self, repository: Path) -> None:
-        broken = repository / "apps/broken.yaml"
-        broken.write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
-        commit(repository)
-        broken.rename(repository / "moved.yaml")
+        commit(repository, "apps/broken.yaml", "apiVersion: v1\nkind: {\n")
+        assert new().code == 0
+        (repository / "apps/broken.yaml").rename(repository / "moved.yaml")
         assert suppressed(new("moved.yaml")) == [("unreadable", "revision", "found at HEAD, too")]
         assert rules(new(repository)) == []
         (repository / "copy.yaml").write_text("apiVersion: v1\nkind: {\n", encoding="utf-8")
         assert rules(new(repository)) == [("error", "unreadable")]
-        (repository / "copy.yaml").write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
-        assert rules(new("copy.yaml")) == [("error", "unreadable")]
+        for file in ("copy.yaml", "apps/a.yaml"):
+            (repository / file).write_text("apiVersion: v1\nkind: [\n", encoding="utf-8")
+            assert rules(new(file)) == [("error", "unreadable")]
 
     def test_findings_move_with_their_object(self, repository: Path) -> None:
         (repository / "new").mkdir()
@@ -268,21 +246,15 @@ class TestNewOnly:
 
     def test_a_suppression_that_was_of_no_use_before_is_not_new(self, repository: Path) -> None:
         unused = "# draguard: ignore[enum] none so far\n"
-        (repository / "apps/c.yaml").write_text(unused + claim("c"), encoding="utf-8")
         ignores = "ignores:\n- {paths: [apps/**], rules: [enum], reason: none so far}\n"
-        commit(repository, ".draguard.yaml", ignores)
+        write(repository, {"apps/c.yaml": unused + claim("c"), ".draguard.yaml": ignores})
+        commit(repository)
         change(repository / "apps/c.yaml", "spec:\n", "spec:\n  # moved down\n")
         assert rules(new(".")) == []
         change(repository / "apps/c.yaml", unused, f"{unused}# draguard: ignore[maximum] new\n")
         assert rules(new(".")) == [("warning", "unused-suppression")]
         (repository / ".draguard.yaml").write_text(ignores.replace("enum", "minimum"), encoding="utf-8")
         assert rules(new(".")) == [("warning", "unused-suppression")] * 2
-
-    def test_what_cannot_be_read_any_more_is_new(self, repository: Path) -> None:
-        commit(repository, "apps/c.yaml", "apiVersion: [\n")
-        assert new().code == 0
-        (repository / "apps/a.yaml").write_text("apiVersion: ]\n", encoding="utf-8")
-        assert new().code == 1
 
     def test_several_releases_are_compared_each(self, repository: Path) -> None:
         arguments = ("validate", "--against", "HEAD", "--new-only", "--kubernetes-version", "1.30,1.35")
@@ -298,16 +270,10 @@ class TestNewOnly:
 
 def test_a_process_compares_with_a_revision(repository: Path) -> None:
     change(repository / "apps/a.yaml", *OTHER)
-    done = subprocess.run(
-        [SCRIPT, "validate", "--against", "HEAD", "--new-only", "-o", "concise"],
-        capture_output=True,
-        check=False,
-        cwd=repository / "apps",
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (1, "")
-    assert "error immutable: spec: " in done.stdout
-    assert "unknown-field" not in done.stdout
+    done = process("validate", "--against", "HEAD", "--new-only", "-o", "concise", repository / "apps")
+    assert (done.code, done.err) == (1, "")
+    assert "error immutable: spec: " in done.out
+    assert "unknown-field" not in done.out
 
 
 VALUED = claim("c").replace("gpu.example.com", "{{ .Values.driver }}")
@@ -328,10 +294,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return top
 
 
-@pytest.mark.parametrize(
-    ("paths", "file"),
-    [(["chart"], "chart/templates/c.yaml"), (["base", "overlay", "./overlay/"], "base/c.yaml")],
-)
+@each_row(("paths", "file"), (["chart"], "chart/templates/c.yaml"), (["base", "overlay", "./overlay/"], "base/c.yaml"))
 def test_a_changed_object_is_compared(checkout: Path, paths: list[str], file: str) -> None:
     ways = ((), ("--new-only",), ("--new-only", "--kubernetes-version", "1.35,1.36"))
     given = [(path, *options) for path in paths for options in ways]
@@ -340,21 +303,13 @@ def test_a_changed_object_is_compared(checkout: Path, paths: list[str], file: st
     assert [found(*each) for each in given] == [IMMUTABLE] * len(given)
 
 
-def test_the_directory_of_the_kustomization_may_be_the_current_one(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(checkout / "base")
-    assert found(".") == []
-    change(checkout / "base/c.yaml", *OTHER)
-    assert found(".") == found() == IMMUTABLE
-
-
-def test_the_whole_repository_may_be_one_kustomization(checkout: Path) -> None:
-    (checkout / "kustomization.yaml").write_text("resources: [base/c.yaml]\n", encoding="utf-8")
-    commit(checkout)
+def test_the_kustomization_may_be_the_current_directory(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(checkout, "kustomization.yaml", "resources: [base/c.yaml]\n")  # also of the whole repository
     assert found(".") == []
     change(checkout / "base/c.yaml", *OTHER)
     assert found(".") == IMMUTABLE
+    monkeypatch.chdir(checkout / "base")
+    assert found(".") == found() == IMMUTABLE
 
 
 def test_values_are_those_of_the_revision(checkout: Path) -> None:
@@ -366,39 +321,31 @@ def test_values_are_those_of_the_revision(checkout: Path) -> None:
 
 
 def test_only_findings_that_the_revision_does_not_have_are_new(checkout: Path) -> None:
-    bad = claim("c").replace("spec:", "spec:\n  shape: round")
-    for file in ("chart/templates/c.yaml", "base/c.yaml"):
-        (checkout / file).write_text(bad, encoding="utf-8")
-    commit(checkout)
     for path, file in (("chart", "chart/templates/c.yaml"), ("overlay", "base/c.yaml")):
+        commit(checkout, file, claim("c", "  shape: round\n"))
         assert rules(new(path)) == []
         change(checkout / file, "shape: round", "shape: round\n  colour: red")
         assert [each["field"] for each in json.loads(new(path).out)["findings"]] == ["spec.colour"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("resources", "why"),
-    [
-        ("gone.yaml", "cannot be rendered: "),
-        ("/etc", "overlay has a base outside the repository: /etc"),
-        ("../../other", "overlay has a base outside the repository: ../../other"),
-    ],
+    ("gone.yaml", "cannot be rendered: "),
+    ("/etc", "overlay has a base outside the repository: /etc"),
+    ("../../other", "overlay has a base outside the repository: ../../other"),
 )
 def test_a_revision_that_cannot_be_rendered_is_a_warning(checkout: Path, resources: str, why: str) -> None:
-    kustomization = checkout / "overlay/kustomization.yaml"
-    kustomization.write_text(f"resources: [{resources}]\n", encoding="utf-8")
-    commit(checkout)
-    kustomization.write_text("resources: [../base]\n", encoding="utf-8")
+    kustomization = "overlay/kustomization.yaml"
+    commit(checkout, kustomization, f"resources: [{resources}]\n")
+    (checkout / kustomization).write_text("resources: [../base]\n", encoding="utf-8")
     (warning,) = findings("validate", "--against", "HEAD", "overlay")
-    where = (warning["level"], warning["rule"], warning["file"])
-    assert where == ("warning", "not-compared", "overlay/kustomization.yaml")
+    assert (warning["level"], warning["rule"], warning["file"]) == ("warning", "not-compared", kustomization)
     assert warning["message"].startswith(f"not compared with HEAD: {why}")
     assert str(checkout.parent) not in warning["message"].replace(str(checkout.parent / "bin"), "")
 
 
 def test_a_new_kustomization_is_compared_by_names(checkout: Path) -> None:
-    (checkout / "new").mkdir()
-    (checkout / "new/kustomization.yaml").write_text("resources: [../base]\n", encoding="utf-8")
+    write(checkout, {"new/kustomization.yaml": "resources: [../base]\n"})
     assert found("new") == [("note", "not-compared")]  # the chart has a claim of that name, too
     (checkout / "chart/templates/c.yaml").unlink()
     commit(checkout)

@@ -60,7 +60,7 @@ class _Asked(msgspec.Struct, omit_defaults=True, gc=False):
     dryRun: bool | None = None
 
 
-class Request(_Asked, omit_defaults=True, gc=False):
+class AdmissionRequest(_Asked, omit_defaults=True, gc=False):
     """The request of an AdmissionReview, without its objects and options."""
 
     userInfo: _User | None = None
@@ -170,7 +170,7 @@ def checked(review: Any) -> Any:
         MalformedReviewError: The value is not such an AdmissionReview.
     """
     try:
-        msgspec.convert(_request_of(review), Request)
+        msgspec.convert(_request_of(review), AdmissionRequest)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a surrogate pair
         fault = str(error).replace("$.", "request.")
         raise MalformedReviewError(f"the AdmissionReview cannot be decoded: {fault}") from error

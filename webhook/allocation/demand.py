@@ -15,9 +15,9 @@ from typing import Any, Final
 from webhook.allocation.capacity import Take, as_published, take
 from webhook.allocation.devices import Content, Device, Tolerations, by_content, named, taint_of, terms
 from webhook.allocation.features import Implementation
-from webhook.allocation.selecting import RUNTIME, Chooser, Selectors, Values
+from webhook.allocation.selecting import RUNTIME, Chooser, DeviceValues, Selectors
 from webhook.cel.errors import CelError
-from webhook.cel.kubernetes.devices import MAX_COST, Refusal, Selector
+from webhook.cel.kubernetes.devices import MAX_COST, CompiledSelector, SelectorRefusal
 from webhook.cel.kubernetes.semver import Semver
 from webhook.cel.runtime.meter import Meter
 from webhook.cel.types.values import type_of
@@ -437,13 +437,13 @@ _KINDS: Final = {"bool": "bool", "int": "int", "string": "string", "kubernetes.S
 _WORDS: Final = {"kubernetes.Semver": "semver"}
 
 
-def _derived(compiled: Selector | Refusal, values: Values, content: Content) -> JSONObject | str:
+def _derived(compiled: CompiledSelector | SelectorRefusal, values: DeviceValues, content: Content) -> JSONObject | str:
     """Return a derived attribute of a device, as in the API, or the error.
 
     Args:
         compiled: Its expression, or why it cannot be compiled.
     """
-    if isinstance(compiled, Refusal):
+    if isinstance(compiled, SelectorRefusal):
         return f"CEL compile error: {compiled.detail}"
     try:
         found = _attribute(compiled.program.evaluate(values.of(content), meter=Meter(MAX_COST)))

@@ -35,7 +35,7 @@ Key = tuple[int, str, str]
 """A counter: the place of its pool, its counter set and its name."""
 
 
-class Group(NamedTuple):
+class CounterGroup(NamedTuple):
     """Devices that draw on the same counters.
 
     Args:
@@ -69,7 +69,7 @@ class Counters:
                 keys = [(pool, *key) for key in device.content.consumes if key in known]
                 if keys:
                     keys_of[index] = keys
-        self.groups: list[Group] = []
+        self.groups: list[CounterGroup] = []
         self.group_of: dict[int, int] = {}
         """The group of each device that has one."""
         self._rests: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], int]] = {}
@@ -83,7 +83,7 @@ class Counters:
             contents = {index: view.devices[index].content for index in members}
             consumes = [{places[key]: contents[index].consumes[key[1:]] for key in keys_of[index]} for index in members]
             self.group_of |= dict.fromkeys(members, len(self.groups))
-            self.groups.append(Group(tuple(members), left, tuple(consumes), counters.is_overdrawn))
+            self.groups.append(CounterGroup(tuple(members), left, tuple(consumes), counters.is_overdrawn))
 
     def picked(self, devices: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """Return the devices picked from each group, without groups that have none."""
@@ -424,7 +424,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """What the devices on each counter set have in common."""
+    """The common amounts of the devices on each counter set."""
 
     def __init__(self, view: NodeView) -> None:
         self._view = view
@@ -465,7 +465,7 @@ def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> C
 
 
 class Draw(NamedTuple):
-    """What a device has drawn from its counter sets.
+    """The amounts that a device has drawn from its counter sets.
 
     Args:
         counters: Whether it has taken counters; another share of the device may have done so before.

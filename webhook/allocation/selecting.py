@@ -18,8 +18,8 @@ from webhook.cel.kubernetes.devices import (
     CONSUMABLE_CAPACITY,
     LIST_ATTRIBUTES,
     MAX_COST,
-    Refusal,
-    Selector,
+    CompiledSelector,
+    SelectorRefusal,
     compile_selector,
 )
 from webhook.cel.runtime.meter import Meter
@@ -100,7 +100,7 @@ Reads = Sequence[tuple[str, str]]
 """The parts of a device that an expression reads: ``attributes`` or ``capacity``, and a name with its domain."""
 
 
-def reads_of(selector: Selector) -> Reads | None:
+def reads_of(selector: CompiledSelector) -> Reads | None:
     """Return the reads of a selector beside those of all devices, None if their names are not known."""
     found = []
     for path in sorted(set(reads(selector.root, "device"))):
@@ -123,19 +123,19 @@ def seen(content: Content, holder: str, name: str) -> Hashable:
 _BYTES_A_CHARACTER: Final = 400
 """The memory that a compiled selector takes for each character of its text."""
 _BYTES: Final = 20_000
-_programs: Final[Cache[tuple[Selector | Refusal, Reads | None]]] = Cache(16 << 20)
+_programs: Final[Cache[tuple[CompiledSelector | SelectorRefusal, Reads | None]]] = Cache(16 << 20)
 """The compiled selectors of all allocators, with their reads; the scheduler keeps such a cache, too."""
 
 
 class _Selector:
     """A selector, with its results for contents that look the same to it."""
 
-    def __init__(self, expression: str, release: Release, gates: frozenset[str], values: Values) -> None:
+    def __init__(self, expression: str, release: Release, gates: frozenset[str], values: DeviceValues) -> None:
         key = expression, release, gates, current().is_offline
         known = _programs.get(key)
         if known is None:
             compiled = compile_selector(expression, release, gates, stored=True)
-            known = compiled, None if isinstance(compiled, Refusal) else reads_of(compiled)
+            known = compiled, None if isinstance(compiled, SelectorRefusal) else reads_of(compiled)
             _programs.put(key, known, _BYTES + _BYTES_A_CHARACTER * len(expression))
         self._compiled, self.reads = known
         self.expression = expression
@@ -153,7 +153,7 @@ class _Selector:
         return self._alike[key]
 
     def _evaluate(self, content: Content) -> bool | Fault:
-        if isinstance(self._compiled, Refusal):
+        if isinstance(self._compiled, SelectorRefusal):
             return Fault(f"CEL compile error: {self._compiled.detail}")
         try:
             result = self._compiled.program.evaluate(self._values.of(content), meter=Meter(MAX_COST))
@@ -185,7 +185,7 @@ _LISTS_SEEN_SINCE: Final = 37
 """From this release on, expressions see lists, whatever the gate says."""
 
 
-class Values:
+class DeviceValues:
     """Devices as expressions see them; the last device is kept, as selectors of class and request read it in turn.
 
     Args:
@@ -301,7 +301,7 @@ class Selectors:
         self._gates = frozenset(gate for gate, is_on in gates.items() if is_on)
         self._release = variant.release
         self._features = features
-        self.values = Values(variant, with_lists=with_lists)
+        self.values = DeviceValues(variant, with_lists=with_lists)
         """Devices as the expressions see them."""
         self._compiled: dict[str, _Selector] = {}
         self._choosers: dict[tuple[tuple[str, ...], tuple[str, ...]], Chooser] = {}
@@ -323,7 +323,7 @@ class Selectors:
             found = self._choosers[first, second] = Chooser(*several, binds=self._features.DeviceBindingAndStatus)
         return found
 
-    def derivation(self, expression: str) -> tuple[Selector | Refusal, Values]:
+    def derivation(self, expression: str) -> tuple[CompiledSelector | SelectorRefusal, DeviceValues]:
         """Return a derived attribute, from the devices as its expression sees them."""
         compiled = compile_selector(expression, self._release, self._gates, stored=True, is_derived=True)
         return compiled, self.values

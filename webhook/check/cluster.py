@@ -20,7 +20,7 @@ from webhook.report.model import Report
 
 if TYPE_CHECKING:
     from webhook.cluster.live import Server
-    from webhook.documents.stored import Wanted
+    from webhook.documents.stored import ObjectFilter
 
 _STORED: Final = "give what the cluster stores, as kubectl prints it"
 """The hint for an object of the cluster that cannot be decoded."""
@@ -100,12 +100,12 @@ def cluster_documents(
     """
     if not sources:
         return
-    from webhook.documents.stored import Wanted  # few commands look at clusters
+    from webhook.documents.stored import ObjectFilter  # few commands look at clusters
     from webhook.inventory.snapshots import reader
 
     paths = [each for each in sources if isinstance(each, str)]
     # Snapshots are large, and seldom committed.
-    wanted = Wanted(kinds, None if is_whole else reader())
+    wanted = ObjectFilter(kinds, None if is_whole else reader())
     selection = Selection(allow_empty=True, some_files=True, git=False, stored=wanted)
     documents = with_manifests(read(paths, selection=selection), paths)
     for document in readable(documents if quiet else with_progress(documents, sys.stderr), report.findings):
@@ -121,7 +121,7 @@ def cluster_documents(
 
 
 def _running(
-    server: Server, wanted: Wanted, namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
+    server: Server, wanted: ObjectFilter, namespace: str, *, quiet: bool, tell: Callable[[str], None] | None
 ) -> Iterator[Document]:
     from webhook.cluster.live import Where  # most clusters are in files
     from webhook.inventory.snapshots import OF_SNAPSHOT

@@ -399,12 +399,12 @@ def _converted(obj: Any, release: str) -> str:
     """Explain how to convert an object to a version that a release serves; empty if it cannot be converted."""
     if find(obj.get("apiVersion"), obj.get("kind")) is None or not obj["apiVersion"].startswith(f"{GROUP}/"):
         return ""
-    from webhook.migration import Wanted, converted
+    from webhook.migration import MigrationTarget, converted
     from webhook.migration.classic import Parameters, without_counterpart  # only old objects are moved
 
     if how := without_counterpart(obj):
         return how
-    is_convertible = converted(obj, Wanted(releases=(release_of(release),)), Parameters()).older
+    is_convertible = converted(obj, MigrationTarget(releases=(release_of(release),)), Parameters()).older
     return "draguard convert --write converts it (give it the same --kubernetes-version)" if is_convertible else ""
 
 
@@ -443,7 +443,7 @@ def _planner(document: Document) -> Planner:
 
 
 Refusals = Callable[[Document], list[Finding]]
-"""What finds the API server's refusals of a manifest, in the order of the text."""
+"""The functions that find the API server's refusals of a manifest, in the order of the text."""
 
 
 def refusing(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.arguments import check_mapping, check_string, several
 from webhook.check.files import judged
-from webhook.configuration.options import COMMANDS, Settings, labels, switches
+from webhook.configuration.options import COMMANDS, OptionSources, labels, switches
 from webhook.findings import Finding
 from webhook.usage import UsageError
 
@@ -81,7 +81,7 @@ def findings(paths: Any, config: Any, given: Mapping[str, Any]) -> list[Finding]
     arguments: Any = SimpleNamespace(**{**defaults, **stated, "paths": files, "quiet": True})
     try:
         file = None if config is None else _paths("config", config)[0]
-        arguments.settings = Settings(None, dict.fromkeys(stated, "the call"))
+        arguments.settings = OptionSources(None, dict.fromkeys(stated, "the call"))
         if file is not None:
             from webhook.configuration.reading import configured  # most calls name none
 

@@ -12,7 +12,7 @@ from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
 from webhook.check.target import POLICY_HINT
 from webhook.documents import STDIN, Document, Unreadable, read
-from webhook.engine.offline import Change, Sender
+from webhook.engine.offline import MutatedManifest, Sender
 from webhook.findings import Finding, Origin, by_place, found, unread
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, metadata_of, text
 from webhook.policy.evaluation import policyset
@@ -20,7 +20,7 @@ from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer, Authorize
 from webhook.policy.evaluation.authorizer import NOTE as USERS_NOT_KNOWN
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import DEFAULT_USER
-from webhook.policy.evaluation.verdict import Decision, Verdict
+from webhook.policy.evaluation.verdict import PolicyDecision, Verdict
 from webhook.policy.load import load
 from webhook.policy.manifest.model import DENY, Given
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
@@ -200,7 +200,7 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
     return Sender(policies.set, policies.given, policies.authorizer, user(arguments), arguments.namespace)
 
 
-def found_by_mutating(change: Change, document: Document) -> list[Finding]:
+def found_by_mutating(change: MutatedManifest, document: Document) -> list[Finding]:
     """Report the refusals by mutating policies, and the policies that could not be evaluated."""
     policies, verdict = change.policies, change.mutation.verdict
     denied = [decision for decision in verdict.decisions if decision.denied]
@@ -214,7 +214,7 @@ def found_by_mutating(change: Change, document: Document) -> list[Finding]:
     return [*_of_plugin(verdict, document, policies), *findings]
 
 
-def found_by_validating(change: Change, verdict: Verdict, document: Document) -> list[Finding]:
+def found_by_validating(change: MutatedManifest, verdict: Verdict, document: Document) -> list[Finding]:
     """Report the findings of validating policies in a document, and the assumptions made."""
     policies = change.policies
     findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
@@ -241,7 +241,7 @@ def each_once(findings: Iterable[Finding]) -> list[Finding]:
     return [*kept.values()]
 
 
-def _findings(decision: Decision, document: Document, policies: PolicySet) -> Iterator[Finding]:
+def _findings(decision: PolicyDecision, document: Document, policies: PolicySet) -> Iterator[Finding]:
     who = f"{decision.policy.kind} '{decision.policy.name}'"
     if decision.binding:
         who += f" with binding '{decision.binding.name}'"
@@ -264,14 +264,14 @@ def _of_plugin(verdict: Verdict, document: Document, policies: PolicySet) -> Ite
         yield found(Problem(ERROR, PLUGIN, verdict.reason, Path(), verdict.message), document, f"1.{policies.release}")
 
 
-def _found(decision: Decision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
+def _found(decision: PolicyDecision, document: Document, policies: PolicySet, level: str, text: str) -> Finding:
     rule = "policy-error" if decision.is_error else DENIED
     hint = decision.missing and f"add to what --policies names: {decision.missing}"
     problem = Problem(level, rule, decision.reason, Path(), text, hint)
     return found(problem, document, f"1.{policies.release}")._replace(origin=_origin(decision))
 
 
-def _origin(decision: Decision) -> Origin:
+def _origin(decision: PolicyDecision) -> Origin:
     """Return the policy and expression of a decision."""
     policy, binding, params = decision.policy, decision.binding, metadata_of(decision.params)
     names = [text(params, name) for name in ("namespace", "name")]

@@ -27,12 +27,12 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-class Values(NamedTuple):
+class OptionValues(NamedTuple):
     """The values that an option or argument accepts.
 
     Args:
         keys: Values up to an equals sign.
-        of_keys: What follows the equals sign.
+        of_keys: The values after the equals sign.
         files: Whether names of files are values, too.
     """
 
@@ -42,27 +42,29 @@ class Values(NamedTuple):
     files: bool = False
 
 
-TEXT = Values()
+TEXT = OptionValues()
 """Any text."""
-FILES = Values(files=True)
+FILES = OptionValues(files=True)
 _LEVELS = ("off", "note", "warn", "error")
 _MODES = ("deny", "warn", "audit")
-_VALUES: Mapping[str, Callable[[], Values]] = {
+_VALUES: Mapping[str, Callable[[], OptionValues]] = {
     **dict.fromkeys(("DIR", "DIRECTORY", "FILE", "GLOB", "PATH"), lambda: FILES),
-    "API=BOOL,…": lambda: Values(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
-    "COMMAND": lambda: Values(tuple(COMMANDS)),
-    "DRIVER": lambda: Values(built_in()),
-    "FORMAT[=FILE]": lambda: Values(tuple(FORMATS), files=True),
-    "GATE=BOOL,…": lambda: Values(keys=tuple(GATES), of_keys=("true", "false")),
-    "KIND[.FIELD]|RULE|GATE": lambda: Values((*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)),
-    "NAME=NUMBER": lambda: Values(keys=tuple(LIMITS)),
-    "RESOURCE": lambda: Values(tuple(RESOURCES)),
-    "RULE": lambda: Values(tuple(CHECKS)),
-    "RULE=LEVEL": lambda: Values(_LEVELS, rule_names(), _LEVELS),
-    "RULE[,RULE…]": lambda: Values(rule_names()),
-    "VERSION": lambda: Values([f"1.{each}" for each in releases(OLDEST, NEWEST)]),
-    "[GROUP/]VERSION": lambda: Values(tuple(VERSIONS)),
-    "[WHAT=]MODE": lambda: Values(_MODES, ("workloads", *rule_names()), _MODES),
+    "API=BOOL,…": lambda: OptionValues(keys=(*OF_STAGES, *VERSIONS), of_keys=("true", "false")),
+    "COMMAND": lambda: OptionValues(tuple(COMMANDS)),
+    "DRIVER": lambda: OptionValues(built_in()),
+    "FORMAT[=FILE]": lambda: OptionValues(tuple(FORMATS), files=True),
+    "GATE=BOOL,…": lambda: OptionValues(keys=tuple(GATES), of_keys=("true", "false")),
+    "KIND[.FIELD]|RULE|GATE": lambda: OptionValues(
+        (*dict.fromkeys(each.name for each in kinds()), *rule_names(), *GATES)
+    ),
+    "NAME=NUMBER": lambda: OptionValues(keys=tuple(LIMITS)),
+    "RESOURCE": lambda: OptionValues(tuple(RESOURCES)),
+    "RULE": lambda: OptionValues(tuple(CHECKS)),
+    "RULE=LEVEL": lambda: OptionValues(_LEVELS, rule_names(), _LEVELS),
+    "RULE[,RULE…]": lambda: OptionValues(rule_names()),
+    "VERSION": lambda: OptionValues([f"1.{each}" for each in releases(OLDEST, NEWEST)]),
+    "[GROUP/]VERSION": lambda: OptionValues(tuple(VERSIONS)),
+    "[WHAT=]MODE": lambda: OptionValues(_MODES, ("workloads", *rule_names()), _MODES),
 }
 
 
@@ -91,12 +93,12 @@ def _about(described: Command | Option) -> str:
     return described.about.partition(" (")[0].partition(";")[0].replace("%%", "%")
 
 
-def _values(completed: Command | Option) -> Values:
+def _values(completed: Command | Option) -> OptionValues:
     """Return the values of an option, or of a command's arguments."""
     if isinstance(completed, Option):
-        return Values(completed.words) if completed.words else _VALUES.get(completed.takes, lambda: TEXT)()
+        return OptionValues(completed.words) if completed.words else _VALUES.get(completed.takes, lambda: TEXT)()
     arguments = (each for each in completed.options if each.is_argument)
-    return next(map(_values, arguments), Values(tuple(completed.actions)))
+    return next(map(_values, arguments), OptionValues(tuple(completed.actions)))
 
 
 def _frame(shell: str) -> str:
@@ -128,7 +130,7 @@ def _bash() -> Iterator[str]:
     )
 
 
-def _assigned(values: Values) -> str:
+def _assigned(values: OptionValues) -> str:
     """Write assignments of the values for bash."""
     given = {"words": values.words, "keys": values.keys, "values": values.of_keys, "files": "x" * values.files}
     return " ".join(f"{name}={_quoted(' '.join(each))}" for name, each in given.items() if each) or ":"
@@ -177,7 +179,7 @@ def _zsh_option(option: Option) -> Iterator[str]:
         yield _quoted(f"{apart}{name}{'=' if takes and name.startswith('--') else ''}[{help_}]{value}")
 
 
-def _zsh_values(values: Values) -> str:
+def _zsh_values(values: OptionValues) -> str:
     """Write an action of ``_arguments``; a function after a space gets no further arguments."""
     words, keys, of_keys = (" ".join(each) for each in (values.words, values.keys, values.of_keys))
     if keys:
@@ -201,7 +203,7 @@ def _fish() -> Iterator[str]:
             yield f"{within} {names}{takes} -d {_quoted(_about(option))}"
 
 
-def _fish_values(values: Values) -> str:
+def _fish_values(values: OptionValues) -> str:
     """Write the options of ``complete`` for values."""
     words, keys, of_keys = (" ".join(each) for each in (values.words, values.keys, values.of_keys))
     listed = f"{words} (__draguard_pairs '{keys}' '{of_keys}')" if keys else words
@@ -214,4 +216,4 @@ def _quoted(text: str) -> str:
 
 
 _SCRIPTS: Mapping[str, Callable[[], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-"""What writes the completion script of a shell."""
+"""The functions that write completion scripts, by shell."""

@@ -13,7 +13,7 @@ from webhook.cli.console import check_changeable, code_of, note_left_out, print_
 from webhook.documents import Document, Selection, parse, read
 from webhook.documents.files import only_manifests
 from webhook.findings import Finding, found, readable
-from webhook.migration import Migrated, Wanted, migrate
+from webhook.migration import Migrated, MigrationTarget, migrate
 from webhook.report.diff import outcome
 from webhook.report.text import counted
 from webhook.usage import UsageError
@@ -24,7 +24,7 @@ def run(arguments: Namespace) -> int:
     paths = some_paths(arguments)
     _check_together(arguments, paths)
     stated = [release_of(each) for each in kubernetes_versions(arguments) if each]
-    wanted = Wanted(arguments.to or "", stated, pod_locations(arguments))
+    wanted = MigrationTarget(arguments.to or "", stated, pod_locations(arguments))
     selection = Selection(allow_empty=arguments.allow_empty, excluded=exclusions(arguments))
     every = only_manifests(read(paths, selection=selection), paths, selection)
     faults = list[Finding]()

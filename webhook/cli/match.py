@@ -13,7 +13,7 @@ from webhook.allocation.features import implementation
 from webhook.allocation.pools import unused
 from webhook.api.templates import pod_template
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel.kubernetes.devices import Refusal, compile_selector
+from webhook.cel.kubernetes.devices import SelectorRefusal, compile_selector
 from webhook.check.cluster import DETAILS, malformed, not_found, read_cluster
 from webhook.check.expressions import located_in_option
 from webhook.check.files import piped_twice
@@ -30,7 +30,7 @@ from webhook.cli.console import (
     tell,
     wants_colors,
 )
-from webhook.deviceselectors.fleet import ERROR, FALSE, Fleet, Query, Row, absent_nodes, rows
+from webhook.deviceselectors.fleet import ERROR, FALSE, DeviceGroup, Fleet, Query, absent_nodes, rows
 from webhook.documents import Piece
 from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
 from webhook.hints.fields import hint_of
@@ -113,7 +113,7 @@ def _published_twice(slices: Iterable[JSONObject]) -> list[str]:
 def refused(expression: str, fleet: Fleet) -> Iterator[Finding]:
     """Yield what the API server finds wrong with a selector, with a hint."""
     compiled = compile_selector(expression, fleet.release, fleet.gates, stored=True)
-    if isinstance(compiled, Refusal):
+    if isinstance(compiled, SelectorRefusal):
         problem = invalid(Path(), expression, compiled.detail)._replace(rule="cel-selector", issues=compiled.issues)
         hint = hint_of(problem, expression).hint
         yield located_in_option(problem._replace(hint=hint), expression, "-e")
@@ -149,14 +149,14 @@ def _match(arguments: Namespace, query: Sequence[Question], fleet: Fleet, not_us
     return 0 if len(results) == len(query) and all(is_fine(found) for _, found in results) else 1
 
 
-def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[Row]:
+def _rows(query: Question, fleet: Fleet, not_used: Mapping[int, str]) -> list[DeviceGroup]:
     """Match the devices; an unexpected error is the result of this query only."""
     try:
         found = rows(fleet, query.query, not_used)
     except GRAVE:
         raise
     except Exception as error:  # noqa: BLE001 - the others still get their results
-        return [Row(ERROR, own_failure(error), "", "", (), 0)]
+        return [DeviceGroup(ERROR, own_failure(error), "", "", (), 0)]
     return [row._replace(outcome=FALSE, reason=query.absent) for row in found] if query.absent else found
 
 

@@ -22,10 +22,10 @@ from webhook.configuration.options import (
     PROGRAM,
     Command,
     Either,
-    Group,
     Option,
+    OptionGroup,
+    OptionSources,
     Output,
-    Settings,
     variables,
 )
 from webhook.report import FORMATS
@@ -166,7 +166,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def text(self) -> str:
-        """What the help says after the options: examples, and what to know."""
+        """The end of the help, after the options: examples and notes."""
         _, *words = self.prog.replace(KUBECTL, "draguard", 1).split()
         if not words:
             return f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples."
@@ -229,7 +229,7 @@ def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Par
     Args:
         arguments: The arguments to parse. If a command comes first, as nearly always, no other is declared: that would
             take as long as judging a file. Help lists commands without their options.
-        program: What the user calls the program.
+        program: The program's name on the command line.
     """
     parser = Parser(prog=program, description=PROGRAM.description)
     version = PROGRAM.options[0]
@@ -255,9 +255,9 @@ def _add(commands: argparse._SubParsersAction[Any], name: str, command: Command,
             _add(actions, action, each, is_listed=False)
 
 
-def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | Group | Either]) -> None:
+def _declare(parser: argparse._ActionsContainer, entries: Iterable[Option | OptionGroup | Either]) -> None:
     for each in entries:
-        if isinstance(each, Group):
+        if isinstance(each, OptionGroup):
             _declare(parser.add_argument_group(each.title, each.about), each.of)
         elif isinstance(each, Either):
             _declare(parser.add_mutually_exclusive_group(), each.of)
@@ -354,7 +354,7 @@ def settle(arguments: argparse.Namespace) -> None:
 
     Args:
         arguments: The command's arguments; ``settings`` is the command at first, and becomes
-            :class:`webhook.configuration.options.Settings`.
+            :class:`webhook.configuration.options.OptionSources`.
 
     Raises:
         UsageError: A variable or the configuration file cannot be used.
@@ -369,7 +369,7 @@ def settle(arguments: argparse.Namespace) -> None:
     if not getattr(arguments, NO_CONFIG, True):
         file = arguments.config or _find(next(iter(getattr(arguments, "paths", ())), "."))
     if file is None:
-        arguments.settings = Settings(None, sources)
+        arguments.settings = OptionSources(None, sources)
     else:
         from webhook.configuration.reading import configured  # most repositories have no such file
 

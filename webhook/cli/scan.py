@@ -48,11 +48,11 @@ def run(arguments: Namespace) -> int:
         from webhook.cluster.api import Api  # few scans write
         from webhook.cluster.errors import ClusterError
         from webhook.cluster.options import SERVICE_ACCOUNT
-        from webhook.cluster.reports import Writer
+        from webhook.cluster.reports import ReportWriter
         from webhook.report.openreports import reports
 
         try:
-            report.asides.append(Writer(Api(SERVICE_ACCOUNT)).write(reports(report.findings)))
+            report.asides.append(ReportWriter(Api(SERVICE_ACCOUNT)).write(reports(report.findings)))
         except ClusterError as error:
             raise UsageError(f"{error}; elsewhere, {_BY_HAND}") from error
     return show(report, arguments)
@@ -105,7 +105,7 @@ def _again(arguments: Namespace) -> int:
     from webhook.cluster.api import Api, lease
     from webhook.cluster.election import Election
     from webhook.cluster.options import SERVICE_ACCOUNT, identity
-    from webhook.cluster.reports import Writer
+    from webhook.cluster.reports import ReportWriter
     from webhook.cluster.scanner import Scanner
     from webhook.logs import configure
     from webhook.memory import return_freed
@@ -118,7 +118,7 @@ def _again(arguments: Namespace) -> int:
     api = Api(SERVICE_ACCOUNT)
     where = arguments.lease and lease(*arguments.lease.split("/"))
     election = Election(api, where, identity(), monotonic) if where else None
-    writer = Writer(api, lambda: election is None or election.leading) if arguments.write_reports else None
+    writer = ReportWriter(api, lambda: election is None or election.leading) if arguments.write_reports else None
     scanner = Scanner(_Look(arguments), arguments.every, writer, election)
     try:
         with ExitStack() as stack:

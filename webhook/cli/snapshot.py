@@ -19,7 +19,7 @@ from webhook.report.text import as_json, as_text, printable
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
-    from webhook.cluster.live import Part
+    from webhook.cluster.live import ObjectsOfKind
 
 _ONE_NAMESPACE: Final = (
     "warning: claims and pods outside namespace {} are left out: devices, cpu and memory that they use look free"
@@ -77,7 +77,7 @@ def _print(wanted: list[str], arguments: Namespace) -> int:
     return code
 
 
-def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[Part]:
+def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[ObjectsOfKind]:
     from webhook.cluster.errors import ClusterError
     from webhook.cluster.live import Where, connect
 
@@ -89,14 +89,14 @@ def _of_server(kinds: list[str], arguments: Namespace) -> Iterator[Part]:
         raise UsageError(f"the cluster cannot be read: {error}") from error
 
 
-def _of_files(kinds: list[str], paths: list[str]) -> Iterator[Part]:
+def _of_files(kinds: list[str], paths: list[str]) -> Iterator[ObjectsOfKind]:
     from msgspec import json
 
-    from webhook.cluster.live import Part
+    from webhook.cluster.live import ObjectsOfKind
 
     report = Report()
     for each in cluster_documents(paths, report, kinds, quiet=False, is_whole=True, tell=tell):
-        yield Part(each.data["kind"], [json.encode(each.data)])
+        yield ObjectsOfKind(each.data["kind"], [json.encode(each.data)])
     if report.findings:
         tell(*as_text(report.findings))
-        yield Part("", is_missing=True)
+        yield ObjectsOfKind("", is_missing=True)

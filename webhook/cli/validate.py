@@ -93,17 +93,17 @@ def _fixed(
         The remaining findings; the texts of the files, by name; how many of the first findings are fixed; how many only
         unsafe fixes would fix; why fixes were not applied, a line for each.
     """
-    from webhook.fixing import Fixing, State, gone  # needed only for findings with fixes
+    from webhook.fixing import FileState, Fixing, gone  # needed only for findings with fixes
 
-    def judge(changed: dict[str, str]) -> State:
+    def judge(changed: dict[str, str]) -> FileState:
         nonlocal report
         manifests.replace(changed)
         report = judged(arguments, manifests, tell)
-        return State(changed, manifests.kept, report.findings, files.unwritable)
+        return FileState(changed, manifests.kept, report.findings, files.unwritable)
 
     fixing = Fixing(judge, unsafe=arguments.unsafe_fixes)
     texts = files.texts
-    first = State(texts, manifests.kept, report.findings, files.unwritable)
+    first = FileState(texts, manifests.kept, report.findings, files.unwritable)
     last = fixing(first)
     if last.findings is not report.findings:
         judge(last.texts)
@@ -163,9 +163,9 @@ class _Files:
         self.unwritable: dict[str, str] = {}
         """The reasons why others cannot, by name."""
         self.kept: list[str] = []
-        """What to say about files that fixes do not concern."""
+        """The notes on files that fixes do not concern."""
         self.refused: list[str] = []
-        """What to say about files that are not written."""
+        """The notes on files that are not written."""
 
     def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
         """Return the texts of files, except those that cannot be written.

@@ -44,13 +44,13 @@ _ADVICE: dict[int, str] = {
 }
 
 
-class Ref(NamedTuple):
+class ObjectRef(NamedTuple):
     """An object of the cluster.
 
     Args:
         what: Its kind and name, for people.
         path: Its path in the API.
-        missing: What to do if it does not exist.
+        missing: The advice if it does not exist.
     """
 
     what: str
@@ -58,29 +58,29 @@ class Ref(NamedTuple):
     missing: str
 
 
-def secret(options: ManagerOptions) -> Ref:
+def secret(options: ManagerOptions) -> ObjectRef:
     """Return the Secret of the certificates."""
     namespace, name = options.namespace, options.secret
-    return Ref(
+    return ObjectRef(
         f"Secret {namespace}/{name}",
         f"/api/v1/namespaces/{namespace}/secrets/{name}",
         f"make it anew, empty (kubectl create secret generic {name} --namespace {namespace}), and it will be filled",
     )
 
 
-def lease(namespace: str, name: str) -> Ref:
+def lease(namespace: str, name: str) -> ObjectRef:
     """Return the Lease of the leader."""
-    return Ref(
+    return ObjectRef(
         f"Lease {namespace}/{name}",
         f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}",
         "make it anew, empty (helm upgrade does), and one of the replicas will take it",
     )
 
 
-def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
+def configurations(options: ManagerOptions) -> tuple[ObjectRef, ...]:
     """Return the webhook configurations whose ``caBundle`` is to be kept."""
     return tuple(
-        Ref(
+        ObjectRef(
             f"{kind}WebhookConfiguration {name}",
             f"/apis/admissionregistration.k8s.io/v1/{kind.lower()}webhookconfigurations/{name}",
             "the API server calls no webhook by it; it gets its caBundle once it exists (helm upgrade creates it)",
@@ -90,7 +90,7 @@ def configurations(options: ManagerOptions) -> tuple[Ref, ...]:
     )
 
 
-VERSION = Ref("the cluster's version", "/version", "every API server has it: is this one?")
+VERSION = ObjectRef("the cluster's version", "/version", "every API server has it: is this one?")
 """Readable by every service account (ClusterRole ``system:public-info-viewer``)."""
 
 
@@ -144,7 +144,7 @@ class Api:
         self.now = datetime.now(UTC)
         """The API server's clock at its last response: it verifies the certificates, so its time counts."""
 
-    def get(self, ref: Ref) -> JSONObject:
+    def get(self, ref: ObjectRef) -> JSONObject:
         """Return an object.
 
         Raises:
@@ -165,7 +165,7 @@ class Api:
             TooLong: It has more.
             ClusterError: It cannot be read.
         """
-        status, content = self._answer("GET", Ref(path, path, ""), None, most + 1, accept=accept)
+        status, content = self._answer("GET", ObjectRef(path, path, ""), None, most + 1, accept=accept)
         if status == http.client.OK:
             if len(content) > most:
                 raise TooLong("the answer is too long")
@@ -174,7 +174,7 @@ class Api:
         message = str(reason or http.client.responses.get(status, status))[:_LONGEST_MESSAGE]
         raise _FAULTS.get(status, ClusterError)(message)
 
-    def patch(self, ref: Ref, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
+    def patch(self, ref: ObjectRef, seen: JSONObject, operations: Sequence[JSONObject]) -> JSONObject:
         """Change an object unless it has changed since it was read, and return the new state.
 
         Args:
@@ -190,7 +190,7 @@ class Api:
         version = {"op": "replace", "path": "/metadata/resourceVersion", "value": seen["metadata"]["resourceVersion"]}
         return self._send("PATCH", ref, [version, *operations])
 
-    def apply(self, ref: Ref, obj: JSONObject, manager: str) -> JSONObject:
+    def apply(self, ref: ObjectRef, obj: JSONObject, manager: str) -> JSONObject:
         """Create or change an object by server-side apply, and return the new state.
 
         Args:
@@ -204,7 +204,7 @@ class Api:
         ref = ref._replace(path=f"{ref.path}?fieldManager={manager}&force=true")
         return self._send("PATCH", ref, obj, sent="application/apply-patch+yaml")
 
-    def delete(self, ref: Ref) -> JSONObject:
+    def delete(self, ref: ObjectRef) -> JSONObject:
         """Delete an object, and return what the API server answers.
 
         Raises:
@@ -213,7 +213,7 @@ class Api:
         """
         return self._send("DELETE", ref, None)
 
-    def _send(self, method: str, ref: Ref, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
+    def _send(self, method: str, ref: ObjectRef, body: Any, sent: str = "application/json-patch+json") -> JSONObject:
         status, content = self._answer(method, ref, body, _LARGEST_RESPONSE, sent=sent)
         answer = _json(content)
         if status in (http.client.OK, http.client.CREATED, http.client.ACCEPTED) and answer:
@@ -221,7 +221,7 @@ class Api:
         raise _fault(method, ref, status, answer)
 
     def _answer(
-        self, method: str, ref: Ref, body: Any, most: int, *, sent: str = "", accept: str = _JSON
+        self, method: str, ref: ObjectRef, body: Any, most: int, *, sent: str = "", accept: str = _JSON
     ) -> tuple[int, bytes]:
         headers = {"Accept": accept, "User-Agent": "draguard"} | ({} if body is None else {"Content-Type": sent})
         headers["Authorization"] = f"Bearer {self._token()}"
@@ -286,7 +286,7 @@ def _json(content: bytes) -> JSONObject:
     return answer if isinstance(answer, dict) else {}
 
 
-def _fault(method: str, ref: Ref, status: int, answer: JSONObject) -> ClusterError:
+def _fault(method: str, ref: ObjectRef, status: int, answer: JSONObject) -> ClusterError:
     """Convert a response to an error."""
     reason = answer.get("message")
     message = f"cannot {_VERBS[method]} {ref.what}: {status} {http.client.responses.get(status, '')}".rstrip()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from webhook.cluster.api import Api, Ref
+from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Election:
         clock: A monotonic clock, in seconds.
     """
 
-    def __init__(self, api: Api, lease: Ref, identity: str, clock: Callable[[], float]) -> None:
+    def __init__(self, api: Api, lease: ObjectRef, identity: str, clock: Callable[[], float]) -> None:
         self._api, self._lease, self._identity, self._clock = api, lease, identity, clock
         self._seen: JSONObject | None = None
         self._seen_at = self._until = clock()

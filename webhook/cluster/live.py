@@ -157,7 +157,7 @@ class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
     """The metadata of a part of a list.
 
     Args:
-        more: What asks for the next part; empty in the last one.
+        more: The token that asks for the next part; empty in the last one.
     """
 
     more: str = ""
@@ -176,7 +176,7 @@ class Where(NamedTuple):
     """The namespaces whose objects are read.
 
     Args:
-        namespace: That of objects that may not be read in all namespaces; empty for none.
+        namespace: The namespace of objects that may not be read in all namespaces; empty for none.
         only: Whether those of other namespaces are not to be read.
     """
 
@@ -187,12 +187,12 @@ class Where(NamedTuple):
 EVERYWHERE: Final = Where()
 
 
-class Part(NamedTuple):
+class ObjectsOfKind(NamedTuple):
     """The objects of a kind.
 
     Args:
         objects: The objects: as JSON, or as they are read.
-        note: What to know of them, such as why they were not read; empty for nothing.
+        note: A note on them, such as why they were not read; empty for none.
         is_missing: Whether they could not be read.
     """
 
@@ -206,7 +206,7 @@ class Server:
     """The API server of a running cluster.
 
     Args:
-        name: What messages call the cluster.
+        name: The name of the cluster in messages.
         transport: Sends the requests: kubectl, or in a pod a client with the token of its service account.
         context: The stated context of kubectl's configuration; empty for none.
 
@@ -261,7 +261,7 @@ class Server:
         where: Where = EVERYWHERE,
         watch: Callable[[int], None] | None = None,
         reader: Reader | None = None,
-    ) -> Iterator[Part]:
+    ) -> Iterator[ObjectsOfKind]:
         """Read the objects of some kinds, several at a time.
 
         A kind is read whole or not at all: objects that are missing would be taken for objects that do not exist.
@@ -284,7 +284,9 @@ class Server:
             names = (f"{version}.{group}" for group, versions in served.items() for version in versions)
             api = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}
             services = (msgspec.json.encode(api | {"metadata": {"name": each}}) for each in names)
-            yield Part("APIService", [reader.read(each, "APIService") if reader else each for each in services])
+            yield ObjectsOfKind(
+                "APIService", [reader.read(each, "APIService") if reader else each for each in services]
+            )
         pool = ThreadPoolExecutor(_WORKERS)
         try:
             others = (kind for kind in kinds if kind != "APIService")
@@ -302,7 +304,7 @@ class Server:
             pool.shutdown(cancel_futures=True)
             self._ended.clear()
 
-    def _part(self, known: Known, served: Mapping[str, Sequence[str]], where: Where) -> Part:
+    def _part(self, known: Known, served: Mapping[str, Sequence[str]], where: Where) -> ObjectsOfKind:
         for version in known.versions:
             if served and version not in served.get(known.group, ()):
                 continue
@@ -317,17 +319,19 @@ class Server:
                 note = f"{known.resource} not read: {forbidden}{error}"
                 if self.is_strict and not forbidden:
                     raise ClusterError(note) from error
-                return Part(known.kind, note=note, is_missing=True)
-        return Part(known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served")
+                return ObjectsOfKind(known.kind, note=note, is_missing=True)
+        return ObjectsOfKind(
+            known.kind, note="" if known.resource in OPTIONAL else f"{known.resource} not read: not served"
+        )
 
-    def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> Part:
+    def _listed(self, known: Known, root: str, typed: JSONObject, where: Where) -> ObjectsOfKind:
         """Read the objects of a kind; of events, those that tell something, and in other namespaces only warnings."""
         everywhere = f"{root}/{known.resource}"
         within = f"{root}/namespaces/{quote(where.namespace)}/{known.resource}"
         is_picked = known.kind == "Event" and self._reader is not None  # not for all to be kept
         telling = _TELLING if is_picked else ""
         if not (where.namespace and known.namespaced):
-            return Part(known.kind, self._objects(everywhere, typed, telling))
+            return ObjectsOfKind(known.kind, self._objects(everywhere, typed, telling))
         others = f"type=Warning,metadata.namespace!={where.namespace}" if is_picked else ""
         note, found = "", list[Any]()
         try:
@@ -336,7 +340,7 @@ class Server:
             note = f"{known.resource} of other namespaces than {where.namespace} not read: forbidden"
         if note or is_picked or where.only:
             found = [*self._objects(within, typed, telling), *found]
-        return Part(known.kind, found, note)
+        return ObjectsOfKind(known.kind, found, note)
 
     def _objects(self, path: str, typed: JSONObject, fields: str = "") -> list[Any]:
         path = f"{path}?{f'fieldSelector={quote(fields)}&' if fields else ''}"

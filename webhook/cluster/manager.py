@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webhook.cluster import api
-from webhook.cluster.api import Ref
+from webhook.cluster.api import ObjectRef
 from webhook.cluster.election import RETRY_SECONDS, Election
 from webhook.cluster.errors import ClusterError, Conflict, NotFound
 from webhook.cluster.options import (
@@ -220,9 +220,9 @@ class Manager:
         finally:
             self._take_up(data)
 
-    def _read_configurations(self) -> dict[Ref, JSONObject | ClusterError]:
+    def _read_configurations(self) -> dict[ObjectRef, JSONObject | ClusterError]:
         """Return the existing configurations, and the errors of reading the others."""
-        found: dict[Ref, JSONObject | ClusterError] = {}
+        found: dict[ObjectRef, JSONObject | ClusterError] = {}
         missing = []
         for ref in self._configurations:
             try:
@@ -256,7 +256,7 @@ class Manager:
         _log.info("%s: %s: %s", self._secret.what, step.kind, step.why)
         return step.data
 
-    def _publish(self, found: Mapping[Ref, JSONObject | ClusterError], data: Mapping[str, bytes]) -> None:
+    def _publish(self, found: Mapping[ObjectRef, JSONObject | ClusterError], data: Mapping[str, bytes]) -> None:
         """Write the bundle to every webhook configuration that can be changed; then report the others."""
         faults, bundle = [], data.get(BUNDLE)
         for ref, configuration in found.items():
@@ -282,7 +282,7 @@ class Manager:
         self._serving = pair
 
 
-def _trusted(found: Mapping[Ref, JSONObject | ClusterError]) -> list[bytes | None]:
+def _trusted(found: Mapping[ObjectRef, JSONObject | ClusterError]) -> list[bytes | None]:
     """Return the bundle of every webhook, None for a configuration that could not be read."""
     bundles: list[bytes | None] = []
     for configuration in found.values():

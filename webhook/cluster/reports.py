@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from webhook.cluster.api import Api, Ref
+from webhook.cluster.api import Api, ObjectRef
 from webhook.cluster.errors import ClusterError, Conflict, Forbidden, NotFound
 from webhook.cluster.live import MAX_OBJECTS, MAX_RESPONSE, ListMetadata, chunks
 from webhook.objects import JSONObject, text
@@ -50,7 +50,7 @@ class _List(msgspec.Struct):
     items: list[_Stored]
 
 
-class Writer:
+class ReportWriter:
     """Keeps the reports of a cluster.
 
     Args:
@@ -101,12 +101,12 @@ class Writer:
         more = f", {len(refused)} refused, such as: {refused[0]}" if refused else ""
         return f"{counted(len(wanted), 'report')}, {written} written, {deleted} deleted{more}"
 
-    def _try(self, faults: list[str], refused: list[str], path: str, act: Callable[[Ref], Any]) -> Any:
+    def _try(self, faults: list[str], refused: list[str], path: str, act: Callable[[ObjectRef], Any]) -> Any:
         """Write or delete a report; note why it fails, or is refused, as in a namespace that is being deleted."""
         if not self._may_write():
             raise Conflict("the lead was lost before all reports were written")
         try:
-            return act(Ref(f"report {path.removeprefix(_ROOT)}", path, "its namespace is gone"))
+            return act(ObjectRef(f"report {path.removeprefix(_ROOT)}", path, "its namespace is gone"))
         except NotFound:
             return None
         except Forbidden as error:

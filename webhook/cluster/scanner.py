@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from webhook.cluster.api import TIMEOUT
 from webhook.cluster.election import RETRY_SECONDS, Election
-from webhook.cluster.reports import Writer
+from webhook.cluster.reports import ReportWriter
 from webhook.cluster.tasks import Task
 from webhook.devices import REASONS, Table
 from webhook.findings import Finding
@@ -25,7 +25,7 @@ from webhook.report.openreports import reports
 from webhook.report.text import counted
 from webhook.scan.stored import Stored
 from webhook.server.app import Pages, probes
-from webhook.server.messages import Page, Request
+from webhook.server.messages import HTTPRequest, Page
 from webhook.server.metrics import Exported
 from webhook.why import Scene, pending_by_sort
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Numbers(NamedTuple):
-    """What metrics tell of a cluster.
+    """The metrics of a cluster.
 
     Args:
         pending: The pending pods that want devices, by the sort of their cause.
@@ -78,7 +78,7 @@ class Scanner(Exported):
         self,
         look: Callable[[], tuple[Sequence[Finding], Numbers]],
         every: float,
-        writer: Writer | None = None,
+        writer: ReportWriter | None = None,
         election: Election | None = None,
     ) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class Scanner(Exported):
         elif not self._successful:
             yield self._scanning.error or "the first scan has not ended yet"
 
-    def _healthz(self, _request: Request) -> Page:
+    def _healthz(self, _request: HTTPRequest) -> Page:
         if (began := self._began) and time.monotonic() - began > _LONGEST_SCAN:
             return Page(503, f"a scan takes more than {_LONGEST_SCAN:g} seconds\n".encode())
         return Page(200, b"ok\n")

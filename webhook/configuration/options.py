@@ -51,13 +51,13 @@ class Option:
     Args:
         names: Its names, and that of its value, such as ``-n --namespace NAMESPACE``; a switch, and one of some words,
             have none for a value.
-        about: What it does.
+        about: Its effect, for the help.
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
-        const: What a switch adds to the list of ``dest``, instead of being true.
+        const: The value that a switch adds to the list of ``dest``, instead of being true.
         words: The values that it may have.
-        type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
+        type: The function that reads its value, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
         is_shared: Whether its name means the same in all commands, so that a variable can set it.
@@ -97,11 +97,11 @@ class Option:
         self.default = Default(default) if isinstance(default, str) else default
 
 
-class Group:
+class OptionGroup:
     """Arguments that the help shows under a title.
 
     Args:
-        about: What the help says of them.
+        about: Their description in the help.
     """
 
     def __init__(self, title: str, *of: Option | Either, about: str | None = None) -> None:
@@ -123,7 +123,9 @@ class Command:
         actions: The commands below it, by name.
     """
 
-    def __init__(self, about: str, *of: Option | Group | Either, actions: Mapping[str, Command] | None = None) -> None:
+    def __init__(
+        self, about: str, *of: Option | OptionGroup | Either, actions: Mapping[str, Command] | None = None
+    ) -> None:
         self.about, self.of, self.actions = about, of, actions or {}
         self.description = f"{about[0].upper()}{about[1:]}."
         """Its help as a sentence."""
@@ -134,11 +136,11 @@ class Command:
 
     def alternatives(self) -> list[Either]:
         """Return the options of which one may be given."""
-        groups = (each.of if isinstance(each, Group) else (each,) for each in self.of)
+        groups = (each.of if isinstance(each, OptionGroup) else (each,) for each in self.of)
         return [each for group in groups for each in group if isinstance(each, Either)]
 
 
-def _options(entries: Sequence[Option | Group | Either]) -> Iterator[Option]:
+def _options(entries: Sequence[Option | OptionGroup | Either]) -> Iterator[Option]:
     for each in entries:
         yield from (each,) if isinstance(each, Option) else _options(each.of)
 
@@ -289,9 +291,9 @@ _VARIABLES: Final = (
     "Environment variables set options, too: DRAGUARD_KUBERNETES_VERSION sets --kubernetes-version. "
     "An option that can be repeated takes one value a line. The command line takes precedence over variables"
 )
-FROM_VARIABLES: Final = Group("configuration", about=f"{_VARIABLES}.")
+FROM_VARIABLES: Final = OptionGroup("configuration", about=f"{_VARIABLES}.")
 """Its commands take variables."""
-CONFIGURED: Final = Group(
+CONFIGURED: Final = OptionGroup(
     "configuration",
     Either(
         Option(
@@ -304,15 +306,15 @@ CONFIGURED: Final = Group(
     about=f"{_VARIABLES}, and variables over the configuration file.",
 )
 """Its commands take the configuration file and variables."""
-CHARTS: Final[tuple[Option | Group, ...]] = (
+CHARTS: Final[tuple[Option | OptionGroup, ...]] = (
     RUNTIME_CONFIG,
-    Group(
+    OptionGroup(
         "Helm charts",
         Option("--helm-values FILE", "values for the charts, as for helm --values", many=True),
         Option("--helm-set KEY=VALUE", "a value for the charts, as for helm --set", many=True),
     ),
 )
-REPORT: Final[tuple[Option | Group, ...]] = (
+REPORT: Final[tuple[Option | OptionGroup, ...]] = (
     Option(
         "-o --output FORMAT[=FILE]",
         "the format of the report, and its file (default: standard output); can be repeated; "
@@ -322,7 +324,7 @@ REPORT: Final[tuple[Option | Group, ...]] = (
     ),
     *_terminal("findings"),
 )
-SUPPRESSION: Final = Group(
+SUPPRESSION: Final = OptionGroup(
     "suppression",
     Option("--select RULE[,RULE…]", "report only these rules, and files that cannot be read", many=True),
     Option("--ignore RULE[,RULE…]", "do not report these rules", many=True),
@@ -347,13 +349,13 @@ OF_POLICIES: Final = (
     ),
 )
 """The options that only policies read."""
-REQUESTER: Final = Group(
+REQUESTER: Final = OptionGroup(
     "policies",
     POLICY_FILES,
     *OF_POLICIES,
     _namespace("the namespace of objects without one (default: %(default)s)", "default"),
 )
-PRESCHEDULED: Final = Group(
+PRESCHEDULED: Final = OptionGroup(
     "pods that name their node",
     _choice(
         "--select-node-by",
@@ -366,7 +368,7 @@ PRESCHEDULED: Final = Group(
 )
 
 
-def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
+def _scheduler(*formats: str) -> tuple[Option | OptionGroup, ...]:
     return (
         _release(f"the scheduler's release, such as 1.35 {_KUBELETS}"),
         GATES,
@@ -377,7 +379,7 @@ def _scheduler(*formats: str) -> tuple[Option | Group, ...]:
     )
 
 
-ANSWERS: Final[tuple[Option | Group, ...]] = (
+ANSWERS: Final[tuple[Option | OptionGroup, ...]] = (
     _release("the cluster's release, such as 1.30 (default: the newest that knows the object's fields)"),
     _gates("every gate may be on"),
     _choice(
@@ -386,7 +388,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
         ("fail", "ignore"),
         type=str.lower,
     ),
-    Group(
+    OptionGroup(
         "enforcement",
         Option(
             "--enforce [WHAT=]MODE",
@@ -407,7 +409,7 @@ ANSWERS: Final[tuple[Option | Group, ...]] = (
         ),
     ),
     PRESCHEDULED,
-    Group("policies", *POLICIES),
+    OptionGroup("policies", *POLICIES),
     _files("references of new objects (warnings, unless --enforce RULE=deny refuses them)"),
 )
 LOG: Final = (
@@ -455,7 +457,7 @@ SCHEMAS: Final = {
 """The package, file and subject of the JSON schemas that draguard prints, by name."""
 SHELLS: Final = ("bash", "zsh", "fish")
 
-VALIDATE: Final[tuple[Option | Group, ...]] = (
+VALIDATE: Final[tuple[Option | OptionGroup, ...]] = (
     *_paths(
         "files, directories, globs, the directory of a Helm chart or kustomization, or - for standard input (default: "
         "standard input if that is a pipe or a file, else the current directory)"
@@ -486,7 +488,7 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     Option("--markdown", "read the YAML blocks of Markdown files (.md) in directories, too"),
     Option("--show-files", "list the files that were read, and those that were not, with reasons"),
     Option("--statistics", "show how many findings each rule has, instead of the findings"),
-    Group(
+    OptionGroup(
         "fixes",
         Option(
             "--fix", "apply safe fixes in place, and report the other findings; for standard input, print the result"
@@ -501,9 +503,9 @@ VALIDATE: Final[tuple[Option | Group, ...]] = (
     CONFIGURED,
 )
 """The arguments of ``draguard validate``, and of ``config show``."""
-_REPORTED: Final[tuple[Option | Group, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
+_REPORTED: Final[tuple[Option | OptionGroup, ...]] = (*_paths(), _empty(), STRICT, *REPORT, SUPPRESSION, CONFIGURED)
 
-_SIMULATED: Final[tuple[Option | Group, ...]] = (
+_SIMULATED: Final[tuple[Option | OptionGroup, ...]] = (
     _empty(),
     *_cluster("the simulation"),
     Option("--pending", "schedule the pending pods of the cluster, too"),
@@ -564,7 +566,7 @@ COMMANDS: Final = {
         *REPORT,
         SUPPRESSION,
         CONFIGURED,
-        Group(
+        OptionGroup(
             "in the cluster (docs/scan.md)",
             Option(
                 "--write-reports",
@@ -798,7 +800,7 @@ COMMANDS: Final = {
             "read the cluster's release from this file, if it exists, and reload it; --kubernetes-version takes "
             "precedence",
         ),
-        Group(
+        OptionGroup(
             "the process",
             Option(
                 "--connections-per-address N",
@@ -819,7 +821,7 @@ COMMANDS: Final = {
                 ("keep", "unready"),
             ),
         ),
-        Group(
+        OptionGroup(
             "a certificate of its own, in a cluster (docs/certificates.md)",
             Option(
                 "--manage-certificate",
@@ -832,7 +834,7 @@ COMMANDS: Final = {
                 default="/etc/draguard/tls",
             ),
         ),
-        Group(
+        OptionGroup(
             "clients that may send requests",
             Option(
                 "--client-ca FILE",
@@ -845,7 +847,7 @@ COMMANDS: Final = {
                 then=" (default: any)",
             ),
         ),
-        Group(
+        OptionGroup(
             "logs and metrics",
             Option(
                 "--monitoring-port PORT",
@@ -914,7 +916,7 @@ def labels(stated: Mapping[str, Mapping[str, str]]) -> list[str]:
     return [f"{space}={','.join(f'{key}={value}' for key, value in of.items())}" for space, of in stated.items()]
 
 
-class Settings(NamedTuple):
+class OptionSources(NamedTuple):
     """The sources of the options' values.
 
     Args:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final
 
 from webhook.configuration import options
-from webhook.configuration.options import Option, Settings, labels, switches
+from webhook.configuration.options import Option, OptionSources, labels, switches
 from webhook.configuration.shapes import FLAG, LABEL, Key, Shape, list_of, map_of, record, text, word
 from webhook.documents import STDIN, Document, Unreadable, parse
 from webhook.documents.globs import Globs, PatternError
@@ -319,7 +319,7 @@ def _bytes(file: str) -> bytes:
     return data
 
 
-def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
+def configured(arguments: Any, file: str, sources: dict[str, str]) -> OptionSources:
     """Apply a configuration file to options that no source of higher precedence sets.
 
     Args:
@@ -344,4 +344,4 @@ def configured(arguments: Any, file: str, sources: dict[str, str]) -> Settings:
         setattr(arguments, option, value)
         line = f"{configuration.file}:{configuration.line(name)}"
         sources[option] = f"{line}, {sources[option]}" if option in sources else line
-    return Settings(configuration, sources)
+    return OptionSources(configuration, sources)

@@ -32,7 +32,7 @@ from webhook.records import NamedTuple
 from webhook.release import Release
 
 
-class Group(NamedTuple):
+class ContentGroup(NamedTuple):
     """Contents for which selectors give the same result.
 
     Args:
@@ -107,12 +107,12 @@ class Sorted(NamedTuple):
         failing: The groups for which a selector fails, with the error.
     """
 
-    groups: list[Group]
-    taken: list[Group]
-    failing: list[tuple[Group, SelectorFault]]
+    groups: list[ContentGroup]
+    taken: list[ContentGroup]
+    failing: list[tuple[ContentGroup, SelectorFault]]
 
     @property
-    def refused(self) -> list[Group]:
+    def refused(self) -> list[ContentGroup]:
         """The groups for which a selector is false."""
         others = {id(each) for each in (*self.taken, *(group for group, _ in self.failing))}
         return [each for each in self.groups if id(each) not in others]
@@ -144,9 +144,9 @@ class Fleet:
         self._variant = implementation(features, release)
         self._selectors = Selectors(self._variant, with_lists=with_lists)
         self._sorted: dict[Chooser, Sorted] = {}
-        self._groups: dict[frozenset[tuple[str, str]] | None, list[Group]] = {}
+        self._groups: dict[frozenset[tuple[str, str]] | None, list[ContentGroup]] = {}
         self._columns: dict[tuple[str, str], list[Hashable]] = {}
-        self._by_value: dict[tuple[int, str], Mapping[tuple[str, Any] | None, Sequence[Group]]] = {}
+        self._by_value: dict[tuple[int, str], Mapping[tuple[str, Any] | None, Sequence[ContentGroup]]] = {}
         self._published: dict[tuple[str, ...], Mapping[tuple[str, str], set[str]]] = {}
         self._slices = [each for each in catalog.slices if each.generation == catalog.current[each.id][0].generation]
 
@@ -165,7 +165,7 @@ class Fleet:
                 found.setdefault(content.index, []).append(Placed(content, node, each, devices))
         return found
 
-    def places(self, groups: Iterable[Group]) -> Iterator[Placed]:
+    def places(self, groups: Iterable[ContentGroup]) -> Iterator[Placed]:
         """Return the locations of the devices of groups."""
         for group in groups:
             for content in group.contents:
@@ -193,7 +193,7 @@ class Fleet:
     def _parts(self, selector: JSONObject) -> Parts | None:
         return parts_of(text(selector, "cel", "expression"), self.release, self.gates)
 
-    def _alike(self, reads: Iterable[Reads | None]) -> list[Group]:
+    def _alike(self, reads: Iterable[Reads | None]) -> list[ContentGroup]:
         """Return groups of contents that look the same to selectors, the largest first.
 
         Args:
@@ -209,7 +209,7 @@ class Fleet:
             if known is not None:
                 columns = [self._looks, *(self._column(*read) for read in known)]
             alike = by_key(zip(zip(*columns, strict=True), self.contents, strict=True))
-            groups = (Group(each[0], each, sum(map(self.contents.__getitem__, each))) for each in alike.values())
+            groups = (ContentGroup(each[0], each, sum(map(self.contents.__getitem__, each))) for each in alike.values())
             self._groups[known] = sorted(groups, key=lambda each: -each.devices)
         return self._groups[known]
 
@@ -230,7 +230,7 @@ class Fleet:
             self._columns[holder, name] = [each.is_plain and seen(each, holder, name) for each in self.contents]
         return self._columns[holder, name]
 
-    def _promising(self, groups: list[Group], own: Sequence[JSONObject]) -> Iterable[Group]:
+    def _promising(self, groups: list[ContentGroup], own: Sequence[JSONObject]) -> Iterable[ContentGroup]:
         """Return the groups for which selectors may be true or fail: ``x == "a"`` is false where x is another text.
 
         The first selector decides: others may fail, but are not looked at where it is false.
@@ -301,14 +301,14 @@ class Fleet:
         parts, bindings = self._parts(selector), self.bindings(content)
         return parts.first_false_part(bindings)[0] if parts and bindings else None
 
-    def by_node(self, groups: Sequence[Group]) -> Counter[str]:
+    def by_node(self, groups: Sequence[ContentGroup]) -> Counter[str]:
         """Count the devices of some groups on each node, and those that several nodes can use."""
         found: Counter[str] = Counter()
         for each in self.places(groups):
             found[each.node] += each.devices
         return found
 
-    def most_on_a_node(self, groups: Sequence[Group]) -> tuple[int, str]:
+    def most_on_a_node(self, groups: Sequence[ContentGroup]) -> tuple[int, str]:
         """Return the largest number of devices of some groups on a node, and the node."""
         by_node = self.by_node(groups)
         shared = by_node.pop(EVERYWHERE, 0)
@@ -338,14 +338,14 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
 
 
 class Query(NamedTuple):
-    """What a request wants of each device."""
+    """The conditions of a request for each device."""
 
     of_class: Sequence[JSONObject]
     own: Sequence[JSONObject]
     capacity: Mapping[str, Any] = {}
 
 
-class Row(NamedTuple):
+class DeviceGroup(NamedTuple):
     """Devices for which selectors give the same result.
 
     Args:
@@ -360,7 +360,7 @@ class Row(NamedTuple):
     devices: int
 
 
-def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
+def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[DeviceGroup]:
     """Group the devices of a cluster by the result of a query, and by model.
 
     Args:
@@ -376,7 +376,7 @@ def rows(fleet: Fleet, query: Query, unused: Mapping[int, str]) -> list[Row]:
             by_node = nodes[outcome, reason, model_of(each.content), unused.get(each.slice.order, "")]
             by_node[each.node] = by_node.get(each.node, 0) + each.devices
     order = {TRUE: 0, ERROR: 1, FALSE: 2}
-    found = [Row(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
+    found = [DeviceGroup(*key, tuple(sorted(by_node)), sum(by_node.values())) for key, by_node in nodes.items()]
     return sorted(found, key=lambda row: (order[row.outcome], bool(row.unused), -row.devices, row.model))
 
 

@@ -27,7 +27,7 @@ from webhook.documents.stream import parse, too_large
 from webhook.objects import is_object
 
 if TYPE_CHECKING:
-    from webhook.documents.stored import Wanted
+    from webhook.documents.stored import ObjectFilter
 
 _TABLE: Final = re.compile(r"\A\s*(?:NAMESPACE +)?NAME(?: +[A-Z][A-Z-]*)+ *$", re.MULTILINE)
 _DESCRIBED: Final = re.compile(r"\A\s*Name: +\S+\n(?:Namespace|Labels|Roles|Annotations): ")
@@ -107,7 +107,7 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
     Args:
         source: Its name, as shown.
         text: Its text; empty if it has no document.
-        hint: What else may help.
+        hint: Further help.
     """
     what = "standard input" if source == STDIN_NAME else "the file"
     first = text[:_FIRST].replace("\r\n", "\n")
@@ -196,7 +196,7 @@ def _parsed(data: bytes, name: str, selection: Selection | None, *, rendered: bo
     return selection.stored.as_read(documents) if selection and selection.stored else documents
 
 
-def _stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None:
+def _stored(file: BinaryIO, name: str, wanted: ObjectFilter) -> Iterator[Piece] | None:
     from webhook.documents.stored import stored  # only clusters have such lists
 
     return stored(file, name, wanted)

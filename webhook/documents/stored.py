@@ -27,7 +27,7 @@ SHARED: Final[Mapping[str, Any]] = {"": {}}
 SHORT: Final[Mapping[str, Any]] = {"": {}}
 """Stands for such a value that is left out if it is long, as a tenant's may be."""
 Shape = Mapping[str, Any]
-"""What to do with fields of an object, by their names; what is in a list has the shape of the list."""
+"""The treatment of the fields of an object, by their names; the items of a list are treated as the list."""
 
 _LONG: Final = 1 << 14
 """The bytes from which on a value is long."""
@@ -121,8 +121,8 @@ class Reader:
         return found
 
 
-class Wanted(NamedTuple):
-    """What is needed of the objects that a cluster stores.
+class ObjectFilter(NamedTuple):
+    """A filter for the objects that a cluster stores.
 
     Args:
         kinds: The kinds; objects of others are not decoded.
@@ -141,13 +141,13 @@ class Wanted(NamedTuple):
             yield each
 
 
-def stored(file: BinaryIO, name: str, wanted: Wanted) -> Iterator[Piece] | None:
+def stored(file: BinaryIO, name: str, wanted: ObjectFilter) -> Iterator[Piece] | None:
     """Read a list of objects: together they may take more memory than a document may.
 
     Args:
         file: The file, which is read twice.
-        name: What to call it.
-        wanted: What is needed.
+        name: Its name in messages.
+        wanted: The filter.
 
     Returns:
         The documents; None if it is not such a list, or one that a careful reader has to look at.
@@ -180,7 +180,7 @@ def _pieces(file: BinaryIO, begin: bytes, head: bytes, before: bytes) -> Iterato
     Args:
         begin: The text up to the first item, with its brace.
         head: The same without what stands before items.
-        before: What stands before each of them.
+        before: The text before each of them.
     """
     file.seek(len(begin))
     for each, is_last in _parted(file, b"}," + before + b"{"):
@@ -216,7 +216,7 @@ def _parted(file: BinaryIO, separator: bytes) -> Iterator[tuple[bytes, bool]]:
     yield ahead, True
 
 
-def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
+def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: ObjectFilter) -> Iterator[Piece]:
     origin = Origin(Source(name, ""), 0, 0, is_json=True)
     for index, (content, kind) in enumerate(blocks):
         for each in wanted.as_read(parse(content, name)) if kind in wanted.kinds else ():
@@ -226,7 +226,7 @@ def _of_yaml(blocks: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> 
                 yield each._replace(line=0, column=0)
 
 
-def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: Wanted) -> Iterator[Piece]:
+def _documents(pieces: Iterable[tuple[bytes, str]], name: str, wanted: ObjectFilter) -> Iterator[Piece]:
     for index, (content, kind) in enumerate(pieces):
         if kind not in wanted.kinds:
             continue

@@ -17,13 +17,13 @@ from webhook.records import NamedTuple
 
 if TYPE_CHECKING:
     from webhook.cel.environment import Environment
-    from webhook.structural.rules import Rule
+    from webhook.structural.rules import ValidationRule
 
 
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
 """The variables of rules."""
 _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
-"""What rules about a DeviceClass by itself read."""
+"""The variables that rules about a DeviceClass alone read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _READS_CONFIG: Final = Pattern(r"(?<![.?\w])(?:config|parameters|requests)\b(?!\s*,)")
 _PARAMETERS: Final = Pattern(r"(?<![.?\w])parameters\.\??(\w+)")
@@ -61,7 +61,7 @@ class ProfileRule:
         return plain
 
     @cached_property
-    def compiled(self) -> Rule:
+    def compiled(self) -> ValidationRule:
         """The compiled rule; its path begins with a variable, the one that it is most about."""
         from webhook.structural.rules import compile_rule, field_steps
 
@@ -108,13 +108,13 @@ class Part(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What rules are evaluated for: a claim, also together with the pods that use it, or a class.
+    """The subject of rules: a claim, also together with the pods that use it, or a class.
 
     Args:
         claim: The ``spec`` of the claim; for a class, an empty object.
         requests: The requests for devices of the driver.
         configs: The configuration for the driver that the claim, or the class, has.
-        of_classes: That which the classes of the requests have.
+        of_classes: The configuration of the requests' classes.
         classes: The classes by name; for a class, itself.
         users: The pods that use the claim; None to evaluate the rules that do not read them.
     """
@@ -127,8 +127,8 @@ class Subject(NamedTuple):
     users: Sequence[JSONObject] | None = None
 
 
-class Fault(NamedTuple):
-    """What a driver refuses: parameters, or a claim for which a rule does not hold.
+class Violation(NamedTuple):
+    """A refusal of a driver: of parameters, or of a claim for which a rule does not hold.
 
     Args:
         path: The path below the parameters, or that of the field that the rule is about.
@@ -144,7 +144,7 @@ class Fault(NamedTuple):
     fix: Fix | None = None
 
 
-def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
+def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Violation]:
     """List the rules that do not hold, and those that cannot be evaluated.
 
     The cost of all rules together is limited as that of the rules of a CustomResourceDefinition for an object.
@@ -161,18 +161,18 @@ def broken(rules: Sequence[ProfileRule], subject: Subject) -> Iterator[Fault]:
         return
     from webhook.structural.rules import Evaluation, Stopped
 
-    evaluation, found = Evaluation(), list[Fault]()
+    evaluation, found = Evaluation(), list[Violation]()
     with suppress(Stopped):
         for rule in wanted:
             for bindings, places, is_certain in _cases(rule, subject):
                 variable, below = rule.place
                 path = places.get(variable, subject.claim.path)
                 if message := evaluation.judge(rule.compiled, bindings, Path(path), variable):
-                    found.append(Fault((*path, *below), message))
-                found += [Fault(path, each.message) for each in evaluation.found if is_certain]
+                    found.append(Violation((*path, *below), message))
+                found += [Violation(path, each.message) for each in evaluation.found if is_certain]
                 evaluation.found.clear()
     yield from found
-    yield from (Fault(subject.claim.path, each.message) for each in evaluation.found)
+    yield from (Violation(subject.claim.path, each.message) for each in evaluation.found)
 
 
 def _cases(rule: ProfileRule, subject: Subject) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Steps], bool]]:

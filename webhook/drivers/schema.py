@@ -26,7 +26,7 @@ from webhook.drivers.errors import (
     optional,
 )
 from webhook.drivers.profile import QUANTITY, Profile, schemas_of, structural_form
-from webhook.drivers.rules import Fault
+from webhook.drivers.rules import Violation
 from webhook.formats.quantities import quantity
 from webhook.grouping import repeated
 from webhook.hints.names import renamed
@@ -211,7 +211,7 @@ _A_NAME: Final = 10
 """The work of comparing a name with another one."""
 
 
-def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
+def check_parameters(profile: Profile, value: Any) -> Iterator[Violation]:
     """List the errors that the driver would report in its parameters.
 
     Raises:
@@ -238,14 +238,14 @@ def check_parameters(profile: Profile, value: Any) -> Iterator[Fault]:
         misfits = [Path(each.path) for each in faults if not each.gate]
         misfits += [Path((*each.path[:-1], each.fix.value)) for each in faults if each.fix]  # also what was meant
         for problem in check_rules(content, schema, NEWEST, misfits=misfits):
-            yield Fault(tuple(problem.path), problem.message)
+            yield Violation(tuple(problem.path), problem.message)
 
 
-def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[Fault]]:
+def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> tuple[str, list[Violation]]:
     """Return the kind that parameters are of, also if it is misspelt, empty if unclear; and what is wrong with it."""
     if value.keys().isdisjoint(_TYPE_META):
         hint = f"write apiVersion: {version} and kind: {' or '.join(sorted(kinds))}"
-        return "", [Fault((), "apiVersion and kind are missing", hint)]
+        return "", [Violation((), "apiVersion and kind are missing", hint)]
     faults = [*_is("apiVersion", value, [version]), *_is("kind", value, sorted(kinds))]
     if not all(each.fix for each in faults):
         return "", faults
@@ -253,15 +253,15 @@ def _kind(value: dict[str, Any], version: str, kinds: Mapping[str, Schema]) -> t
     return str(meant.get(("kind",), value.get("kind"))), faults
 
 
-def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Fault]:
+def _is(field: str, value: dict[str, Any], expected: list[str]) -> Iterator[Violation]:
     if (given := value.get(field)) in expected:
         return
     if field not in value:
-        yield Fault((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
+        yield Violation((), f"{field} is missing", f"write {field}: {' or '.join(expected)}")
     else:
         near = _meant(given, expected) if isinstance(given, str) else ""
         hint, fix = renamed(near) if near else Advice(f"write {' or '.join(expected)}")
-        yield Fault((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
+        yield Violation((field,), f"{field} {shown(given)} is not known to the driver", hint, fix=fix)
 
 
 class _Walk:
@@ -274,20 +274,20 @@ class _Walk:
     def __init__(self, profile: Profile, *, is_lenient: bool) -> None:
         self._profile, self._is_lenient = profile, is_lenient
 
-    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+    def check(self, schema: Schema, value: Any, path: Steps) -> Iterator[Violation]:
         """Check a value and all below it."""
         if len(path) > _DEEPEST:
             return
         work(1 + sum(len(schema.get(key) or ()) // _AT_ONCE for key in ("enum", "required")))
         if fault := _wrong_type(schema, value):
             hint, fix = _of_type(schema.get("type"), value)
-            yield Fault(path, fault, hint, fix=fix)
+            yield Violation(path, fault, hint, fix=fix)
             return
         for key, test in _TESTS.items():
             if key in schema and (fault := test(schema[key], value)):
                 near = _meant(value, [*map(str, schema[key])]) if key == "enum" and isinstance(value, str) else ""
                 hint, fix = renamed(near) if near else Advice()
-                yield Fault(path, fault, hint, fix=fix)
+                yield Violation(path, fault, hint, fix=fix)
         yield from _excluded(schema, value, path)
         yield from self._combined(schema, value, path)
         if isinstance(value, str) and (gate := schema.get("gates", {}).get(value)):
@@ -298,7 +298,7 @@ class _Walk:
             for index, each in enumerate(value):
                 yield from self.check(items, each, (*path, index))
 
-    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+    def _combined(self, schema: Schema, value: Any, path: Steps) -> Iterator[Violation]:
         """Check a value against the schemas that a schema combines; unknown fields are up to the latter."""
         if _PARTS.isdisjoint(schema):
             return
@@ -306,23 +306,23 @@ class _Walk:
         for each in schema.get("allOf", ()):
             yield from walk.check(each, value, path)
         if (choices := schema.get("anyOf")) and not any(walk.accepts(each, value) for each in choices):
-            yield Fault(path, f"{shown(value)} fits none of the schemas in anyOf")
+            yield Violation(path, f"{shown(value)} fits none of the schemas in anyOf")
         if (choices := schema.get("oneOf")) and (fit := sum(walk.accepts(each, value) for each in choices)) != 1:
-            yield Fault(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
+            yield Violation(path, f"{shown(value)} fits {fit} of the schemas in oneOf, and must fit one")
         if (unwanted := schema.get("not")) is not None and walk.accepts(unwanted, value):
-            yield Fault(path, f"{shown(value)} fits the schema in not")
+            yield Violation(path, f"{shown(value)} fits the schema in not")
 
     def accepts(self, schema: Schema, value: Any) -> bool:
         """Tell whether a value fits a schema, with all feature gates of the driver."""
         return all(fault.gate for fault in self.check(schema, value, ()))
 
-    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Fault]:
+    def gate(self, path: Steps, what: str, gate: str) -> Iterator[Violation]:
         """Report a value that needs a feature gate of the driver that is off by default."""
         if not self._profile.gates.get(gate, True):
             message = f"{what} needs the driver's feature gate {gate}, which is off by default"
-            yield Fault(path, message, "enable it in the driver's installation", gate=True)
+            yield Violation(path, message, "enable it in the driver's installation", gate=True)
 
-    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Fault]:
+    def _fields(self, schema: Schema, value: dict[str, Any], path: Steps) -> Iterator[Violation]:
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
         missing = dict.fromkeys(name for name in schema.get("required") or () if name not in value)
         for name, inner in value.items():
@@ -337,12 +337,12 @@ class _Walk:
                 hint, fix = (f'did you mean "{near}"?', Fix("rename", near, safe=False)) if near else Advice()
                 if not path and name in _TYPE_META:
                     hint = "leave it out: the driver takes parameters without apiVersion and kind"
-                yield Fault((*path, name), f'unknown field "{name}"', hint, fix=fix)
+                yield Violation((*path, name), f'unknown field "{name}"', hint, fix=fix)
                 missing.pop(near, None)
                 if near and near not in value:
                     yield from self.check(properties[near], inner, (*path, name))
         for name in missing:
-            yield Fault(path, f"{name} is missing")
+            yield Violation(path, f"{name} is missing")
 
 
 def _wrong_type(schema: Schema, value: Any) -> str:
@@ -379,10 +379,10 @@ def _of_type(wanted: Any, value: Any) -> Advice:
     return Advice()
 
 
-def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Fault]:
+def _excluded(schema: Schema, value: Any, path: Steps) -> Iterator[Violation]:
     for key, limit in {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}.items():
         if schema.get(key) and value == schema.get(limit):
-            yield Fault(path, f"{shown(value)} is the {limit}, which {key} excludes")
+            yield Violation(path, f"{shown(value)} is the {limit}, which {key} excludes")
 
 
 def _meant(name: str, known: Collection[str]) -> str:

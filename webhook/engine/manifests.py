@@ -19,15 +19,15 @@ from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
 
 if TYPE_CHECKING:
-    from webhook.engine.offline import Change, Sender
-    from webhook.policy.evaluation.verdict import Decision, Verdict
+    from webhook.engine.offline import MutatedManifest, Sender
+    from webhook.policy.evaluation.verdict import PolicyDecision, Verdict
     from webhook.workloads import Locations
 
 
 NOT_COMPARED: Final = "not-compared"
 """The rule for objects that are not compared with their earlier state."""
 _ITEMS: Final = "Go struct field decodeList.items of type []json.RawMessage"
-"""What kubectl decodes the items of a list into."""
+"""The Go type into which kubectl decodes the items of a list."""
 
 
 class Outcome(NamedTuple):
@@ -41,12 +41,12 @@ class Outcome(NamedTuple):
 
     object: Any
     problems: list[Problem]
-    change: Change | None = None
+    change: MutatedManifest | None = None
     verdict: Verdict | None = None
     warnings: Sequence[Problem] = ()
 
     @property
-    def decisions(self) -> tuple[Decision, ...]:
+    def decisions(self) -> tuple[PolicyDecision, ...]:
         """The decisions of policies, the mutating ones first."""
         earlier = self.change.mutation.verdict.decisions if self.change else ()
         return earlier + (self.verdict.decisions if self.verdict else ())

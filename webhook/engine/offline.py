@@ -21,7 +21,7 @@ from webhook.policy.evaluation.request import Request, as_stated, in_namespace, 
 from webhook.policy.evaluation.validate import validate
 from webhook.policy.evaluation.verdict import Verdict, forbidden, refused
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
 from webhook.policy.manifest.model import Given
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem
 from webhook.records import NamedTuple
@@ -30,7 +30,7 @@ from webhook.schema.decoding import UNKNOWN_FIELD
 from webhook.structural import SCHEMA
 
 
-class Change(NamedTuple):
+class MutatedManifest(NamedTuple):
     """A manifest as mutating policies have changed it.
 
     Args:
@@ -52,7 +52,7 @@ def _changed(
     authorizer: Authorizer,
     rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
     budget: Budget | None = None,
-) -> Change:
+) -> MutatedManifest:
     sent = before_mutation(completed(in_namespace(request), policies.kinds), policies.kinds)
     plugged: list[tuple[JSONObject | None, JSONObject | None]] = []
 
@@ -66,9 +66,9 @@ def _changed(
         with limited(budget or Budget(DOCUMENT, is_offline=True)):
             done = mutate_request(sent, policies, authorizer, rewrite, complete)
     except RefusedError as error:
-        return Change(sent, Mutation(_refused(sent, error)), request.object, request.object, policies)
+        return MutatedManifest(sent, Mutation(_refused(sent, error)), request.object, request.object, policies)
     if done.object == sent.object or done.object is None:
-        return Change(sent, done, request.object, request.object, policies)
+        return MutatedManifest(sent, done, request.object, request.object, policies)
     final = defaulted(sent.with_object(done.object), policies.kinds)
     written = done.object
     for again, before in plugged:
@@ -76,7 +76,7 @@ def _changed(
     submitted = _without_changed_texts(request.object, sent.object, final.object)
     shown: Any = as_stated(stated(final.object, sent.object, submitted, written), request.object)
     completed_spec = {name: each for name, each in (final.object or {}).items() if name == "spec"}
-    return Change(final, done, shown, shown | completed_spec, policies)
+    return MutatedManifest(final, done, shown, shown | completed_spec, policies)
 
 
 def _without_changed_texts(submitted: Any, before: Any, after: Any) -> Any:
@@ -95,7 +95,7 @@ def _refused(request: Request, error: RefusedError) -> Verdict:
     return refused("Forbidden", forbidden(request, str(error)), request.object, is_of_plugin=True)
 
 
-def _validated(change: Change, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
+def _validated(change: MutatedManifest, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
     policies = change.policies
     request = before_validation(change.request, policies.kinds)
     try:
@@ -126,7 +126,7 @@ class Sender:
         self._user, self._namespace = user, namespace
         self._sets = {policies.release: policies}
         self._others: list[JSONObject] = []
-        self._noted: dict[tuple[Kind, str, str], JSONObject] = {}
+        self._noted: dict[tuple[GroupVersionKind, str, str], JSONObject] = {}
 
     def note(self, obj: Any) -> None:
         """Note a manifest if it defines a kind, or admission plugins read it; the last one of a name counts."""
@@ -152,7 +152,7 @@ class Sender:
         rewrite: Callable[[Any], Rewrite | Problem | None] = lambda _obj: None,
         *,
         kubernetes: str | None = None,
-    ) -> Change | None:
+    ) -> MutatedManifest | None:
         """Evaluate the mutating policies; None if the document is not an object.
 
         Args:
@@ -177,7 +177,7 @@ class Sender:
         """List why the API server cannot decode a manifest, so that no policy is asked about it."""
         return undecodable(obj, self._for(obj, kubernetes).kinds) if isinstance(obj, dict) else []
 
-    def refusals(self, change: Change) -> list[Problem]:
+    def refusals(self, change: MutatedManifest) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
         kinds, request = change.policies.kinds, change.request
         custom = kinds.custom(request.kind)
@@ -190,7 +190,7 @@ class Sender:
         except BudgetExceededError as error:
             return [Problem(ERROR, SCHEMA, "InternalError", Path(), str(error))]
 
-    def validate(self, change: Change) -> Verdict:
+    def validate(self, change: MutatedManifest) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
         return _validated(change, self._authorizer)
 

@@ -44,8 +44,8 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet, match,
 from webhook.policy.evaluation.request import CONNECT, CREATE, OPERATIONS, UPDATE, Request, request_of
 from webhook.policy.evaluation.verdict import Verdict
 from webhook.policy.load import load
-from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, Kind, Kinds, Resource, kind_in, meant
-from webhook.policy.manifest.model import EVERYTHING, Given, Policy, Validation
+from webhook.policy.manifest.kinds import CONNECTED, OF_OBJECT, GroupVersionKind, Kinds, Resource, kind_in, meant
+from webhook.policy.manifest.model import EVERYTHING, CompiledValidation, Given, Policy
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.coverage import Covered, coverage_of
 from webhook.problem import ERROR, Path, shown, value_at
@@ -133,7 +133,7 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
 
 
 class Sent(NamedTuple):
-    """What a case sends to policies: a request, and what its user may do."""
+    """The request that a case sends to policies, and the permissions of its user."""
 
     request: Request
     authorizer: Authorizer
@@ -218,7 +218,7 @@ def _expect_decodable(obj: JSONObject | None, where: Path, policies: PolicySet) 
                 raise SuiteError(Path((*where, *problem.path)), f"{complaint}: {problem.message}{hint}")
 
 
-def _unserved(kind: Kind, kinds: Kinds) -> str:
+def _unserved(kind: GroupVersionKind, kinds: Kinds) -> str:
     """Explain why no client can send an object of a kind; empty if one can, or the kind may be another project's."""
     if kinds.find(kind):
         return ""
@@ -372,7 +372,7 @@ def _why_allowed(verdict: Verdict, policies: PolicySet, message: str | None) -> 
     return "; ".join(dict.fromkeys(some_of(reasons, _SHOWN, "and {} more")))
 
 
-def _reason(policy: Policy, validation: Validation, verdict: Verdict, policies: PolicySet) -> str:
+def _reason(policy: Policy, validation: CompiledValidation, verdict: Verdict, policies: PolicySet) -> str:
     path = validation.expression.path
     decision = next((each for each in verdict.decisions if each.policy == policy and each.path == path), None)
     if decision is None:
@@ -397,7 +397,7 @@ def _unbound(policy: Policy, policies: PolicySet) -> str:
     return "has no binding"
 
 
-class Failure(NamedTuple):
+class CaseFailure(NamedTuple):
     """A difference between a verdict and the expected one, or why there is no verdict.
 
     Args:
@@ -419,7 +419,7 @@ class CaseResult(NamedTuple):
     """
 
     name: str
-    found: tuple[Failure, ...]
+    found: tuple[CaseFailure, ...]
     verdict: Verdict | None = None
     place: int = 0
     unmatched: str = ""
@@ -538,22 +538,22 @@ def _run_case(
         request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)
         unmatched = "" if sent.is_matched(policies) else str(sent)
         if unmatched and verdict.allowed and not expected["allowed"]:
-            found = [Failure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
+            found = [CaseFailure(where / "expect" / "allowed", f"was allowed: no policy matches the {unmatched}")]
             return CaseResult(name, tuple(found), verdict)
         before = request.object or request.old_object
         found = [*_differences(expected, verdict, before, where / "expect", policies)]
         if expected["allowed"] and verdict.allowed:
             refusals = made_invalid(verdict.judged, request, policies.kinds)
             text = "the API server refuses the object as the policies have changed it: "
-            found += (Failure(where / "expect" / "allowed", f"{text}{each}") for each in refusals)
+            found += (CaseFailure(where / "expect" / "allowed", f"{text}{each}") for each in refusals)
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
-    malformed = dict.fromkeys(Failure(each.path, each.text) for each in errors.found)
+    malformed = dict.fromkeys(CaseFailure(each.path, each.text) for each in errors.found)
     return CaseResult(name, tuple(malformed))
 
 
 def _differences(
     expected: Mapping[str, Any], verdict: Verdict, before: JSONObject | None, where: Path, policies: PolicySet
-) -> Iterator[Failure]:
+) -> Iterator[CaseFailure]:
     """Find the differences between a verdict and the expected one."""
     if verdict.allowed != expected["allowed"]:
         text = f"was allowed: {_why_allowed(verdict, policies, expected.get('message'))}"
@@ -562,7 +562,7 @@ def _differences(
             missing = next((each.missing for each in verdict.decisions if each.denied), "")
             lacks = f" (add to its context: {missing})" if missing else ""
             text = f"was refused: {verdict.message}{_refuser(verdict)}{lacks}"
-        yield Failure(where / "allowed", text)
+        yield CaseFailure(where / "allowed", text)
     found: dict[str, object] = {}
     if not verdict.allowed and not expected["allowed"]:
         own = next((each.message for each in verdict.decisions if each.denied), "")
@@ -578,7 +578,7 @@ def _differences(
     found["object"] = verdict.object
     for field, got in found.items():
         if field in expected and expected[field] != got:
-            yield Failure(where / field, f"{field}: expected {_shown(expected[field])}, got {_shown(got)}")
+            yield CaseFailure(where / field, f"{field}: expected {_shown(expected[field])}, got {_shown(got)}")
 
 
 def _shown(value: object) -> str:

@@ -18,8 +18,8 @@ from webhook.objects import JSONObject, text, texts
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
-from webhook.policy.evaluation.verdict import Decision, Fault
-from webhook.policy.manifest.kinds import Kind, Kinds, built_in, kind_in
+from webhook.policy.evaluation.verdict import EvaluationFault, PolicyDecision
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, built_in, kind_in
 from webhook.policy.manifest.model import DENY, EVERYTHING, MUTATING, VALIDATING, Binding, Policy
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -125,7 +125,7 @@ class _Subject(NamedTuple):
         kind = text(self.object, "kind")
         return f"{_with_article(kind)} {self.distinction}" if self.distinction else f"a plain {kind}"
 
-    def lacking(self, fault: Fault | None) -> str:
+    def lacking(self, fault: EvaluationFault | None) -> str:
         """Describe it by the field that an expression misses in it."""
         key = _missing(fault)
         if self.distinction or not key or key in self.object:  # then oldObject, or object itself, is null
@@ -137,7 +137,7 @@ def _with_article(kind: str) -> str:
     return f"{'an' if kind[0] in 'AEIO' else 'a'} {kind}"
 
 
-def _missing(fault: Fault | None) -> str:
+def _missing(fault: EvaluationFault | None) -> str:
     """Return the field that an expression does not find; empty for other errors."""
     return fault.missing if fault and fault.missing.isidentifier() else ""
 
@@ -175,7 +175,7 @@ class _Trials:
     """Evaluates policies for small objects.
 
     Attributes:
-        tried: Those that can be tried.
+        tried: The policies that can be tried.
         spent: The work so far.
     """
 
@@ -184,7 +184,7 @@ class _Trials:
         self.tried = [policy for policy in policies.policies if policy.param_kind is None]
         self.spent = 0
 
-    def failing(self, policy: Policy) -> Iterator[tuple[Problem, Fault | None]]:
+    def failing(self, policy: Policy) -> Iterator[tuple[Problem, EvaluationFault | None]]:
         """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
         alone, begun = self._bound([policy]), self.spent
         reported = set()
@@ -255,8 +255,8 @@ class _Trials:
 
 
 def _failures(
-    policy: Policy, decisions: Iterable[Decision], subject: _Subject, doing: str
-) -> Iterator[tuple[Problem, Fault | None]]:
+    policy: Policy, decisions: Iterable[PolicyDecision], subject: _Subject, doing: str
+) -> Iterator[tuple[Problem, EvaluationFault | None]]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
         fault = decision.fault
@@ -278,7 +278,7 @@ def _failures(
             yield Problem(level, "fails-on-valid", "", path, text, hint), fault
 
 
-def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:
+def _hint(fault: EvaluationFault | None, subject: _Subject, doing: str) -> str:
     if fault is None:
         return ""
     if fault.is_work:
@@ -291,7 +291,7 @@ def _hint(fault: Fault | None, subject: _Subject, doing: str) -> str:
     return _guard(fault, subject, doing)
 
 
-def _guard(fault: Fault, subject: _Subject, doing: str) -> str:
+def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:
     """Suggest how to guard an expression."""
     if subject.distinction == _NO_REQUESTS:
         return "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])"
@@ -343,10 +343,10 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least of each other kind: the fields of its types that Go writes even if they are empty."""
     known = {(kind.group, kind.kind) for kind in (kind_in(each.object) for each in _plain())}
     for each in built_in():
-        versions = kinds.versions(Kind(each.group, "", each.kind))
+        versions = kinds.versions(GroupVersionKind(each.group, "", each.kind))
         if not versions or each.group in _ANSWERED or each.kind in _NOT_STORED or (each.group, each.kind) in known:
             continue
-        version = Kind(each.group, versions[0], each.kind).api_version
+        version = GroupVersionKind(each.group, versions[0], each.kind).api_version
         if type_ := catalogue.kind(version, each.kind):
             fields = _least_of(type_, kinds.release)
             if isinstance(spec := type_.fields.get("spec"), Nested):
@@ -357,7 +357,9 @@ def _derived(kinds: Kinds) -> Iterator[JSONObject]:
 def _custom(kinds: Kinds) -> Iterator[JSONObject]:
     """Yield the least that the schema of each custom kind accepts: the fields that it requires."""
     every = (
-        Kind(group, "", each.kind) for group in filter(kinds.defines, kinds.groups) for each in kinds.of_group(group)
+        GroupVersionKind(group, "", each.kind)
+        for group in filter(kinds.defines, kinds.groups)
+        for each in kinds.of_group(group)
     )
     for kind in (each._replace(version=version) for each in every for version in kinds.versions(each)):
         if custom := kinds.custom(kind):

@@ -18,7 +18,7 @@ _SORTS = ("checks", "unions", "transitions")
 """The sorts of rules about several fields."""
 
 
-class Kind(NamedTuple):
+class ExplainedKind(NamedTuple):
     """A kind in one API version.
 
     Args:
@@ -57,7 +57,7 @@ class FieldPlace(NamedTuple):
         above: The place around it; None for the whole.
     """
 
-    kind: Kind
+    kind: ExplainedKind
     path: tuple[str, ...]
     field: Field
     type: type[Struct] | None
@@ -92,7 +92,7 @@ class FieldPlace(NamedTuple):
         return since, until
 
 
-class Stated(NamedTuple):
+class StatedRule(NamedTuple):
     """A rule as one place states it.
 
     Args:
@@ -106,17 +106,19 @@ class Stated(NamedTuple):
     function: Callable[..., Any] | None = None
 
 
-class Rule(NamedTuple):
+class ExplainedRule(NamedTuple):
     """A rule, and all places that state it; none for a rule about any object."""
 
     doc: str
-    places: list[tuple[FieldPlace, Stated]]
+    places: list[tuple[FieldPlace, StatedRule]]
 
 
-def kinds(release: Release | None = None) -> list[Kind]:
+def kinds(release: Release | None = None) -> list[ExplainedKind]:
     """List the kinds, or those that a release serves."""
     return [
-        Kind(*of, served) for of, served in SERVED.items() if release is None or served.since <= release <= served.until
+        ExplainedKind(*of, served)
+        for of, served in SERVED.items()
+        if release is None or served.since <= release <= served.until
     ]
 
 
@@ -149,19 +151,19 @@ def within(places: Iterable[FieldPlace], release: Release | None) -> Iterator[Fi
         left += reversed(list(children(place, release)))
 
 
-def rules(among: Iterable[Kind], release: Release | None) -> dict[str, Rule]:
+def rules(among: Iterable[ExplainedKind], release: Release | None) -> dict[str, ExplainedRule]:
     """Collect the rules of kinds by name."""
     from webhook.scan import every_rule as rules_of_clusters  # needed only to explain rules
 
     others = {each.name: inspect.cleandoc(each.doc) for each in every_rule().values()}
     others |= {each.name: inspect.cleandoc(each.doc) for each in rules_of_clusters().values()}
-    found = {name: Rule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
+    found = {name: ExplainedRule(doc, []) for name, doc in {**rules_of_policies(), **EVERY_OBJECT, **others}.items()}
     for place in within((kind.place for kind in among), release):
         for stated in rules_at(place, release):
-            found.setdefault(stated.name, Rule(stated.doc, [])).places.append((place, stated))
+            found.setdefault(stated.name, ExplainedRule(stated.doc, [])).places.append((place, stated))
         for opaque in place.type.opaque.values() if place.type else ():
             own = (each for sort in _SORTS for each in (declared(opaque.struct, sort) if opaque.struct else ()))
-            found |= {each.name: Rule(doc_of(each.rule), []) for each in own if each.name not in found}
+            found |= {each.name: ExplainedRule(doc_of(each.rule), []) for each in own if each.name not in found}
     return dict(sorted(found.items()))
 
 
@@ -181,7 +183,7 @@ def rules_of_policies() -> dict[str, str]:
     return {stated.name: stated.doc for stated in _stated_in(KINDS.values())}
 
 
-def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
+def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[StatedRule]:
     """Yield the rules of types and of all their parts, or those of some sorts."""
     seen, left = set[type[Struct]](), list(roots)
     while left:
@@ -190,14 +192,14 @@ def _stated_in(roots: Iterable[type[Struct]], *sorts: str) -> Iterator[Stated]:
             continue
         seen.add(struct)
         for sort in sorts or _SORTS:
-            yield from (Stated(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
+            yield from (StatedRule(each.name, doc_of(each.rule), each, each.rule) for each in declared(struct, sort))
         for field in struct.fields.values():
             yield from () if sorts else _rules_of(field)
             if inner := field.struct:
                 left.append(inner)
 
 
-def rules_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
+def rules_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]:
     """List the rules that a place states, or those that a release has."""
     structs = [place]
     for each in structs:
@@ -206,38 +208,38 @@ def rules_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
     yield from _rules_of(place.field)
 
 
-def declared_at(place: FieldPlace, release: Release | None) -> Iterator[Stated]:
+def declared_at(place: FieldPlace, release: Release | None) -> Iterator[StatedRule]:
     """List the rules about several fields that the struct of a place states, or those that a release has."""
     for sort in _SORTS:
         for each in declared(place.type, sort) if place.type else ():
             if _exists(each, place.kind, release):
-                yield Stated(each.name, doc_of(each.rule), each, each.rule)
+                yield StatedRule(each.name, doc_of(each.rule), each, each.rule)
 
 
-def _rules_of(field: Field) -> Iterator[Stated]:
+def _rules_of(field: Field) -> Iterator[StatedRule]:
     """List the rules that a field states itself, including those of its items."""
     limits = field.limits()
-    yield from (Stated(name, doc) for name, doc in EVERY_FIELD.items() if name in limits)
+    yield from (StatedRule(name, doc) for name, doc in EVERY_FIELD.items() if name in limits)
     declared = (field.declared or {}).values()  # tests of declarative validation replace others
     replacing = (test for each in declared for test in (*each.get("formats", ()), each.get("checked_by")))
     for test in (*getattr(field, "formats", ()), getattr(field, "checked_by", None), *replacing):
         if test:
-            yield Stated(test.__name__.replace("_", "-"), doc_of(test), function=test)
+            yield StatedRule(test.__name__.replace("_", "-"), doc_of(test), function=test)
     if isinstance(field, Parsed):
-        yield Stated(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
+        yield StatedRule(field.rule, f"A text is not a valid {field.rule}, so it cannot be decoded.")
     if isinstance(field, Many):
         yield from _rules_of(field.item)
     if isinstance(field, Map) and field.key:
         yield from _rules_of(field.key)
 
 
-def _exists(what: Field | Declared, kind: Kind, release: Release | None) -> bool:
+def _exists(what: Field | Declared, kind: ExplainedKind, release: Release | None) -> bool:
     """Tell whether a fact holds in a release, or in any that serves the kind."""
     first, last = (kind.served.since, kind.served.until) if release is None else (release, release)
     return what.since <= last and (what.until is None or what.until >= first)
 
 
-def _of_version(kind: Kind, struct: type[Struct]) -> type[Struct]:
+def _of_version(kind: ExplainedKind, struct: type[Struct]) -> type[Struct]:
     return VERSIONS[kind.api_version].replaced.get(struct, struct)
 
 

@@ -15,7 +15,7 @@ from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
 from webhook.explain.components import API_SERVER, Component, components
-from webhook.explain.places import FieldPlace, Kind, Rule, children, kinds, rules
+from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
 from webhook.references import every_rule
@@ -37,7 +37,7 @@ _OTHER_NAMES: Final = {
 """The short names of resources, as API servers state them, and the last words of kinds, as people say them."""
 
 
-def _named(among: Iterable[Kind], name: str) -> list[Kind]:
+def _named(among: Iterable[ExplainedKind], name: str) -> list[ExplainedKind]:
     """Find a kind in all its versions, the newest first; its name may be short, and in the plural."""
     singulars = [name.casefold().removesuffix(end) for end in ("", "s", "es")]
     wanted = {_OTHER_NAMES.get(each, each) for each in singulars}
@@ -45,7 +45,7 @@ def _named(among: Iterable[Kind], name: str) -> list[Kind]:
     return sorted(found, key=lambda kind: (kind.served.until, kind.served.since), reverse=True)
 
 
-def _addressed(among: Iterable[Kind], steps: Sequence[str]) -> tuple[list[Kind], Sequence[str]]:
+def _addressed(among: Iterable[ExplainedKind], steps: Sequence[str]) -> tuple[list[ExplainedKind], Sequence[str]]:
     """Find the kind that a query begins with, such as ``resourceclaims.v1beta1.resource.k8s.io.spec``.
 
     Args:
@@ -123,7 +123,7 @@ def explain(
 
 
 def _instead(
-    among: Sequence[Kind],
+    among: Sequence[ExplainedKind],
     steps: Sequence[str],
     known: Iterable[str],
     places: Iterable[FieldPlace],
@@ -185,7 +185,7 @@ def _first(fields: Sequence[str]) -> str:
     return f"{', '.join(fields[:_SHOWN])}{', …' if len(fields) > _SHOWN else ''}"
 
 
-def _ending(among: Iterable[Kind], path: Sequence[str], release: Release | None) -> list[FieldPlace]:
+def _ending(among: Iterable[ExplainedKind], path: Sequence[str], release: Release | None) -> list[FieldPlace]:
     """List the fields of all kinds, in their newest versions, whose paths end with a name.
 
     A step may name the item of a list, such as ``Device`` for ``devices``; the last one only if another field has that
@@ -217,9 +217,9 @@ def _only(places: Sequence[FieldPlace], steps: Sequence[str]) -> FieldPlace | No
     return None
 
 
-def _places(among: Iterable[Kind], release: Release | None) -> Iterator[FieldPlace]:
+def _places(among: Iterable[ExplainedKind], release: Release | None) -> Iterator[FieldPlace]:
     """Yield the fields of all kinds, in their newest versions."""
-    newest: dict[str, Kind] = {}
+    newest: dict[str, ExplainedKind] = {}
     for kind in among:
         newest.setdefault(kind.name, kind)
     left = [kind.place for kind in newest.values()]
@@ -254,7 +254,7 @@ def _spellings(api_version: str) -> tuple[str, str]:
     return api_version, api_version.rpartition("/")[2]
 
 
-def _find(meant: Sequence[Kind], path: Sequence[str], release: Release | None) -> FieldPlace:
+def _find(meant: Sequence[ExplainedKind], path: Sequence[str], release: Release | None) -> FieldPlace:
     """Find a field in the newest version of a kind that has it."""
     places = [_walk(kind, path, release) for kind in meant]
     if found := [each for each in places if not isinstance(each, str)]:
@@ -262,7 +262,7 @@ def _find(meant: Sequence[Kind], path: Sequence[str], release: Release | None) -
     raise UnknownNameError(f"{places[0]}{_other_path(meant[0], path)}")
 
 
-def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlace | str:
+def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> FieldPlace | str:
     """Follow a path to a field; report the step that does not exist."""
     place = kind.place
     for step in path:
@@ -278,7 +278,7 @@ def _walk(kind: Kind, path: Iterable[str], release: Release | None) -> FieldPlac
     return place
 
 
-def _other_path(kind: Kind, path: Sequence[str]) -> str:
+def _other_path(kind: ExplainedKind, path: Sequence[str]) -> str:
     """Name the field of a version that another version has at this path."""
     for other in _named(kinds(), kind.name):
         place = _walk(other, path, None) if other.group == kind.group else ""
@@ -379,7 +379,7 @@ def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
 
 
 @cache
-def _rules(kubernetes: str | None) -> dict[str, Rule]:
+def _rules(kubernetes: str | None) -> dict[str, ExplainedRule]:
     release = release_of(kubernetes) if kubernetes else None
     return rules(kinds(release), release)
 

@@ -16,10 +16,10 @@ from webhook.api.gates import GATES
 from webhook.api.versions import Served, target
 from webhook.explain.names import page
 from webhook.explain.places import (
+    ExplainedKind,
+    ExplainedRule,
     FieldPlace,
-    Kind,
-    Rule,
-    Stated,
+    StatedRule,
     children,
     declared_at,
     doc_of,
@@ -33,7 +33,7 @@ from webhook.release import Release, releases, span
 from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target
 
 
-def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[Kind, FieldPlace | None]]:
+def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[ExplainedKind, FieldPlace | None]]:
     """Yield the other API versions of a place's kind, with the same place there, None if it is missing.
 
     Args:
@@ -44,7 +44,7 @@ def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[K
             yield kind, counterpart(place, kind, release)
 
 
-def counterpart(place: FieldPlace, kind: Kind, release: Release | None) -> FieldPlace | None:
+def counterpart(place: FieldPlace, kind: ExplainedKind, release: Release | None) -> FieldPlace | None:
     """Find the place in another version of its kind; None if it has no such field.
 
     An inlined struct is at the place of its fields.
@@ -78,7 +78,7 @@ def gates_of(place: FieldPlace, release: Release | None) -> list[tuple[str, str]
     return _over_releases(place, release, lambda at: filter(None, (at.pick(gate),)))
 
 
-def gated(among: Iterable[Kind], gate: str, release: Release | None) -> Iterator[tuple[FieldPlace, str]]:
+def gated(among: Iterable[ExplainedKind], gate: str, release: Release | None) -> Iterator[tuple[FieldPlace, str]]:
     """Find the kinds and fields that need a feature gate themselves, with their releases, if not all."""
     for place in within((kind.place for kind in among), release):
         yield from ((place, when) for name, when in gates_of(place, release) if name == gate)
@@ -119,7 +119,7 @@ def _limits(field: Field, at: Target) -> Iterator[str]:
 _TYPES: Final = "webhook.api."
 
 
-def _readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[Stated, FieldPlace]]:
+def _readers(place: FieldPlace, release: Release | None) -> Iterator[tuple[StatedRule, FieldPlace]]:
     """List the rules that a place states, then those of the places around it that read it, the nearest first.
 
     Returns:
@@ -238,7 +238,7 @@ _DESCRIBED = "`draguard explain NAME` describes a rule, a kind, a field such as 
 _OPERATIONS = {CREATE: "create", UPDATE: "update", UPDATE_STATUS: "update of the status"}
 
 
-def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
+def overview(among: Iterable[ExplainedKind], known: Mapping[str, ExplainedRule]) -> str:
     """List kinds by API version, and rules, on a line each."""
     lines = ["KINDS:"]
     for api_version, members in _by_version((kind, kind) for kind in among).items():
@@ -251,7 +251,7 @@ def overview(among: Iterable[Kind], known: Mapping[str, Rule]) -> str:
     return "\n".join([*lines, "", list_of_rules(known), "", _DESCRIBED])
 
 
-def list_of_rules(known: Mapping[str, Rule]) -> str:
+def list_of_rules(known: Mapping[str, ExplainedRule]) -> str:
     """List rules, on a line each."""
     width = max(map(len, known))
     return "\n".join(["RULES:", *(f"  {name:{width}}  {_first_line(rule.doc)}" for name, rule in known.items())])
@@ -290,7 +290,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
     return "\n".join(lines)
 
 
-def of_rule(name: str, rule: Rule) -> str:
+def of_rule(name: str, rule: ExplainedRule) -> str:
     """Describe a rule and where it applies."""
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
@@ -310,7 +310,7 @@ def of_gate(name: str, needing: Iterable[tuple[FieldPlace, str]]) -> str:
     return "\n".join([*lines, *_listed("NEEDED BY", pairs)])
 
 
-def _listed(title: str, pairs: Iterable[tuple[Kind, str]]) -> list[str]:
+def _listed(title: str, pairs: Iterable[tuple[ExplainedKind, str]]) -> list[str]:
     """List lines about kinds by API version, below a title; nothing if there are none."""
     by_version = _by_version(pairs).items()
     lines = [line for api_version, members in by_version for line in (f"  {api_version}", *members)]
@@ -338,7 +338,7 @@ def served_in(served: Served) -> str:
     return span(served.since, served.until)
 
 
-def _by_version(pairs: Iterable[tuple[Kind, _T]]) -> dict[str, list[_T]]:
+def _by_version(pairs: Iterable[tuple[ExplainedKind, _T]]) -> dict[str, list[_T]]:
     found: dict[str, list[_T]] = {}
     for kind, each in pairs:
         found.setdefault(kind.api_version, []).append(each)
@@ -360,7 +360,7 @@ def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:
     yield from _wrapped(place.field.doc, 4)
 
 
-def _of_reader(stated: Stated, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
+def _of_reader(stated: StatedRule, around: FieldPlace, place: FieldPlace) -> Iterator[str]:
     where = f"  at {'.'.join(around.path) or around}" if around != place else ""
     yield f"  {stated.name}{_when(stated.declared, place.kind.served)}{where}"
     yield from _wrapped(_first_line(stated.doc), 4)

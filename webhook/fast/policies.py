@@ -29,7 +29,7 @@ from webhook.policy.evaluation.policyset import Hook, Matched, PolicySet, keep
 from webhook.policy.evaluation.request import request_of_review
 from webhook.policy.evaluation.session import STEP, Session, own_value, place_value
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.model import MUTATING, Stated
+from webhook.policy.manifest.model import MUTATING, StatedExpression
 from webhook.schema.derive.shape import Structure
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def quick_of(hook: Hook) -> Quick | None:
     return quick
 
 
-def _compiled(expressions: Iterable[Stated]) -> list[Program] | None:
+def _compiled(expressions: Iterable[StatedExpression]) -> list[Program] | None:
     compiled = [each.compiled for each in expressions]
     programs = [each.program for each in compiled if isinstance(each, CompiledExpression)]
     return programs if len(programs) == len(compiled) else None
@@ -144,7 +144,7 @@ class _Steps:
     Args:
         policies: Their quick evaluations, and their parameters.
         bound: Their variables beside the object, the parameters and the request.
-        place: What they see of all requests in the place; None if they see nothing of the request.
+        place: The parts of the requests in the place that they see; None if they see nothing of the request.
         notes: The assumptions made.
     """
 
@@ -231,7 +231,7 @@ class QuickPolicies:
         """Detect the same for a request in a known place, whose objects are of the place's kind.
 
         Args:
-            read: What policies read of a request in a settled place, and nothing else: what passed once is not
+            read: The parts of a request that policies read in a settled place, and no others: what passed once is not
                 evaluated again.
         """
         steps = self._steps_of(place, request)

@@ -17,7 +17,7 @@ import msgspec
 
 from webhook.admission.decisions import ReviewOptions
 from webhook.admission.record import ALLOWED, Call, Endpoint, Record
-from webhook.admission.requests import API_VERSION, MAX_UID, Request
+from webhook.admission.requests import API_VERSION, MAX_UID, AdmissionRequest
 from webhook.admission.responses import assuming
 from webhook.api.judgement import namespace_refusals, plan_of
 from webhook.api.versions import find
@@ -287,7 +287,7 @@ def _reading_like(request: Mapping[str, Any], type_: Any) -> Callable[[bytes], d
         request: The request, which creates an object.
         type_: The type of those parts of an object that rules read.
     """
-    own: dict[str, Any] = _map_type(Request).__annotations__ | _like(request, *_PLACE)
+    own: dict[str, Any] = _map_type(AdmissionRequest).__annotations__ | _like(request, *_PLACE)
     uid = Required[Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_UID)]]
     namespace = Required[_NAMESPACE] if request.get("namespace") else Literal[""] | None
     own |= {"uid": uid, "namespace": namespace, "object": Required[type_], "oldObject": None, "options": Any}

@@ -79,7 +79,7 @@ class Blocked(NamedTuple):
     """Why the scheduler does not try a pod (PreEnqueue), which it does not report.
 
     Args:
-        note: What to look at; empty if the reason says it.
+        note: The objects to look at; empty if the reason says it.
     """
 
     reason: str
@@ -250,7 +250,7 @@ def device_of(result: JSONObject) -> DeviceID:
     return result.get("driver") or "", result.get("pool") or "", result.get("device") or ""
 
 
-class Request(NamedTuple):
+class ClaimRequest(NamedTuple):
     """A request of a claim or template, or an alternative of one, with the class whose devices it is for.
 
     What a class selects is one, too, without a name.
@@ -305,14 +305,14 @@ class Request(NamedTuple):
         return text(self.content, "allocationMode") == "All"
 
 
-def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[Request]:
+def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) -> Iterator[ClaimRequest]:
     """Yield the requests of a claim or template, and their alternatives; of a class, what it selects.
 
     Args:
         inventory: Has their classes; None if these do not matter.
     """
     if text(claim, "kind") == "DeviceClass":
-        yield Request("", ("spec",), mapping(claim, "spec"), "", None)
+        yield ClaimRequest("", ("spec",), mapping(claim, "spec"), "", None)
     for path, each in placed(claim, *devices_path(claim or {}), "requests"):
         name, exactly = text(each, "name"), mapping(each, "exactly")
         found: list[tuple[str, Steps, JSONObject]] = [(name, ("exactly",), exactly)] if exactly else []
@@ -320,7 +320,7 @@ def requests_of(claim: JSONObject | None, inventory: Inventory | None = None) ->
         for full_name, steps, content in found:
             class_name = text(content, "deviceClassName")
             class_ = inventory.find("DeviceClass", class_name) if inventory else None
-            yield Request(full_name, (*path, *steps), content, class_name, class_)
+            yield ClaimRequest(full_name, (*path, *steps), content, class_name, class_)
 
 
 def containers_of(pod: JSONObject, *kinds: str) -> Iterator[tuple[Steps, JSONObject]]:

@@ -44,7 +44,7 @@ class Migrated(NamedTuple):
     lost: list[Finding]
 
 
-def migrate(documents: Iterable[Document], wanted: Wanted) -> Iterator[Migrated]:
+def migrate(documents: Iterable[Document], wanted: MigrationTarget) -> Iterator[Migrated]:
     """Convert the objects of files.
 
     Args:
@@ -79,7 +79,7 @@ _FLAT_CLAIMS_SINCE: Final = Release(31)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MigrationTarget:
     """The target of a migration.
 
     Args:
@@ -180,7 +180,7 @@ class Converted(NamedTuple):
     lost: list[Problem]
 
 
-def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
+def converted(obj: Any, wanted: MigrationTarget, parameters: Parameters) -> Converted:
     """Convert an object.
 
     Args:
@@ -206,7 +206,7 @@ def converted(obj: Any, wanted: Wanted, parameters: Parameters) -> Converted:
     return result._replace(lost=problems) if result.older else result
 
 
-def _converted(obj: JSONObject, newer: JSONObject, wanted: Wanted) -> Converted:
+def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> Converted:
     """Convert an object, whose form in v1 may differ from v1alpha2."""
     own, kind = obj["apiVersion"], obj["kind"]
     version = wanted.api_version(newer["kind"])
@@ -231,7 +231,7 @@ def _filled_in(at: Path, before: JSONObject, after: JSONObject) -> set[Path]:
     return {at / name for name, value in value_at(after, at, {}).items() if value == "" and name not in held}
 
 
-def _without_version(obj: JSONObject, version: str, newer: str, wanted: Wanted) -> Problem:
+def _without_version(obj: JSONObject, version: str, newer: str, wanted: MigrationTarget) -> Problem:
     """Report an object without a version that all requested releases serve."""
     if wanted.releases[1:] and all(served(newer, release) for release in wanted.releases):
         releases = ", ".join(f"1.{release}" for release in wanted.releases)
@@ -251,7 +251,7 @@ def _older(path: Path, message: str) -> Problem:
 _REMOVE: Final = "remove the field"
 
 
-def _unknown(before: JSONObject, after: JSONObject, wanted: Wanted) -> list[Problem]:
+def _unknown(before: JSONObject, after: JSONObject, wanted: MigrationTarget) -> list[Problem]:
     """Find the fields that one version has and the other lacks."""
     if known := _unknown_of(before, None):
         after = convert(_without(before, known, Path()), after["apiVersion"])
@@ -273,7 +273,7 @@ def _without(value: Any, paths: Container[Path], at: Path) -> Any:
     return {name: _without(each, paths, at / name) for name, each in value.items() if at / name not in paths}
 
 
-def _unknown_of(obj: JSONObject, wanted: Wanted | None) -> dict[Path, str]:
+def _unknown_of(obj: JSONObject, wanted: MigrationTarget | None) -> dict[Path, str]:
     """List the fields unknown to all releases that serve an object's version, or to the newest wanted one.
 
     Each comes with its replacement, if known.

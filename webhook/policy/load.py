@@ -8,7 +8,7 @@ from typing import Any
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, stored_in, undecodable
-from webhook.policy.manifest.kinds import Kind, Kinds, kind_in
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
 from webhook.policy.manifest.model import (
     DENY,
     MUTATING,
@@ -64,7 +64,7 @@ class _Read:
         self._refused: set[Name] = set()
         """The policies that refused manifests would have defined or bound."""
         self._findings: list[PolicyFinding] = []
-        self._objects: dict[Kind, list[Given]] = {}
+        self._objects: dict[GroupVersionKind, list[Given]] = {}
 
     def take(self, each: Given) -> None:
         """Add an object; errors in a policy or binding become findings."""

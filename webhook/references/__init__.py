@@ -8,6 +8,15 @@ from __future__ import annotations
 
 from webhook.references import claims, parameters
 from webhook.references.lookup import apply_rules, every_rule
-from webhook.references.rules import RULES, Context, ReferenceFindings, Rule
+from webhook.references.rules import RULES, Context, ReferenceFindings, ReferenceRule
 
-__all__ = ["RULES", "Context", "ReferenceFindings", "Rule", "apply_rules", "claims", "every_rule", "parameters"]
+__all__ = [
+    "RULES",
+    "Context",
+    "ReferenceFindings",
+    "ReferenceRule",
+    "apply_rules",
+    "claims",
+    "every_rule",
+    "parameters",
+]

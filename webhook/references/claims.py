@@ -9,7 +9,7 @@ from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import Request, is_about
+from webhook.inventory.claims import ClaimRequest, is_about
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps, value_at
 from webhook.records import NamedTuple
@@ -135,7 +135,7 @@ def contradicting_drivers(claim: JSONObject, context: Context) -> Iterator[Probl
                 yield finding(path, message, advice, "NeverHolds")._replace(value=wanted)
 
 
-def _selected_by(request: Request, context: Context) -> set[str]:
+def _selected_by(request: ClaimRequest, context: Context) -> set[str]:
     """Return the drivers that the class of a request insists on; the one that installs it if the class is unknown."""
     if request.device_class is not None:
         return drivers_of(request.of_class, context)
@@ -323,7 +323,7 @@ class _Constraint(NamedTuple):
     path: Steps
     domain: str
     name: str
-    requests: list[Request]
+    requests: list[ClaimRequest]
 
     @property
     def attribute(self) -> str:
@@ -411,7 +411,7 @@ def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Pr
                 break
 
 
-def _profiled(request: Request, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
+def _profiled(request: ClaimRequest, context: Context) -> tuple[Profile | None, list[tuple[str, str]]]:
     """Return the profile of a request's driver, and the domains and names of the attributes that it lists."""
     profile = context.profile_of_one(drivers_of_request(request, context))
     if profile is None:

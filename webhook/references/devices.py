@@ -13,13 +13,13 @@ from webhook.allocation import Result
 from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
-from webhook.deviceselectors.fleet import EVERYWHERE, Fleet, Group, lacking
+from webhook.deviceselectors.fleet import EVERYWHERE, ContentGroup, Fleet, lacking
 from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
 from webhook.formats.quantities import parse_quantity
 from webhook.grouping import by_key
 from webhook.hints.names import ask_first, in_expression, instead, listed
 from webhook.inventory import CLAIMS, Inventory, MalformedError, devices_path
-from webhook.inventory.claims import Request, allocation_of
+from webhook.inventory.claims import ClaimRequest, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
@@ -149,7 +149,7 @@ def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
             yield from _nothing(request, context.fleet)
 
 
-def _nothing(request: Request, fleet: Fleet) -> Iterator[Problem]:
+def _nothing(request: ClaimRequest, fleet: Fleet) -> Iterator[Problem]:
     around, own, who = request.of_class, request.own, "the class" if request.is_class else f'request "{request.name}"'
     answer = fleet.sorted_out(around, own)
     if answer.taken or answer.failing:
@@ -292,14 +292,14 @@ def _never(path: Steps, message: str, context: Context, hint: str = "") -> Probl
 
 def _too_many(claim: JSONObject, context: Context) -> str:
     """Say how many devices the requests want together, if no node has so many; empty if one has, or if unclear."""
-    total, found = 0, dict[int, Group]()
+    total, found = 0, dict[int, ContentGroup]()
     for request in context.requests(claim):
         is_special = request.is_for_all or "/" in request.name or "adminAccess" in request.content
         answer = None if is_special else sorted_out(request, context)
         if answer is None:
             return ""
         total += request.wanted
-        found |= {each.index: Group(each, (each,), 1) for group in answer.taken for each in group.contents}
+        found |= {each.index: ContentGroup(each, (each,), 1) for group in answer.taken for each in group.contents}
     if context.fleet is None or any(each.content.is_shared for each in found.values()):
         return ""
     most, _ = context.fleet.most_on_a_node(list(found.values()))
@@ -352,7 +352,7 @@ def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
         yield finding((*request.path, "capacity"), message, reason="WholeDevice")
 
 
-def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[Request, str]]:
+def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[ClaimRequest, str]]:
     """Yield the requests for a part of a device's capacity that get a whole device, and what to say of them."""
     for request in context.requests(claim):
         contents = contents_of_class(request, context) if request.capacity else ()
@@ -476,7 +476,7 @@ _CONTENTS_MOST: Final = 100
 """For how many different devices the nodes are looked up."""
 
 
-def _lack(request: Request, context: Context) -> str:
+def _lack(request: ClaimRequest, context: Context) -> str:
     """Name the capacity of which no device has enough for a request, and the most that one has."""
     answer = sorted_out(request, context)
     if context.fleet is None or answer is None:

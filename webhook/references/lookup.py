@@ -15,7 +15,7 @@ from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import CLAIMS, Inventory, devices_path, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, Context, Rule, pod_view
+from webhook.references.rules import RULES, Context, ReferenceRule, pod_view
 
 Lookup = tuple[str, Path]
 """The kind of an object that is not looked up, and the field that names it."""
@@ -62,8 +62,8 @@ def apply_rules(
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     devices = mapping(obj, *devices_path(obj))
-    reported: dict[Path, dict[int | None, Rule]] = {}
-    fixed_by: dict[tuple[Path, Fix], Rule] = {}
+    reported: dict[Path, dict[int | None, ReferenceRule]] = {}
+    fixed_by: dict[tuple[Path, Fix], ReferenceRule] = {}
     for each in _rules_for(obj, kind, context):
         if (only_of_fields and not each.of_field) or (each.part and not devices.get(each.part)):
             continue
@@ -81,7 +81,7 @@ def apply_rules(
             yield problem._replace(rule=each.name, level=each.level)
 
 
-def _is_explained(problem: Problem, rule: Rule, reported: Mapping[int | None, Rule]) -> bool:
+def _is_explained(problem: Problem, rule: ReferenceRule, reported: Mapping[int | None, ReferenceRule]) -> bool:
     """Tell whether another rule, which explains more, has found something there: rules are in this order."""
     others = {place: each for place, each in reported.items() if each.name != rule.name}
     if rule.of_reads and all(each.of_reads for each in others.values()):
@@ -89,7 +89,7 @@ def _is_explained(problem: Problem, rule: Rule, reported: Mapping[int | None, Ru
     return bool(others)
 
 
-def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Rule]:
+def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[ReferenceRule]:
     """Return the rules that may find something in an object, in order."""
     modules = _OF_OTHERS.get(kind, ())
     if context.inventory.knows("ResourceSlice"):
@@ -101,20 +101,20 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Rule]:
 
 
 @cache
-def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[Rule]:  # noqa: FBT001 - quicker so
+def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[ReferenceRule]:  # noqa: FBT001 - quicker so
     every = [each for module in dict.fromkeys((*_FIRST, *modules)) for each in rules_of(module)]
     return [each for each in every if kind in each.kinds and (has_devices or not each.beside_devices)]
 
 
 @cache
-def rules_of(module: str) -> Sequence[Rule]:
+def rules_of(module: str) -> Sequence[ReferenceRule]:
     """Return the rules of a module, which is imported for them."""
     imported = import_module(f"webhook.references.{module}")
     return [each for each in RULES.values() if each.check.__module__ == imported.__name__]
 
 
 @cache
-def every_rule() -> Mapping[str, Rule]:
+def every_rule() -> Mapping[str, ReferenceRule]:
     """Return all rules, in order, whichever was imported first."""
     return {each.name: each for module in _ORDER for each in rules_of(module)}
 

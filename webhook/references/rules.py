@@ -14,7 +14,7 @@ from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
 from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
-from webhook.inventory.claims import Request, containers_of, requests_of, source
+from webhook.inventory.claims import ClaimRequest, containers_of, requests_of, source
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps
@@ -129,10 +129,10 @@ class Context:
         """Returns the pods that use a claim, as :func:`pod_view` shows them."""
         self.looked_at: tuple[Any, Any] = (None, None)
         """The checked object, and the parts read from it."""
-        self._requests: tuple[Any, Sequence[Request]] = (None, ())
+        self._requests: tuple[Any, Sequence[ClaimRequest]] = (None, ())
         """A claim, template or class, and its requests."""
 
-    def requests(self, claim: JSONObject) -> Sequence[Request]:
+    def requests(self, claim: JSONObject) -> Sequence[ClaimRequest]:
         """Return the requests of a claim or template, or what a class selects; most rules read them."""
         if self._requests[0] is not claim:
             self._requests = claim, list(requests_of(claim, self.inventory))
@@ -144,7 +144,7 @@ class Context:
         Args:
             what: The object, such as ``DeviceClass "gpu"``.
             place: Where it is looked for, such as `` in namespace default``; empty for the whole cluster.
-            consequence: What follows if it does not exist.
+            consequence: The consequence of its absence.
         """
         if self.is_cluster:
             return f"{what} does not exist{place}{consequence and ', so '}{consequence}"
@@ -278,7 +278,7 @@ class Context:
         return profile is not None and profile.has_domain(domain)
 
 
-class Rule(NamedTuple):
+class ReferenceRule(NamedTuple):
     """A rule about references.
 
     Args:
@@ -305,14 +305,14 @@ class Rule(NamedTuple):
     part: str = ""
 
 
-RULES: Final[dict[str, Rule]] = {}
+RULES: Final[dict[str, ReferenceRule]] = {}
 
 
 def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
-    """Declare a rule with some facts, as :class:`Rule` has them; ``draguard explain`` shows its docstring."""
+    """Declare a rule with some facts, as :class:`ReferenceRule` has them; ``draguard explain`` shows its docstring."""
 
     def declare(check: Check) -> Check:
-        RULES[name] = Rule(name, kinds, check, check.__doc__ or "", **facts)
+        RULES[name] = ReferenceRule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 
     return declare
@@ -347,21 +347,21 @@ def claim_or_template(pod: JSONObject, entry: JSONObject, context: Context) -> J
     return context.inventory.find(kind, source(entry, NAMED_BY[kind]), namespace_of(pod))
 
 
-def drivers_of_request(request: Request, context: Context) -> set[str]:
+def drivers_of_request(request: ClaimRequest, context: Context) -> set[str]:
     """Return the drivers that the selectors of a request and its class require, else the one that installs it."""
     found = drivers_of([*request.of_class, *request.own], context)
     installed = "" if found else context.driver_of_class(request.class_name)
     return {installed} if installed else found
 
 
-def sorted_out(request: Request, context: Context) -> Sorted | None:
+def sorted_out(request: ClaimRequest, context: Context) -> Sorted | None:
     """Sort the devices by the selectors of a request and its class; None if the class or the devices are unknown."""
     if context.fleet is None or request.device_class is None:
         return None
     return context.fleet.sorted_out(request.of_class, request.own)
 
 
-def contents_of_class(request: Request, context: Context) -> Sequence[Content]:
+def contents_of_class(request: ClaimRequest, context: Context) -> Sequence[Content]:
     """Return the devices of the class of a request; none if the class or the devices are unknown."""
     is_known = context.fleet is not None and request.device_class is not None
     return context.fleet.of_class(request.of_class) if context.fleet and is_known else ()

@@ -11,7 +11,7 @@ from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
 from webhook.inventory import CLAIMS, is_noted
-from webhook.inventory.claims import Request
+from webhook.inventory.claims import ClaimRequest
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Steps
@@ -20,7 +20,7 @@ from webhook.references.rules import Context
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault
-    from webhook.deviceselectors.fleet import Fleet, Group
+    from webhook.deviceselectors.fleet import ContentGroup, Fleet
 
 SELECTING = (*CLAIMS, "DeviceClass")
 A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
@@ -40,7 +40,7 @@ class Selector(NamedTuple):
     path: Steps
     expression: str
     parts: Parts
-    request: Request
+    request: ClaimRequest
     place: int
 
     @property
@@ -151,7 +151,7 @@ def _text_comparisons(parts: Parts) -> Iterator[TextComparison]:
                 yield TextComparison(read, written, other.value, other.offset)
 
 
-def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[Group, SelectorFault]]:
+def failures(selector: Selector, fleet: Fleet) -> Sequence[tuple[ContentGroup, SelectorFault]]:
     """Return the devices on which a selector fails, with the errors; none if the class is unknown."""
     if not selector.is_certain:
         return ()

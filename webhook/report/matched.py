@@ -1,4 +1,4 @@
-"""What selectors match, as text and JSON."""
+"""The devices that selectors match, as text and JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from webhook.allocation.selecting import Fault
-from webhook.deviceselectors.fleet import ERROR, TRUE, Fleet, Query, Row, shortened
+from webhook.deviceselectors.fleet import ERROR, TRUE, DeviceGroup, Fleet, Query, shortened
 from webhook.deviceselectors.parts import parts_of, presence_test, reads
 from webhook.hints.names import instead
 from webhook.objects import JSONObject, text
@@ -34,16 +34,16 @@ class Question(NamedTuple):
     absent: str = ""
 
 
-def is_fine(found: Sequence[Row]) -> bool:
+def is_fine(found: Sequence[DeviceGroup]) -> bool:
     """Tell whether some devices match and can be used, and no selector fails."""
     return any(map(_is_usable, found)) and not any(row.outcome == ERROR for row in found)
 
 
-def _is_usable(row: Row) -> bool:
+def _is_usable(row: DeviceGroup) -> bool:
     return row.outcome == TRUE and not row.unused
 
 
-def as_json(query: Question, found: Sequence[Row]) -> JSONObject:
+def as_json(query: Question, found: Sequence[DeviceGroup]) -> JSONObject:
     """Return the result of a query."""
     return {
         **query.about,
@@ -53,7 +53,9 @@ def as_json(query: Question, found: Sequence[Row]) -> JSONObject:
     }
 
 
-def results_as_text(results: Sequence[tuple[Question, list[Row]]], fleet: Fleet, *, color: bool) -> Iterator[str]:
+def results_as_text(
+    results: Sequence[tuple[Question, list[DeviceGroup]]], fleet: Fleet, *, color: bool
+) -> Iterator[str]:
     """Return the lines of results: how many devices match, and why the others do not."""
     for query, found in results:
         total = sum(row.devices for row in found)

@@ -29,7 +29,7 @@ from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_o
 from webhook.problem import NOTE, WARNING
 from webhook.scan.drivers import silent
 from webhook.scan.rules import Found, command, rule
-from webhook.scan.stored import UNHEALTHY, Result, Stored, once, published_health
+from webhook.scan.stored import UNHEALTHY, AllocatedDevice, Stored, once, published_health
 from webhook.simulation.binding import CONSUMERS_MAX
 
 _RESERVED_MANY: Final = 230
@@ -37,7 +37,7 @@ _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
 
 STUCK, ORPHANED, UNUSED, ENDED = "stuck", "orphaned", "unused", "ended"
-"""What can be wrong with a claim; if several hold, the first counts."""
+"""The faults of a claim; if it has several, the first counts."""
 
 
 def state_of(claim: JSONObject, cluster: Stored) -> str:
@@ -227,7 +227,7 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
     for claim in cluster.allocated:
         if state_of(claim, cluster):
             continue
-        results = (Result(claim, each) for each in results_of(claim))
+        results = (AllocatedDevice(claim, each) for each in results_of(claim))
         if gone := [str(each) for each in results if _is_gone(each, cluster)]:
             pods = listed(name_of(pod) for pod in cluster.running(claim))
             message = f"it holds {listed(gone)}, which no slice publishes any more"
@@ -236,7 +236,7 @@ def device_gone(cluster: Stored) -> Iterator[Found]:
             yield Found(claim, message, hint, _RESULTS)
 
 
-def _is_gone(result: Result, cluster: Stored) -> bool:
+def _is_gone(result: AllocatedDevice, cluster: Stored) -> bool:
     if result.pool in cluster.incomplete:
         return False
     driver, pool = result.pool
@@ -348,7 +348,7 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 
-def _is_due(taint: JSONObject, result: Result, cluster: Stored) -> bool:
+def _is_due(taint: JSONObject, result: AllocatedDevice, cluster: Stored) -> bool:
     """Tell whether a pod should have been evicted for a taint by now."""
     matching = [each for each in items(result.content, "tolerations") if Tolerations([each]).cover(taint_of(taint))]
     seconds = [number(each, "tolerationSeconds") for each in matching]
@@ -364,7 +364,7 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
         statuses = () if has_ended(pod) else items(pod, "status", "containerStatuses")
         names = claims_named(pod) if statuses else ()
         claims = [cluster.inventory.find("ResourceClaim", name, namespace_of(pod)) or {} for name in names]
-        held = [Result(claim, one) for claim in claims for one in results_of(claim)]
+        held = [AllocatedDevice(claim, one) for claim in claims for one in results_of(claim)]
         for resource in (one for each in statuses for one in items(each, "allocatedResourcesStatus")):
             if sick := [each for each in items(resource, "resources") if text(each, "health") == "Unhealthy"]:
                 what = (": ".join(filter(None, (_identified(each, held), text(each, "message")))) for each in sick)
@@ -386,7 +386,7 @@ def device_unhealthy(cluster: Stored) -> Iterator[Found]:
             yield Found(result.claim, message, _REPLACE, _RESULTS)
 
 
-def _identified(resource: JSONObject, held: Collection[Result]) -> str:
+def _identified(resource: JSONObject, held: Collection[AllocatedDevice]) -> str:
     """Name the device that kubelet reports by its ID, which ends with its name, among those of the pod."""
     stated = text(resource, "resourceID")
     found = [each for each in held if stated.endswith(tuple(f"{mark}{each.device}" for mark in "-/=_"))]

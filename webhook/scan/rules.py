@@ -48,7 +48,7 @@ class Found(NamedTuple):
 Check = Callable[["Stored"], Iterator[Found]]
 
 
-class Rule(NamedTuple):
+class ScanRule(NamedTuple):
     """A rule about a cluster."""
 
     name: str
@@ -57,7 +57,7 @@ class Rule(NamedTuple):
     doc: str
 
 
-RULES: Final[dict[str, Rule]] = {}
+RULES: Final[dict[str, ScanRule]] = {}
 
 
 C = TypeVar("C", bound=Check)
@@ -67,14 +67,14 @@ def rule(name: str, level: str = WARNING) -> Callable[[C], C]:
     """Declare a rule; ``draguard explain`` shows its docstring."""
 
     def declare(check: C) -> C:
-        RULES[name] = Rule(name, level, check, check.__doc__ or "")
+        RULES[name] = ScanRule(name, level, check, check.__doc__ or "")
         return check
 
     return declare
 
 
 @cache
-def every_rule() -> dict[str, Rule]:
+def every_rule() -> dict[str, ScanRule]:
     """Return all rules, in the order of the report."""
     for module in ("drivers", "claims", "classes"):  # in the order of the report
         import_module(f"webhook.scan.{module}")
@@ -98,7 +98,7 @@ def findings(cluster: Stored) -> Iterator[Finding]:
             yield cluster.located(problem, {})
 
 
-def _of_rule(stated: Rule, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
+def _of_rule(stated: ScanRule, cluster: Stored) -> Iterator[tuple[Problem, JSONObject]]:
     for obj, message, hint, path, level in stated.check(cluster):
         yield Problem(level or stated.level, stated.name, STORED, Path(path), message, hint), obj
 

@@ -47,11 +47,11 @@ _SMALL: Final = 1 << 23
 """The characters of a text in which lines are found; in a longer one, it takes too long."""
 
 
-class Result(NamedTuple):
+class AllocatedDevice(NamedTuple):
     """A device of a claim's allocation.
 
     Args:
-        content: What the allocation says of it.
+        content: Its entry in the allocation.
     """
 
     claim: JSONObject
@@ -111,7 +111,7 @@ class Stored:
         self._places: dict[tuple[str, str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[..., Any], Any] = {}
-        """What :func:`once` has derived."""
+        """The values that :func:`once` has derived."""
         self._plugins: dict[frozenset[str], Sequence[Plugin]] = {}
 
     def add(self, document: Document) -> None:
@@ -244,7 +244,7 @@ class Stored:
             return device
         return next((one for each in self.catalog.current[pool] for one in each.devices if one.name == name), None)
 
-    def device(self, result: Result) -> Device | None:
+    def device(self, result: AllocatedDevice) -> Device | None:
         """Return the device of an allocation; None if it is not published."""
         return self.find(result.pool, result.device)
 
@@ -269,10 +269,13 @@ class Stored:
         return [each for each in self.inventory.all("ResourceClaim") if allocation_of(each)]
 
     @cached_property
-    def results(self) -> Sequence[Result]:
+    def results(self) -> Sequence[AllocatedDevice]:
         """The devices of all claims, but for those with admin access."""
         return [
-            Result(claim, each) for claim in self.allocated for each in results_of(claim) if not each.get("adminAccess")
+            AllocatedDevice(claim, each)
+            for claim in self.allocated
+            for each in results_of(claim)
+            if not each.get("adminAccess")
         ]
 
     @cached_property

@@ -17,7 +17,7 @@ from webhook.admission import Answer, Call, Endpoint, Record
 from webhook.budget import BudgetExceededError
 from webhook.logs import BoundedLog
 from webhook.server.lane import FullError, Lane
-from webhook.server.messages import Client, Page, Request, refusal
+from webhook.server.messages import Client, HTTPRequest, Page, refusal
 
 BODY_LIMIT = 6 << 20
 """Twice an API server's limit of 3 MiB for a request: the review of an update holds the old object and the new."""
@@ -67,7 +67,7 @@ class Pages:
 
     def __init__(
         self,
-        pages: Mapping[str, Callable[[Request], Page]],
+        pages: Mapping[str, Callable[[HTTPRequest], Page]],
         *,
         refused: Callable[[int], None] = lambda _status: None,
         body_limit: int = 1 << 16,
@@ -78,11 +78,11 @@ class Pages:
         self.is_closing = False
         """Whether it is shutting down, so that each answer is the last of its connection."""
 
-    def admit(self, request: Request) -> Page | None:  # noqa: ARG002 - some do
+    def admit(self, request: HTTPRequest) -> Page | None:  # noqa: ARG002 - some do
         """Return why a request is refused whose body has not come yet; None if it is not."""
         return None
 
-    def answer(self, request: Request, client: Client) -> Page | None:  # noqa: ARG002 - some do
+    def answer(self, request: HTTPRequest, client: Client) -> Page | None:  # noqa: ARG002 - some do
         """Answer a request; None if the answer follows later (:meth:`Client.answered`)."""
         make = self._pages.get(request.path)
         if make is None:
@@ -135,8 +135,8 @@ class Reviews(Pages):
         self._observe = observe
         self._unready = unready
         self.lane = lane
-        self._new: deque[tuple[Request, Client]] = deque()
-        self._slow: deque[tuple[Request, Client]] = deque()
+        self._new: deque[tuple[HTTPRequest, Client]] = deque()
+        self._slow: deque[tuple[HTTPRequest, Client]] = deque()
         """The requests of slow clients, one of which is answered in each turn (tests/attacks/answers.py)."""
         self._began = 0.0
         """The processor time at the beginning of this turn of the event loop."""
@@ -148,7 +148,7 @@ class Reviews(Pages):
             yield "it is shutting down"
         yield from self._unready()
 
-    def admit(self, request: Request) -> Page | None:
+    def admit(self, request: HTTPRequest) -> Page | None:
         """Refuse a request that cannot be a review, by its header."""
         if request.path not in _REVIEWS:
             return None
@@ -163,7 +163,7 @@ class Reviews(Pages):
             reason = f"send the body as it is, not in {coding.decode('latin-1')!r}"
         return refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, reason, is_last=True) if reason else None
 
-    def answer(self, request: Request, client: Client) -> Page | None:
+    def answer(self, request: HTTPRequest, client: Client) -> Page | None:
         """Answer a review in the next turn of the event loop, all else at once."""
         if request.path not in _REVIEWS:
             return super().answer(request, client)
@@ -190,7 +190,7 @@ class Reviews(Pages):
         if slow and (page := self._answer(*slow)):
             slow[1].answered(page)
 
-    def _answer(self, request: Request, client: Client) -> Page | None:
+    def _answer(self, request: HTTPRequest, client: Client) -> Page | None:
         """Answer a review; None if it is left to another process."""
         timeout, began = _timeout(request.query), time.monotonic()
         if (waited := began - request.arrived) > PATIENCE * timeout:
@@ -215,7 +215,7 @@ class Reviews(Pages):
         task.add_done_callback(self._tasks.discard)
         return None
 
-    async def _answer_later(self, request: Request, body: bytes, call: Call, client: Client) -> None:
+    async def _answer_later(self, request: HTTPRequest, body: bytes, call: Call, client: Client) -> None:
         request.pieces.clear()
         try:
             try:
@@ -229,21 +229,21 @@ class Reviews(Pages):
             page = _failed(error)
         client.answered(page)
 
-    def _page(self, request: Request, answer: Answer) -> Page:
+    def _page(self, request: HTTPRequest, answer: Answer) -> Page:
         """Make the page of an answer, and report it."""
         if answer.record is not None:
             self._observe(answer.record, time.monotonic() - request.arrived)
         return Page(answer.status, answer.body, answer.content_type)
 
 
-def probes(unready: Callable[[], Iterable[str]]) -> dict[str, Callable[[Request], Page]]:
+def probes(unready: Callable[[], Iterable[str]]) -> dict[str, Callable[[HTTPRequest], Page]]:
     """Make the pages ``/healthz`` and ``/readyz``.
 
     Args:
         unready: Returns the reasons why reviews cannot be answered now, none if they can.
     """
 
-    def readyz(_request: Request) -> Page:
+    def readyz(_request: HTTPRequest) -> Page:
         reasons = "".join(f"not ready: {reason}\n" for reason in unready())
         return Page(503, reasons.encode()) if reasons else _HEALTHY
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from httptools import HttpParserError, HttpRequestParser, parse_url
 
 from webhook.logs import BoundedLog
-from webhook.server.messages import Client, Head, Page, Request, fault_of, head_of, refusal
+from webhook.server.messages import Client, Head, HTTPRequest, Page, fault_of, head_of, refusal
 from webhook.server.port import Port
 
 UNSENT = 1 << 14
@@ -58,8 +58,8 @@ class Connection(asyncio.Protocol, Client):
     """The head of an earlier request; the next request probably has the same."""
     _url = b""
     _fields = _small = 0
-    _incoming: Request | None = None
-    _answering: Request | None = None
+    _incoming: HTTPRequest | None = None
+    _answering: HTTPRequest | None = None
     _fault: Page | None = None
     """The error with which it refuses what the client sends, which is not read any more."""
     _is_paused = False
@@ -74,7 +74,7 @@ class Connection(asyncio.Protocol, Client):
     def __init__(self, port: Port) -> None:
         self._port = port
         self._headers: dict[bytes, bytes] = {}
-        self._complete: deque[Request] = deque()
+        self._complete: deque[HTTPRequest] = deque()
         self._parser: Any = None
 
     def connection_made(self, transport: Any) -> None:
@@ -193,7 +193,7 @@ class Connection(asyncio.Protocol, Client):
         if fault := fault_of(version, headers):
             self._stop(*fault)
         keeps = version == "1.1" and parser.should_keep_alive()
-        request = self._incoming = Request(parser.get_method(), *target_of(url), headers, keeps)
+        request = self._incoming = HTTPRequest(parser.get_method(), *target_of(url), headers, keeps)
         if b"expect" in headers and headers[b"expect"].lower() != b"100-continue":
             request.refusal = refusal(HTTPStatus.EXPECTATION_FAILED, "expect 100-continue or nothing", is_last=True)
         elif int(headers.get(b"content-length", 0)) > port.app.body_limit:
@@ -235,12 +235,12 @@ class Connection(asyncio.Protocol, Client):
         self._drop(self._incoming, page)
         return True
 
-    def _drop(self, request: Request, page: Page) -> None:
+    def _drop(self, request: HTTPRequest, page: Page) -> None:
         request.pieces.clear()
         request.refusal = page
         self._count(request, 0)
 
-    def _count(self, request: Request, size: int) -> None:
+    def _count(self, request: HTTPRequest, size: int) -> None:
         more, request.counted = size - request.counted, size
         self._port.crowd.count_body(self, more)
 
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol, Client):
         """Read what the client sends, or let it wait."""
         (self._transport.pause_reading if self._is_paused else self._transport.resume_reading)()
 
-    def _answer_early(self, request: Request) -> None:
+    def _answer_early(self, request: HTTPRequest) -> None:
         """Answer a client that is still sending: that it may go on, or need not.
 
         A connection that is closed meanwhile is reset, and its client may never see why. So the rest is read first.
@@ -289,7 +289,7 @@ class Connection(asyncio.Protocol, Client):
             self._reply(request, page)
             self._go_on()
 
-    def _reply(self, request: Request, page: Page) -> None:
+    def _reply(self, request: HTTPRequest, page: Page) -> None:
         if request.counted:
             self._count(request, 0)
         if not request.is_answered:
@@ -297,7 +297,7 @@ class Connection(asyncio.Protocol, Client):
         if not request.keeps:
             self._close()
 
-    def _write(self, request: Request, page: Page) -> None:
+    def _write(self, request: HTTPRequest, page: Page) -> None:
         request.is_answered = True
         if request.refusal:
             self._port.app.refused(page.status)
@@ -348,7 +348,7 @@ class Connection(asyncio.Protocol, Client):
         """Answer what came before, then say why nothing else is read, and close the connection."""
         self._is_ending = True
         incoming, self._incoming = self._incoming, None
-        last = Request(b"", "/", b"", {}, keeps=False, refusal=page)
+        last = HTTPRequest(b"", "/", b"", {}, keeps=False, refusal=page)
         last.is_answered = bool(incoming and incoming.is_answered)
         last.counted = incoming.counted if incoming else 0
         self._complete.append(last)

@@ -113,7 +113,7 @@ class Client(Protocol):
         """Close the connection at once."""
 
 
-class Request(msgspec.Struct, eq=False):
+class HTTPRequest(msgspec.Struct, eq=False):
     """A request, whose body may still be coming in.
 
     Args:
@@ -163,11 +163,11 @@ class Head(msgspec.Struct, frozen=True):
     after: bytes
     parsed: tuple[bytes, str, bytes, dict[bytes, bytes]]
 
-    def request_in(self, data: bytes, limit: int) -> Request | None:
+    def request_in(self, data: bytes, limit: int) -> HTTPRequest | None:
         """Return the request that has come in one piece, if it has this head; None if it must be parsed.
 
         Args:
-            data: What has arrived since the request before.
+            data: The bytes that have arrived since the request before.
             limit: The most bytes of the body.
         """
         begin = len(self.before)
@@ -177,14 +177,14 @@ class Head(msgspec.Struct, frozen=True):
         body = data[end + len(self.after) :]
         if len(body) > limit or data[begin:end] != b"%d" % len(body):
             return None
-        return Request(*self.parsed, pieces=[body], arrived=time.monotonic())
+        return HTTPRequest(*self.parsed, pieces=[body], arrived=time.monotonic())
 
 
-def head_of(data: bytes, request: Request) -> Head | None:
+def head_of(data: bytes, request: HTTPRequest) -> Head | None:
     """Return the head of a request that was parsed; None if others with this head may be treated otherwise.
 
     Args:
-        data: What has arrived since the request before.
+        data: The bytes that have arrived since the request before.
         request: The first of the requests in it.
     """
     head, end, body = data.partition(b"\r\n\r\n")

@@ -25,7 +25,7 @@ from webhook.admission.record import FAILED, Endpoint
 from webhook.api.versions import DEFAULT, VERSIONS
 from webhook.reloading import Reloaded
 from webhook.server.certificate import Certificate
-from webhook.server.messages import Page, Request
+from webhook.server.messages import HTTPRequest, Page
 
 REFUSALS = (400, 403, 405, 408, 413, 415, 417, 431, 501, 503, 505)
 """The statuses of requests that are refused before they are reviewed."""
@@ -76,7 +76,7 @@ class Exported(Collector):
         self.process = ProcessCollector(registry=None)
         self._written: dict[bool, tuple[Page, float]] = {}
 
-    def page(self, request: Request) -> Page:
+    def page(self, request: HTTPRequest) -> Page:
         """Make the page of all metrics, in OpenMetrics for clients that read it, else in Prometheus' text format."""
         is_open = _OPEN_METRICS in request.headers.get(b"accept", b"").lower()
         page, until = self._written.get(is_open, (None, 0.0))

@@ -33,7 +33,7 @@ from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
-from webhook.simulation.rejections import NAMED_MAX, Explainer, Group, cause
+from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
 from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
 from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
@@ -133,7 +133,7 @@ _MISTAKEN: Final = 34
 
 
 class Overlay(NamedTuple):
-    """What a picture of the devices shows of a pod that nodes refuse.
+    """The part of a picture of the devices that is about a pod that nodes refuse.
 
     Args:
         depths: How many stages devices pass, by claim and request.
@@ -156,7 +156,7 @@ class Answers:
         self._known = WeakKeyDictionary[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]]()
         """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
-        """That of the last pod."""
+        """The advice for the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""
@@ -200,7 +200,7 @@ class Answers:
             nodes, wishes = placement.candidates or tuple(names), [each.wish for each in placement.awaited]
             wishes += [f"{text(each.failed, 'type')} is not True" for each in placement.awaited if each.failed]
             reason = UNAVAILABLE if any(each.is_unavailable for each in placement.awaited) else _WAITING
-            group = Group(nodes, (reason,), (), details=tuple(each.text for each in placement.awaited))
+            group = NodeGroup(nodes, (reason,), (), details=tuple(each.text for each in placement.awaited))
             once = Suggestion(f"once {' and '.join(wishes)}", len(nodes))
             return _advised([group], Advice([once], 0, is_complete=True)), _NOTHING
         verdicts, needs = placement.verdicts, placement.needs
@@ -343,7 +343,7 @@ def _answer(placement: Placement, reason: str, explained: JSONObject, notes: lis
     }
 
 
-def _advised(groups: Sequence[Group], advice: Advice, said: str = "") -> JSONObject:
+def _advised(groups: Sequence[NodeGroup], advice: Advice, said: str = "") -> JSONObject:
     """Write how nodes refuse a pod, what is said of them, and what would help."""
     return {
         "reason": said,

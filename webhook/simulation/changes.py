@@ -40,7 +40,7 @@ from webhook.simulation.cluster import (
     amount_text,
     once_recovered,
 )
-from webhook.simulation.rejections import COPY, Group, holder, taints_of, used_by, wanted_of
+from webhook.simulation.rejections import COPY, NodeGroup, holder, taints_of, used_by, wanted_of
 from webhook.simulation.scheduler import Needs
 from webhook.simulation.workloads import owners_of
 from webhook.spelling import nearest, some_of
@@ -65,7 +65,7 @@ class Change(NamedTuple):
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
         selects_less: Whether it drops a selector, so that devices of any sort may come.
-        parts: What it does to the thing, if it does several things at once.
+        parts: Its parts, if it changes several things at once.
         cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
         objects: The objects of that cluster that differ, if people can change these.
     """
@@ -127,7 +127,7 @@ _AMOUNTS_MAX: Final = 4
 
 
 def of_claims(
-    cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[Group], error: Fault
+    cluster: Cluster, claims: Sequence[JSONObject], groups: Sequence[NodeGroup], error: Fault
 ) -> Iterator[Change]:
     """Return the changes to the requests of a pod's claims.
 
@@ -387,7 +387,7 @@ _AT_MOST: Final = frozenset({"<", "<="})
 
 
 Other = tuple[str, str]
-"""What differs in another selector, and its expression."""
+"""The difference of another selector, and its expression."""
 
 
 def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Other]:
@@ -461,10 +461,10 @@ _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""
 _LEFT: Final = frozenset({"consumer"})
 _RELEASED: Final = _LEFT | {"devices"}
-"""What releases do to a claim: the release for all pods does more than that for one."""
+"""The effects of releases on a claim: the release for all pods does more than that for one."""
 
 
-def releases(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iterator[Change]:
     """Return the changes that release claims, with the pods that use them.
 
     Args:
@@ -530,7 +530,7 @@ _STATES_MAX: Final = 8
 _MEBI: Final = 1024 * 1024
 
 
-def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+def of_pods(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iterator[Change]:
     """Return the changes to what a pod demands of its node, extended resources among it, but for its claims."""
     demand, nodes = needs.demand, cluster.nodes[:NODES_MAX]
     taken = {cluster.index[node]: group.taken for group in groups for node in group.nodes if group.taken}
@@ -636,7 +636,7 @@ def _of_names(cluster: Cluster, needs: Needs) -> Iterator[Change]:
             yield Change(f"with {meant} in place of {name}", 0, name, _in_containers(name, meant=meant))
 
 
-def _of_counts(cluster: Cluster, needs: Needs, groups: Sequence[Group]) -> Iterator[Change]:
+def _of_counts(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iterator[Change]:
     """Lower the counts of containers to those that some node could provide."""
     had = {each["together"] or each["enough"] for group in groups for each in group.requests}
     for name in filter(cluster.extended.has, needs.demand.requests):
@@ -710,7 +710,7 @@ RELEASE: Final = "release"
 """What updates change: only the first that helps is of interest."""
 
 
-def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Change]:
+def of_cluster(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Iterator[Change]:
     """Return the changes to a cluster that may help a pod; each leads to a cluster that is made once for all pods."""
     if len(cluster.nodes) > NODES_MAX:
         return
@@ -746,7 +746,7 @@ def _change(cluster: Cluster, what: str, about: str, make: Callable[[], Cluster]
     return Change(what, _WAIT, about, cluster=made)
 
 
-def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str, str, Settings]]:
+def _schedulers(cluster: Cluster, groups: Sequence[NodeGroup]) -> Iterator[tuple[str, str, Settings]]:
     """Return other settings of the scheduler: with one feature gate more or less, and of the later releases."""
     if any(each.taken for each in groups):
         without = cluster.settings._replace(gates=cluster.settings.gates - {NODE_ALLOCATABLE})
@@ -763,7 +763,7 @@ def _schedulers(cluster: Cluster, groups: Sequence[Group]) -> Iterator[tuple[str
 
 
 def _of_classes(
-    cluster: Cluster, needs: Needs, groups: Sequence[Group], error: Fault
+    cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup], error: Fault
 ) -> Iterator[tuple[JSONObject, str]]:
     """Return better classes of a pod's claims, and what is better.
 

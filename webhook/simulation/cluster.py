@@ -96,7 +96,7 @@ class Message(Told):
 
     Args:
         verb: The verb of the sentence, which ends with `what`.
-        singular: That about a single node, if it is another one.
+        singular: The message about a single node, if it is another one.
     """
 
     verb: str = ""
@@ -126,7 +126,7 @@ CORDON, TAINTS, AFFINITY, PORTS, RESOURCES = (
 """The scheduler's plugins that look at nodes before devices."""
 
 
-class Refusal(NamedTuple):
+class NodeRefusal(NamedTuple):
     """The reasons why a node refuses a pod.
 
     Args:
@@ -142,7 +142,7 @@ class Refusal(NamedTuple):
     missing: tuple[str, ...] = ()
 
     @classmethod
-    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> Refusal:
+    def for_lack(cls, *missing: str, plugin: str = "", resolvable: bool = False, is_full: bool = False) -> NodeRefusal:
         """Refuse a pod for a lack of resources, and of room for pods."""
         return cls((*([TOO_MANY] if is_full else []), *map(_lack_of, missing)), plugin, resolvable, missing)
 
@@ -152,10 +152,10 @@ def _lack_of(resource: str) -> Message:
     return Message(f"Insufficient {resource}", verb="have", what=f"too little {resource}", singular="has")
 
 
-_CORDONED: Final = Refusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
-_UNSELECTED: Final = Refusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
-_TAINTED: Final = Refusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
-_PORTS_TAKEN: Final = Refusal(
+_CORDONED: Final = NodeRefusal((Message.of_nodes("were", "unschedulable", "was"),), CORDON)
+_UNSELECTED: Final = NodeRefusal((Message.of_nodes("didn't", "match Pod's node affinity/selector"),), AFFINITY)
+_TAINTED: Final = NodeRefusal((Message.of_nodes("had", "untolerated taint(s)"),), TAINTS)
+_PORTS_TAKEN: Final = NodeRefusal(
     (Message.of_nodes("didn't", "have free ports for the requested pod ports"),), PORTS, resolvable=True
 )
 
@@ -237,7 +237,7 @@ class NodeState:
         taints = [*self._taints, UNSCHEDULABLE] if self._is_unschedulable else self._taints
         return [each for each in taints if not tolerations.cover(each)]
 
-    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> Refusal | None:
+    def refusal(self, demand: Demand, release: Release, is_delegated: Delegated) -> NodeRefusal | None:
         """Explain why the node refuses a pod, its devices aside; None if it accepts the pod.
 
         Args:
@@ -249,7 +249,9 @@ class NodeState:
             if not demand.tolerations.cover(taint):
                 if release >= _TAINTS_COUNTED_SINCE:
                     return _TAINTED
-                return Refusal((Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS)
+                return NodeRefusal(
+                    (Message.of_nodes("had", f"untolerated taint {{{taint.key}: {taint.value}}}"),), TAINTS
+                )
         if not demand.is_for_all and not wants(demand.spec, self.node):
             return _UNSELECTED
         ports = ((port, other) for port in demand.ports for other in self.ports if port[1:] == other[1:])
@@ -257,7 +259,7 @@ class NodeState:
             return _PORTS_TAKEN
         return self._lacking(demand, is_delegated)
 
-    def _lacking(self, demand: Demand, is_delegated: Delegated) -> Refusal | None:
+    def _lacking(self, demand: Demand, is_delegated: Delegated) -> NodeRefusal | None:
         missing, resolvable = [], True
         is_full = self.pods + 1 > self.allocatable.get(PODS, 0)
         # A node written by hand is of unknown size.
@@ -269,7 +271,7 @@ class NodeState:
                     resolvable = resolvable and wanted <= allocatable
         if not self.allocatable or not (missing or is_full):
             return None
-        return Refusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
+        return NodeRefusal.for_lack(*missing, plugin=RESOURCES, resolvable=resolvable, is_full=is_full)
 
 
 def amount_text(name: str, amount: int) -> str:

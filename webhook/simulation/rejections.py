@@ -30,14 +30,14 @@ from webhook.simulation.cluster import (
     Cluster,
     Demand,
     Message,
+    NodeRefusal,
     NodeState,
-    Refusal,
     amount_text,
     state_of,
     untolerated,
 )
 from webhook.simulation.nodeallocatable import total
-from webhook.simulation.scheduler import UNAVAILABLE, Needs, Round, Verdict
+from webhook.simulation.scheduler import UNAVAILABLE, Needs, NodeVerdict, Round
 from webhook.spelling import did_you_mean, either, some_of
 
 # -- who holds devices
@@ -128,14 +128,14 @@ _NO_DEVICES: Final = "no ResourceSlice has devices for the node"
 _WEIGHTS: Final = {"enough": 1_000_000, "selected": 1_000, "seen": 1}
 
 
-class Group(NamedTuple):
+class NodeGroup(NamedTuple):
     """Nodes that refuse a pod for the same reasons.
 
     Args:
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
-        details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
+        details: Details of the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
         conflict: Why requests cannot be met together, without the devices of each; empty if that is not known.
         taken: The amounts that the pod's devices would take of each node, by resource, if there is too little for them.
@@ -173,7 +173,7 @@ class Group(NamedTuple):
 
 
 class _Obstacles:
-    """What keeps the devices of some nodes from a request."""
+    """The reasons why a request excludes the devices of some nodes."""
 
     def __init__(self) -> None:
         self.blames: Counter[Blame] = Counter()
@@ -185,7 +185,7 @@ class _Obstacles:
         self.held: defaultdict[str, tuple[set[DeviceID], dict[str, None]]] = defaultdict(lambda: (set(), {}))
         """The devices that claims have, and the nodes that could use them."""
         self.counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-        """What is left of counters that are short, and what devices consume, by counter set and counter."""
+        """The remaining amounts of short counters, and those that devices consume, by counter set and counter."""
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
 
@@ -235,18 +235,18 @@ class Explainer:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    def unnamed(self, needs: Needs) -> Group:
+    def unnamed(self, needs: Needs) -> NodeGroup:
         """Return all nodes as a group, as the pod's node affinity names others, which do not exist."""
         names = [*(nodes_named(needs.demand.spec) or ())]
         missing = f"its node affinity requires {shortened(names)}, which do not exist"
         if len(names) == 1:
             hint = did_you_mean(names[0], self._cluster.index)
             missing = f"its node affinity requires {names[0]}, which does not exist{hint and f': {hint}'}"
-        return Group(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
+        return NodeGroup(tuple(self._cluster.names), (UNNAMED,), (), details=(missing,))
 
-    def groups(self, by_node: Mapping[int, Verdict], round_: Round) -> list[Group]:
+    def groups(self, by_node: Mapping[int, NodeVerdict], round_: Round) -> list[NodeGroup]:
         """Group the nodes that refuse a pod, the closest first."""
-        alike: dict[Hashable, tuple[Verdict, Refusal, list[_Look]]] = {}
+        alike: dict[Hashable, tuple[NodeVerdict, NodeRefusal, list[_Look]]] = {}
         needs = round_.needs
         for node, verdict in by_node.items():
             if verdict.refusal is not None:
@@ -265,7 +265,9 @@ class Explainer:
             found, key=lambda each: (not each.closeness, bool(each.requests), -each.closeness, -len(each.nodes))
         )
 
-    def depths(self, by_node: Mapping[int, Verdict], round_: Round) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
+    def depths(
+        self, by_node: Mapping[int, NodeVerdict], round_: Round
+    ) -> Mapping[tuple[str, str], Mapping[DeviceID, int]]:
         """Return how many steps devices pass, by claim and request; those of other nodes are left out.
 
         Other nodes refuse the pod before their devices are looked at.
@@ -278,14 +280,14 @@ class Explainer:
                     known[device.id] = max(depth, known.get(device.id, 0))
         return found
 
-    def _funnels(self, node: int, verdict: Verdict, round_: Round) -> Sequence[Funnel] | None:
+    def _funnels(self, node: int, verdict: NodeVerdict, round_: Round) -> Sequence[Funnel] | None:
         """Return the devices left on a node for each request; None if they are not the reason, nor missing besides."""
         if verdict.refusal is not None and verdict.refusal.plugin == RESOURCES:
             verdict = round_.filter_devices(node)
         attempt = round_.on(node).attempt if verdict.by_devices and not verdict.error else None
         return None if attempt is None else attempt.explain(self._cluster.nodes[node].node)
 
-    def _group(self, verdict: Verdict, refusal: Refusal, looks: Sequence[_Look], needs: Needs) -> Group:
+    def _group(self, verdict: NodeVerdict, refusal: NodeRefusal, looks: Sequence[_Look], needs: Needs) -> NodeGroup:
         node, funnels = looks[0]
         names = tuple(self._cluster.names[each] for each, _ in looks)
         resolvable = refusal.resolvable
@@ -295,14 +297,14 @@ class Explainer:
             resolvable = resolvable or all(amount <= allocatable.get(name, 0) for name, amount in wanted.items())
         details = [*self._details([each for each, _ in looks], verdict, refusal, needs)]
         if funnels is None:
-            return Group(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
+            return NodeGroup(names, refusal.reasons, (), resolvable, tuple(details), taken=total(verdict.taken))
         compete = _compete(funnels)
         requests = tuple(self._request(each, looks, needs, compete=compete) for each in funnels)
         conflict = _conflict(funnels, needs)
         details += filter(None, [": ".join(filter(None, conflict))])
-        return Group(names, refusal.reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
+        return NodeGroup(names, refusal.reasons, requests, resolvable, tuple(details), verdict.by_devices, conflict.why)
 
-    def _details(self, nodes: Sequence[int], verdict: Verdict, refusal: Refusal, needs: Needs) -> Iterator[str]:
+    def _details(self, nodes: Sequence[int], verdict: NodeVerdict, refusal: NodeRefusal, needs: Needs) -> Iterator[str]:
         """Describe what is behind reasons that are not about devices."""
         yield from (elsewhere(self._cluster, needs.claims[each]) for each in verdict.unavailable)
         if not verdict.by_devices:
@@ -503,14 +505,14 @@ def _sorted(amounts: Iterable[str]) -> list[str]:
 # -- reasons that are not about devices
 
 
-def taints(refusal: Refusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
+def taints(refusal: NodeRefusal, node: NodeState, demand: Demand) -> tuple[str, ...]:
     """Describe the taints that make a node refuse a pod; nothing if it refuses the pod for another reason."""
     if refusal.plugin != TAINTS:
         return ()
     return tuple(f"{taint}{state_of(taint.key)}" for taint in node.untolerated(demand.tolerations))
 
 
-def labels(refusal: Refusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
+def labels(refusal: NodeRefusal, nodes: Sequence[NodeState], demand: Demand) -> Iterator[str]:
     """Name the labels of nodes that a pod's nodeSelector, or the only term of its node affinity, does not select."""
     if refusal.plugin != AFFINITY:
         return
@@ -542,7 +544,7 @@ def _unselected(term: JSONObject, key: str, wanted: str, nodes: Sequence[NodeSta
 
 
 def shortages(
-    refusal: Refusal, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
+    refusal: NodeRefusal, nodes: Sequence[NodeState], demand: Demand, shares: Mapping[str, Mapping[str, int]]
 ) -> Iterator[str]:
     """Describe the amounts that are wanted, and free on the node that has the most.
 
@@ -575,7 +577,7 @@ RequestKey = tuple[str, str]
 
 _PHRASES_MAX: Final = 3
 _LACK: Final = ("lack", "lacks")
-"""What several nodes do, and what a single one does."""
+"""The verbs for several nodes and for a single one."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 
@@ -627,14 +629,14 @@ def taints_of(requests: Iterable[JSONObject]) -> Counter[frozenset[Taint]]:
     return found
 
 
-def cause(groups: Sequence[Group]) -> str:
+def cause(groups: Sequence[NodeGroup]) -> str:
     """State why no node takes a pod.
 
     Args:
         groups: The nodes that refuse it, those with the same reasons together, the closest first.
     """
     by_devices = [each for each in groups if each.by_devices]
-    merged: dict[Hashable, Group] = {}
+    merged: dict[Hashable, NodeGroup] = {}
     for each in groups:
         if not each.by_devices:  # whatever devices they lack besides
             key = each.reasons, each.details, bool(each.requests)
@@ -645,7 +647,7 @@ def cause(groups: Sequence[Group]) -> str:
     return "; ".join(some_of(phrases, _PHRASES_MAX, "other nodes have other reasons"))
 
 
-def _of_nodes(group: Group, *, is_all: bool) -> str:
+def _of_nodes(group: NodeGroup, *, is_all: bool) -> str:
     """State why nodes refuse a pod, its devices aside."""
     count = len(group.nodes)
     nodes = f"all {_counted(count)}" if is_all and count > 1 else _counted(count)
@@ -656,7 +658,7 @@ def _of_nodes(group: Group, *, is_all: bool) -> str:
     return f"{', '.join(texts)}{details}{', and too few devices' if group.requests else ''}"
 
 
-def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
+def _of_devices(groups: Sequence[NodeGroup], *, is_all: bool) -> list[str]:
     """State the devices that nodes lack: for a request that no node can meet, otherwise for each group of nodes."""
     if not groups:
         return []
@@ -680,7 +682,7 @@ def _of_devices(groups: Sequence[Group], *, is_all: bool) -> list[str]:
     return [f"{_counted(count)} {verbs[count == 1]} {what}" for (verbs, what), count in counts.items()]
 
 
-def _of_request(key: RequestKey, groups: Sequence[Group], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
+def _of_request(key: RequestKey, groups: Sequence[NodeGroup], lacks: Sequence[Mapping[RequestKey, Shortfall]]) -> str:
     """State what the nodes that come closest lack for a request, and how many of all nodes lack the same."""
     asked = [next(each for each in group.requests if key_of(each) == key) for group in groups]
     furthest = max(range(len(groups)), key=lambda index: (*lacks[index][key][:2], bool(asked[index]["lacking"])))

@@ -39,7 +39,7 @@ from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, n
 from webhook.records import NamedTuple
 from webhook.simulation import binding
 from webhook.simulation.binding import is_unavailable
-from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, Refusal
+from webhook.simulation.cluster import EVERYWHERE, UNNAMED, Cluster, Demand, NodeRefusal
 from webhook.simulation.nodeallocatable import Taken, total
 
 UNAVAILABLE: Final = "resourceclaim not available on the node"
@@ -67,7 +67,7 @@ class Needs(NamedTuple):
     consumers: tuple[Consumer, ...] = ()
 
 
-class Verdict(NamedTuple):
+class NodeVerdict(NamedTuple):
     """The verdict of a node on a pod.
 
     Args:
@@ -80,7 +80,7 @@ class Verdict(NamedTuple):
         taken: The amounts that its devices would take of the node, by request, if the node has too little for them.
     """
 
-    refusal: Refusal | None = None
+    refusal: NodeRefusal | None = None
     error: Fault = NO_FAULT
     score: int = 0
     unavailable: tuple[int, ...] = ()
@@ -155,15 +155,15 @@ class Round:
             if allocation_of(claim) and not consumer.has(claim)
         )
 
-    def filter(self, node: int) -> Verdict:
+    def filter(self, node: int) -> NodeVerdict:
         """Check whether a node accepts the pod."""
         state, settings = self.cluster.nodes[node], self.cluster.settings
         refusal = state.refusal(self.needs.demand, settings.release, self._is_delegated)
         if refusal is None and self.needs.leftover is not None:
-            refusal = Refusal(("cannot schedule extended resource claim",))
-        return self.filter_devices(node) if refusal is None else Verdict(refusal)
+            refusal = NodeRefusal(("cannot schedule extended resource claim",))
+        return self.filter_devices(node) if refusal is None else NodeVerdict(refusal)
 
-    def filter_devices(self, node: int) -> Verdict:
+    def filter_devices(self, node: int) -> NodeVerdict:
         """Check the devices of a node that accepts the pod otherwise."""
         state = self.cluster.nodes[node]
         unavailable = tuple(
@@ -176,18 +176,18 @@ class Round:
         if result is not None and result.timed_out:
             said = isinstance(result, Failure) and result.error
             error = said or Fault(f"node {state.name}: timed out trying to allocate devices")
-            return Verdict(Refusal((error,)), error=error, by_devices=True)
+            return NodeVerdict(NodeRefusal((error,)), error=error, by_devices=True)
         if isinstance(result, Failure):
             reason: str = result.error or "cannot allocate all claims"
             error = result.error if result.error and result.scope == "abort" else NO_FAULT
-            return Verdict(Refusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
+            return NodeVerdict(NodeRefusal((reason,)), error, by_devices=True, uncertain=_uncertainty(result))
         if unavailable:
-            return Verdict(Refusal((UNAVAILABLE,)), unavailable=unavailable)
+            return NodeVerdict(NodeRefusal((UNAVAILABLE,)), unavailable=unavailable)
         if shortage := self._shortage(node, result):
             return shortage
         if result is None:
-            return Verdict()
-        return Verdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
+            return NodeVerdict()
+        return NodeVerdict(score=_score(self.on(node).claims, result.devices), uncertain=_uncertainty(result))
 
     def taken(self, result: Result | None) -> Taken:
         """Return the amounts that the pod's devices take of their node's other resources, by request."""
@@ -196,25 +196,25 @@ class Round:
             return {}
         return devices.taken(self.needs.pod, self.needs.claims, result.allocations if result else ())
 
-    def _shortage(self, node: int, result: Result | None) -> Verdict | None:
+    def _shortage(self, node: int, result: Result | None) -> NodeVerdict | None:
         """Explain why a node lacks the resources that the pod's devices stand for; None if it has them."""
         devices, pod, claims = self.cluster.node_allocatable, self.needs.pod, self.needs.claims
         if devices is None:
             return None
         for claim, results, containers in devices.given(pod, claims, result.allocations if result else ()):
             if error := devices.error(claim, results):
-                return Verdict(Refusal((error,)), error=error)
+                return NodeVerdict(NodeRefusal((error,)), error=error)
             if reason := devices.unused(claim, results, containers):
-                return Verdict(Refusal((reason,)))
+                return NodeVerdict(NodeRefusal((reason,)))
         if reason := devices.refusal(claims, uid_of(pod)):
-            return Verdict(Refusal((reason,)))
+            return NodeVerdict(NodeRefusal((reason,)))
         state, wanted, taken = self.cluster.nodes[node], self.needs.demand.requests, self.taken(result)
         missing = [
             name
             for name, amount in total(taken).items()
             if amount + wanted.get(name, 0) > state.allocatable.get(name, 0) - state.used[name]
         ]
-        return Verdict(Refusal.for_lack(*missing), taken=taken) if missing else None
+        return NodeVerdict(NodeRefusal.for_lack(*missing), taken=taken) if missing else None
 
 
 def _uncertainty(result: Result | Failure) -> str:
@@ -248,7 +248,7 @@ class Verdicts:
         self._cluster = cluster
         names, index = nodes_named(demand.spec), cluster.index
         self.nodes = range(len(cluster.nodes)) if names is None else sorted(index[n] for n in names if n in index)
-        self.by_node: dict[int, Verdict] = {}
+        self.by_node: dict[int, NodeVerdict] = {}
         self.fitting: dict[int, int] = {}
         """The nodes that accept the pod, with their scores."""
         self.errors: dict[int, Fault] = {}

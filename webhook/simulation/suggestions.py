@@ -17,7 +17,7 @@ from webhook.objects import JSONObject, full_name_of
 from webhook.records import NamedTuple
 from webhook.simulation.changes import NODES_MAX, RELEASE, Change, of_claims, of_cluster, of_pods, releases
 from webhook.simulation.cluster import Cluster
-from webhook.simulation.rejections import Group
+from webhook.simulation.rejections import NodeGroup
 from webhook.simulation.scheduler import Needs, Round, Verdicts
 
 _TRIED_MAX: Final = 24
@@ -33,7 +33,7 @@ _SECONDS: Final = 10.0
 
 
 class Made(NamedTuple):
-    """What a pod would get with a change made.
+    """The outcome for a pod with a change made.
 
     Args:
         needs: The needs of the pod then.
@@ -63,7 +63,7 @@ class Suggestion(NamedTuple):
     """Changes that together let a pending pod fit.
 
     Args:
-        change: What they are.
+        change: The changes, combined into one.
         nodes: The number of nodes that they open.
         at_least: Whether nodes were left untried, so that they may open more.
         opened: The places of these nodes, the best first, as far as they are known.
@@ -112,7 +112,7 @@ class Suggestions:
         self._cluster = cluster
         self._filtered = self._tried = 0
 
-    def of(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Advice:
+    def of(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Advice:
         """List the changes that would let a pod fit.
 
         Args:
@@ -133,7 +133,7 @@ class Suggestions:
         best.sort(key=lambda each: (each.selects_less, sum(one.size for one in each.changes), -each.nodes))
         return Advice(best, self._tried, is_complete)
 
-    def _every(self, needs: Needs, groups: Sequence[Group], error: Fault) -> Iterator[Suggestion]:
+    def _every(self, needs: Needs, groups: Sequence[NodeGroup], error: Fault) -> Iterator[Suggestion]:
         """Try changes to the pod, then those to the cluster; if none of these helps, one of each together."""
         helps = False
         cluster = self._cluster

@@ -139,7 +139,7 @@ _FIELDS: Final = Pattern(r"(?<![.\w])self\.\??(\w+)")
 _QUOTED: Final = Pattern(r"\\(.)")
 
 
-class Rule(NamedTuple):
+class ValidationRule(NamedTuple):
     """A rule, ready to be evaluated.
 
     Args:
@@ -179,7 +179,7 @@ class _Place(NamedTuple):
     """A place in a value.
 
     Args:
-        source: What has the rules: the schema, or one that it combines by ``allOf``.
+        source: The holder of the rules: the schema, or one that it combines by ``allOf``.
         schema: The schema, which tells the types.
         old: The value as it was; ``ABSENT`` if it is new, or cannot be told from others.
         before: The nearest value around that is known from before, and what it was.
@@ -247,7 +247,7 @@ class Evaluation:
         self._meter, self._reports_errors = Meter(CALL_LIMIT), reports_errors
         self.found: list[Problem] = []
 
-    def judge(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str = "object") -> str:
+    def judge(self, rule: ValidationRule, bindings: Mapping[str, Any], path: Path, type_: str = "object") -> str:
         """Return why a rule does not hold; empty if it holds. An error is a finding, and no reason.
 
         Raises:
@@ -258,7 +258,9 @@ class Evaluation:
         stated = text(rule.stated, "message").strip() or f"failed rule: {rule.name}"
         return self._message(rule, bindings, path, type_) or stated
 
-    def _holds(self, rule: Rule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str) -> bool:
+    def _holds(
+        self, rule: ValidationRule, program: Program, bindings: Mapping[str, Any], path: Path, type_: str
+    ) -> bool:
         """Tell whether a rule holds; an error is reported, and counts as if it did."""
         error: EvaluationError | None = None
         try:
@@ -279,7 +281,7 @@ class Evaluation:
             self.found.append(invalid(path, type_, f"{error} evaluating rule: {rule.name}"))
         return holds
 
-    def _message(self, rule: Rule, bindings: Mapping[str, Any], path: Path, type_: str) -> str:
+    def _message(self, rule: ValidationRule, bindings: Mapping[str, Any], path: Path, type_: str) -> str:
         """Return the text of a rule's ``messageExpression``; empty if it has none, or it fails."""
         if rule.message is None:
             return ""
@@ -369,7 +371,7 @@ class _Walk(Evaluation):
             self.found.append(problem)
 
 
-def _refusal(rule: Rule, path: Path, value: Any, detail: str) -> Problem:
+def _refusal(rule: ValidationRule, path: Path, value: Any, detail: str) -> Problem:
     path = Path((*path, *rule.path))
     reason = rule.stated.get("reason")
     if reason == "FieldValueForbidden":
@@ -385,15 +387,15 @@ def _refusal(rule: Rule, path: Path, value: Any, detail: str) -> Problem:
     return invalid(path, value, detail)
 
 
-def _rules(source: Structural, schema: Structural, release: Release) -> Sequence[Rule]:
+def _rules(source: Structural, schema: Structural, release: Release) -> Sequence[ValidationRule]:
     """Return the compiled rules of a schema, without those of its parts."""
     if (known := source.programs.get(release)) is None:
         known = source.programs[release] = list(_compiled(source, schema, release)) if source.rules else []
-    rules: Sequence[Rule] = known
+    rules: Sequence[ValidationRule] = known
     return rules
 
 
-def _compiled(source: Structural, schema: Structural, release: Release) -> Iterator[Rule]:
+def _compiled(source: Structural, schema: Structural, release: Release) -> Iterator[ValidationRule]:
     declared: dict[str, StructType] = {}
     type_ = type_of(schema, "selfType", declared) or types.DYN  # as there: `self.name` is a field, not a type
     plain = environment(release, stored=True).extend(
@@ -405,19 +407,19 @@ def _compiled(source: Structural, schema: Structural, release: Release) -> Itera
         yield compile_rule(stated, own, _field_path(stated, schema))
 
 
-def compile_rule(stated: JSONObject, known: Environment, path: Path) -> Rule:
+def compile_rule(stated: JSONObject, known: Environment, path: Path) -> ValidationRule:
     """Compile a rule about a field below the value."""
     expression, message = text(stated, "rule"), text(stated, "messageExpression")
     if not expression.strip():
-        return Rule(stated)
+        return ValidationRule(stated)
     program, error = _program(expression, known, types.BOOL, "cel expression must evaluate to a bool")
     if program is None:
-        return Rule(stated, error=error)
+        return ValidationRule(stated, error=error)
     made, message_error = None, ""
     if message:
         wrong = "messageExpression must evaluate to a string"
         made, message_error = _program(message, known, types.STRING, wrong)
-    return Rule(stated, program, made, "oldSelf" in program.variables, path, message_error=message_error)
+    return ValidationRule(stated, program, made, "oldSelf" in program.variables, path, message_error=message_error)
 
 
 def _program(expression: str, known: Environment, type_: Type, wrong: str) -> tuple[Program | None, str]:

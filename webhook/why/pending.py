@@ -39,11 +39,11 @@ from webhook.simulation.cluster import (
     PORTS,
     TAINTS,
     TOO_MANY,
+    NodeRefusal,
     NodeState,
-    Refusal,
     amount_text,
 )
-from webhook.simulation.rejections import Group, RequestKey, key_of
+from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
 from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
@@ -58,12 +58,12 @@ class _Asked:
     Args:
         key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
-        written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
+        written: The claim as the user wrote it; None for one that the scheduler makes for extended resources.
         of: Its device class, and the extended resource that it stands for; empty if the user wrote it.
     """
 
     def __init__(
-        self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]], written: Ref | None, of: tuple[str, str]
+        self, key: RequestKey, groups: Sequence[tuple[NodeGroup, JSONObject]], written: Ref | None, of: tuple[str, str]
     ) -> None:
         self.key, self.written = key, written
         self.device_class, self.extended = of
@@ -117,7 +117,7 @@ class Lacks:
     """
 
     def __init__(
-        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[Group], own: frozenset[str]
+        self, scene: Scene, pod: JSONObject, needs: Needs, groups: Sequence[NodeGroup], own: frozenset[str]
     ) -> None:
         self._scene, self._pod, self._needs, self._groups, self._own = scene, pod, needs, groups, own
         self._sources = scene.claim_sources(pod)
@@ -126,7 +126,7 @@ class Lacks:
         self._whole = by_key((rejections.whole(key), key) for key in found)
         """The alternatives of each request; the request itself if it has none."""
 
-    def _as_asked(self, key: RequestKey, groups: Sequence[tuple[Group, JSONObject]]) -> _Asked:
+    def _as_asked(self, key: RequestKey, groups: Sequence[tuple[NodeGroup, JSONObject]]) -> _Asked:
         claim, name = self._scene.cluster.claim(key[0]), key[0].partition("/")[2]
         class_name = next((each.class_name for each in requests_of(claim) if each.name == key[1]), "")
         extended, names = self._scene.cluster.extended, self._needs.demand.requests
@@ -338,7 +338,7 @@ class Lacks:
         **dict.fromkeys(("enough", "together"), (_not_enough, "devices-in-use")),
         "constrained": (_not_constrained, "constraints"),
     }
-    """What is said of a request, and the sort of the cause, by the step that leaves too few devices."""
+    """The statement about a request, and the sort of the cause, by the step that leaves too few devices."""
 
     # -- requests that could each be met alone
 
@@ -375,7 +375,7 @@ class Lacks:
         names = [Ref("Device", each.rpartition("/")[2]) for each in devices[:NAMED_MAX]]
         return Cause(f"{who} {need}cannot be met together on one node: {details}", [about, names])
 
-    def _apart(self, meeting: Mapping[RequestKey, Sequence[Group]], about: About) -> Cause:
+    def _apart(self, meeting: Mapping[RequestKey, Sequence[NodeGroup]], about: About) -> Cause:
         """Say that the devices for different requests are on different nodes."""
         where, nodes = [], list[Ref]()
         for key, groups in meeting.items():
@@ -386,7 +386,7 @@ class Lacks:
         said = "no single node has devices for all requests of its claims together: they are"
         return Cause(f"{said} {', '.join(where)}", [nodes[:4], about])
 
-    def _contested(self, group: Group) -> list[str]:
+    def _contested(self, group: NodeGroup) -> list[str]:
         """Return the devices that are all that each request could have on a node, if there are fewer than requests."""
         node = self._scene.cluster.index[group.nodes[0]]
         attempt = Round(self._scene.cluster, self._needs).on(node).attempt
@@ -434,7 +434,7 @@ class Explained(NamedTuple):
 
     Args:
         causes: The causes, the most decisive first.
-        placement: What the simulation makes of the pod; None if it cannot tell what would help.
+        placement: The simulated placement of the pod; None if it cannot tell what would help.
     """
 
     causes: list[Cause]
@@ -748,7 +748,7 @@ class _Pending:
             has_devices: Whether devices for the pod are free there.
         """
         cluster = self.scene.cluster
-        alike: dict[tuple[str, ...], tuple[Refusal, list[NodeState]]] = {}
+        alike: dict[tuple[str, ...], tuple[NodeRefusal, list[NodeState]]] = {}
         for node in suiting:
             state, refusal = cluster.nodes[node], verdicts.by_node[node].refusal
             if refusal is not None:
@@ -764,7 +764,7 @@ class _Pending:
             yield self._of_group(refusal, states, needs, which, has_devices=has_devices)
 
     def _of_group(
-        self, refusal: Refusal, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
+        self, refusal: NodeRefusal, states: Sequence[NodeState], needs: Needs, which: str, *, has_devices: bool
     ) -> Cause:
         names = shortened([each.name for each in states])
         nodes = [Ref("Node", each.name) for each in states[:NAMED_MAX]]
@@ -782,7 +782,7 @@ class _Pending:
     def _wants_devices(self, needs: Needs) -> bool:
         return bool(needs.claims) or any(map(self.scene.cluster.extended.provides, needs.demand.requests))
 
-    def _refusal(self, refusal: Refusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
+    def _refusal(self, refusal: NodeRefusal, states: Sequence[NodeState], needs: Needs) -> tuple[str, Sequence[Ref]]:
         """Say why nodes refuse the pod, its devices aside, and what that is about."""
         is_, has = ("is", "has") if len(states) == 1 else ("are", "have")
         missing = refusal.missing

@@ -42,13 +42,13 @@ _BEFORE_WORDS: Final = re.compile(
     r"(?i)\bprepare dynamic resources: |\bNodePrepareResources failed for (?:ResourceClaim|claim) [\w.-]+: "
     r"|\bpreparing devices for claim \S+: |\bprepare(?: devices)? failed: |\bdesc = "
 )
-"""What components put before the words of a driver."""
+"""The words of components before those of a driver."""
 _OF_KUBELET: Final = re.compile(
     r"(?i)\bfetch (?:ResourceClaim|claim) \S+?(?: referenced by pod \S+?)?: (?P<unread>.+)"
     r"|(?P<unreserved>\bnot allowed to use resource ?claim\b)|(?P<earlier>claim with same name \S+ and different UID\b)"
     r"|\bcheckpoint ResourceClaim\b"
 )
-"""What kubelet itself says of a claim before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
+"""Kubelet's own messages about a claim, before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
 _UNSERVED: Final = "the server could not find the requested resource"
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"

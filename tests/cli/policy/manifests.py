@@ -3,15 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from tests.policy.examples import POD, binding, policy
+from tests.policy.examples import POD, binding, of, policy, validating
 from tests.policy.examples import spec as with_spec
 
-CONFIG: dict[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": "limits"},
-    "data": {"most": "1"},
-}
+CONFIG = of("ConfigMap", "limits", data={"most": "1"})
 NODELESS = with_spec(POD, nodeName=None)
 LIMITED = """\
 apiVersion: admissionregistration.k8s.io/v1
@@ -59,9 +54,9 @@ Found = Callable[..., list[dict[str, Any]]]
 
 def refusing(expression: str = "false", **fields: Any) -> list[dict[str, Any]]:
     """Return a policy that refuses what an expression is false for, with its binding."""
-    return [policy(validations=[{"expression": expression}], **fields), binding()]
+    return validating(expression, **fields)
 
 
 def telling(message: str) -> list[dict[str, Any]]:
     """Return a policy that refuses everything with the message that an expression makes, with its binding."""
-    return [policy(validations=[{"expression": "false", "messageExpression": message}]), binding()]
+    return validating({"expression": "false", "messageExpression": message})

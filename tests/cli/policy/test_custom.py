@@ -42,28 +42,10 @@ properties:
     properties: {phase: {type: string}}
 """
 SUBRESOURCES = {"status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"}}
-KIND = {"apiVersion": "gadgets.example/v1", "kind": "Gadget"}
-
-
-DEFINITION = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "gadgets.gadgets.example"},
-    "spec": {
-        "group": "gadgets.example",
-        "scope": "Namespaced",
-        "names": {"plural": "gadgets", "kind": "Gadget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "subresources": SUBRESOURCES,
-                "schema": {"openAPIV3Schema": yaml.safe_load(SCHEMA)},
-            }
-        ],
-    },
-}
+KIND = {"apiVersion": "example.com/v1", "kind": "Gadget"}
+VERSION = {"name": "v1", "served": True, "storage": True, "subresources": SUBRESOURCES}
+VERSION["schema"] = {"openAPIV3Schema": yaml.safe_load(SCHEMA)}
+DEFINITION = examples.definition("Gadget", "gadgets", VERSION, scope="Namespaced")
 
 
 def gadget(spec: str = "{}", **fields: Any) -> dict[str, Any]:
@@ -71,7 +53,7 @@ def gadget(spec: str = "{}", **fields: Any) -> dict[str, Any]:
 
 
 def rules(*resources: str) -> list[dict[str, Any]]:
-    about = {"apiGroups": ["gadgets.example"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
+    about = {"apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
     return [{**about, "resources": resources or ["gadgets"]}]
 
 
@@ -137,8 +119,8 @@ def test_without_a_definition_objects_reach_policies_as_they_are(judged: Found) 
 
 
 def test_a_version_that_is_not_served_is_reported(judged: Found) -> None:
-    (found,) = judged(validating("false"), gadget() | {"apiVersion": "gadgets.example/v1alpha1"})
-    assert found["message"] == 'no matches for kind "Gadget" in version "gadgets.example/v1alpha1"'
+    (found,) = judged(validating("false"), gadget() | {"apiVersion": "example.com/v1alpha1"})
+    assert found["message"] == 'no matches for kind "Gadget" in version "example.com/v1alpha1"'
     assert found["hint"] == "its CustomResourceDefinition serves v1"
 
 
@@ -182,18 +164,15 @@ class TestParameters:
 class TestMutations:
     @each_row(
         ("expression", "spec", "changes"),
-        ("Object{spec: Object.spec{size: 5, labels: {'a': 'b'}}}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
-        ("Object{spec: Object.spec{tags: ['new']}}", "{tags: [old]}", {"tags/1": "new"}),
-        (
-            "Object{spec: Object.spec{ports: [Object.spec.ports{name: 'a', port: 2}]}}",
-            "{ports: [{name: a, port: 1}]}",
-            {"ports/0/port": 2},
-        ),
+        ("size: 5, labels: {'a': 'b'}", "{labels: {c: d}}", {"size": 5, "labels/a": "b"}),
+        ("tags: ['new']", "{tags: [old]}", {"tags/1": "new"}),
+        ("ports: [Object.spec.ports{name: 'a', port: 2}]", "{ports: [{name: a, port: 1}]}", {"ports/0/port": 2}),
         ("[JSONPatch{op: 'add', path: '/spec/unknown', value: 'x'}]", "{}", {}),
         ("[JSONPatch{op: 'add', path: '/spec/mode', value: 'auto'}]", "{}", {"mode": "auto"}),
     )
     def test_they_merge_by_the_schema(self, expression: str, spec: str, changes: dict[str, Any], write: Write) -> None:
-        folder = write(policies=mutating(expression), gadget=[gadget(spec)])
+        made = expression if expression.startswith("[") else f"Object{{spec: Object.spec{{{expression}}}}}"
+        folder = write(policies=mutating(made), gadget=[gadget(spec)])
         done = draguard("mutate", "--patch", "--policies", folder / "policies.yaml", folder / "gadget.yaml")
         patch = json.loads(done.out)["patch"] if done.out else []
         assert {each["path"].removeprefix("/spec/"): each["value"] for each in patch} == changes
@@ -228,7 +207,7 @@ def test_types_are_checked(expression: str, expected: str, checked: Found) -> No
     found = [each for each in checked(validating(expression)) if each["rule"] != "fails-on-valid"]
     assert [each["rule"] for each in found] == (["type-check"] if expected else [])
     assert all(expected in each["message"] for each in found)
-    assert all(each["message"].startswith("gadgets.example/v1, Kind=Gadget: ERROR: ") for each in found)
+    assert all(each["message"].startswith("example.com/v1, Kind=Gadget: ERROR: ") for each in found)
 
 
 def test_types_of_parameters_are_checked(checked: Found) -> None:
@@ -238,7 +217,7 @@ def test_types_of_parameters_are_checked(checked: Found) -> None:
 
 @each_row(
     ("fields", "expected"),
-    ({"resources": ["gadget"]}, 'resource "gadget" does not exist in gadgets.example'),
+    ({"resources": ["gadget"]}, 'resource "gadget" does not exist in example.com'),
     ({"apiVersions": ["v2"]}, "its CustomResourceDefinition does not serve gadgets in v2"),
     ({"resources": ["sprockets"]}, ""),
     ({}, ""),
@@ -252,9 +231,9 @@ def test_rules_are_compared_with_definitions(fields: dict[str, Any], expected: s
 
 @each_row(
     ("version", "kind", "expected"),
-    ("gadgets.example/v2", "Gadget", "its CustomResourceDefinition does not serve Gadget in gadgets.example/v2"),
-    ("gadgets.example/v1", "Gadgets", 'kind "Gadgets" does not exist in gadgets.example/v1'),
-    ("gadgets.example/v1", "Sprocket", ""),
+    ("example.com/v2", "Gadget", "its CustomResourceDefinition does not serve Gadget in example.com/v2"),
+    ("example.com/v1", "Gadgets", 'kind "Gadgets" does not exist in example.com/v1'),
+    ("example.com/v1", "Sprocket", ""),
 )
 def test_param_kinds_are_compared_with_definitions(version: str, kind: str, expected: str, checked: Found) -> None:
     found = checked(validating("has(object.spec)", paramKind={"apiVersion": version, "kind": kind}))

@@ -38,16 +38,16 @@ class ResourceClaim(V1Struct):
 
     shorthand: ClassVar = {str: ("name",)}
 
-    name = Text("The claim, as spec.resourceClaims calls it.", written=True)
-    request = Text("One of the claim's requests; all of them if empty.", since=REQUESTS_SINCE)
+    name = Text("The name of the claim in spec.resourceClaims.", written=True)
+    request = Text("One of the claim's requests; all if empty.", since=REQUESTS_SINCE)
 
 
 class ResourceRequirements(V1Struct):
     """The resources that a container requests, and their limits."""
 
-    limits = ResourceList("The most of each resource that it may use.")
-    requests = ResourceList("What must be there of each resource.")
-    claims = Array(Nested(ResourceClaim), "The claims that it uses.", list_map_keys=["name"])
+    limits = ResourceList("The maximum amount of each resource.")
+    requests = ResourceList("The minimum amount of each resource.")
+    claims = Array(Nested(ResourceClaim), "The claims that are used.", list_map_keys=["name"])
 
 
 class ContainerResizePolicy(V1Struct):
@@ -64,10 +64,10 @@ _OUTSIDE: Final = f"must be between 1 and {_MOST_PORTS}, inclusive"
 class ContainerPort(V1Struct):
     """A port that a container listens on."""
 
-    name = Text("What services call the port.")
-    hostPort = Int("The port of the node.", go="int32")
+    name = Text("The name by which services refer to the port.")
+    hostPort = Int("The port on the node.", go="int32")
     containerPort = Int(
-        "The port of the container.",
+        "The port that the container listens on.",
         go="int32",
         written=True,
         required=True,
@@ -75,21 +75,21 @@ class ContainerPort(V1Struct):
         maximum=(_MOST_PORTS, _OUTSIDE),
     )
     protocol = Text("TCP, UDP or SCTP.", go="Protocol", default="TCP")
-    hostIP = Text("The address of the node.")
+    hostIP = Text("The address on the node.")
 
 
 class EnvVar(V1Struct):
     """A variable of a container's environment."""
 
     name = Text("The variable's name.", written=True, required=True)
-    value = Text("Its value.")
+    value = Text("The variable's value.")
     valueFrom = unjudged("EnvVarSource")
 
 
 class EnvFromSource(V1Struct):
     """An object whose data become variables of a container's environment."""
 
-    prefix = Text("What comes before the names of these.")
+    prefix = Text("A prefix for the names of the variables.")
     configMapRef = unjudged("ConfigMapEnvSource")
     secretRef = unjudged("SecretEnvSource")
 
@@ -118,30 +118,39 @@ class Container(V1Struct):
     }
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
-    image = Text("The image that it runs.", required=True)
+    image = Text("The container image.", required=True)
     imagePullPolicy = Text("When to pull the image.", go="PullPolicy", one_of=("Always", "IfNotPresent", "Never"))
-    command = Array(Text(), "What it runs, in place of the image's entry point.")
-    args = Array(Text(), "The arguments of that.")
-    workingDir = Text("Where it runs that.")
-    ports = Array(Nested(ContainerPort), "The ports that it listens on.", list_map_keys=["containerPort", "protocol"])
-    resources = Nested(ResourceRequirements, "What it needs.")
-    resizePolicy = Array(Nested(ContainerResizePolicy), "What a change of its resources takes.")
+    command = Array(Text(), "The command, in place of the image's entry point.")
+    args = Array(Text(), "The arguments of the command.")
+    workingDir = Text("The working directory of the command.")
+    ports = Array(
+        Nested(ContainerPort), "The ports that the container listens on.", list_map_keys=["containerPort", "protocol"]
+    )
+    resources = Nested(ResourceRequirements, "The resources that the container requests and is limited to.")
+    resizePolicy = Array(
+        Nested(ContainerResizePolicy), "Whether a change of resources restarts the container, by resource."
+    )
     restartPolicy = Text(
-        "When it is restarted, if not as its pod.", go="ContainerRestartPolicy", pointer=True, since=28
+        "When the container is restarted, in place of the pod's policy.",
+        go="ContainerRestartPolicy",
+        pointer=True,
+        since=28,
     )
     restartPolicyRules = Anything(
-        "Which exits it is restarted after.", since=34, shape=Array(unjudged("ContainerRestartRule", pointer=False))
+        "The exit codes after which the container is restarted.",
+        since=34,
+        shape=Array(unjudged("ContainerRestartRule", pointer=False)),
     )
-    terminationMessagePath = Text("The file with its last words.", default="/dev/termination-log")
+    terminationMessagePath = Text("The file with the container's termination message.", default="/dev/termination-log")
     terminationMessagePolicy = Text(
-        "Where its last words come from.",
+        "The source of the container's termination message.",
         go="TerminationMessagePolicy",
         default="File",
         one_of=("File", "FallbackToLogsOnError"),
     )
-    stdin = Bool("Whether it gets a standard input.")
-    stdinOnce = Bool("Whether its standard input closes with the first client.")
-    tty = Bool("Whether it gets a terminal.")
+    stdin = Bool("Whether the container has a standard input.")
+    stdinOnce = Bool("Whether the standard input closes with the first client.")
+    tty = Bool("Whether the container has a terminal.")
 
     @staticmethod
     def complete(value: dict[str, Any]) -> dict[str, Any]:
@@ -282,7 +291,7 @@ class EphemeralContainer(Container):
 
     embedded: ClassVar = dict.fromkeys([*Container.fields, *Container.opaque], "EphemeralContainerCommon")
 
-    targetContainerName = Text("The container whose processes it sees.")
+    targetContainerName = Text("The container whose processes are visible.")
 
 
 @check(EphemeralContainer, given=["resources"])

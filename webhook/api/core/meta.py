@@ -1,4 +1,4 @@
-"""What all kinds have in common: ObjectMeta, conditions of a status, label selectors.
+"""Parts that all kinds share: ObjectMeta, conditions of a status, label selectors.
 
 Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``
 (ValidateConditions, ValidateLabelSelector).
@@ -70,18 +70,18 @@ class OwnerReference(V1Struct):
     name = Text("The owner's name.", written=True)
     uid = Text("The owner's UID.", go="types.UID", written=True)
     controller = Bool("Whether the owner is the managing controller.", pointer=True)
-    blockOwnerDeletion = Bool("Whether the owner cannot be deleted in the foreground before this.", pointer=True)
+    blockOwnerDeletion = Bool("Whether deletion of the owner in the foreground waits for the object.", pointer=True)
 
 
 class ManagedFieldsEntry(V1Struct):
     """The fields of an object set by one manager; the API server maintains these entries itself."""
 
-    manager = Text("Who has set the fields.")
-    operation = Text("How: Apply or Update.", go="ManagedFieldsOperationType")
-    apiVersion = Text("The API version that the fields are named in.")
+    manager = Text("The client that manages the fields.")
+    operation = Text("The operation: Apply or Update.", go="ManagedFieldsOperationType")
+    apiVersion = Text("The API version of the fields.")
     time = Time("When the manager last changed them.", pointer=True)
-    fieldsType = Text("The form of the fields' names: FieldsV1.")
-    fieldsV1 = Anything("The fields' names.", pointer=True)
+    fieldsType = Text("The format of fieldsV1: FieldsV1.")
+    fieldsV1 = Anything("The names of the fields.", pointer=True)
     subresource = Text("The subresource that was updated.")
 
 
@@ -94,18 +94,18 @@ class ObjectMeta(V1Struct):
     generateName = Text("A prefix from which the API server makes the name.")
     namespace = Text("The namespace that the name is unique in.")
     selfLink = Text("Deprecated, no longer set.")
-    uid = Text("The object's identity over time, set by the API server.", go="types.UID")
+    uid = Text("The object's unique identifier, set by the API server.", go="types.UID")
     resourceVersion = Text("The version of the stored object, for optimistic locking.")
-    generation = Int("Which generation of the desired state this is.")
+    generation = Int("The generation of the desired state, set by the API server.")
     creationTimestamp = Time("When the object was created, set by the API server.")
     deletionTimestamp = Time("When the object will be deleted, set by the API server.", pointer=True)
-    deletionGracePeriodSeconds = Int("Seconds until it is removed, set with deletionTimestamp.", pointer=True)
-    labels = Map(Text(), "What the object can be selected by.")
-    annotations = Map(Text(), "What tools want to keep with the object.")
-    ownerReferences = Array(Nested(OwnerReference), "The objects that this one belongs to.", list_map_keys=["uid"])
-    finalizers = Array(Text(), "What must be done before the object is removed.", list_type="set")
+    deletionGracePeriodSeconds = Int("Seconds until the object is removed, set with deletionTimestamp.", pointer=True)
+    labels = Map(Text(), "The labels by which the object can be selected.")
+    annotations = Map(Text(), "Data that tools keep with the object.")
+    ownerReferences = Array(Nested(OwnerReference), "The objects that the object depends on.", list_map_keys=["uid"])
+    finalizers = Array(Text(), "What has to be completed before the object is removed.", list_type="set")
     # Not validated: the API server drops a list that has an invalid entry (managedfields, decodeLiveOrNew).
-    managedFields = Array(Nested(ManagedFieldsEntry), "Which manager set which fields.")
+    managedFields = Array(Nested(ManagedFieldsEntry), "The fields that each client manages.")
 
 
 class Metadata(ObjectMeta):
@@ -417,22 +417,23 @@ _NO_TIME = {"", "0001-01-01T00:00:00Z"}
 class Condition(V1Struct):
     """One aspect of an object's state."""
 
-    type = Text("What it is about, as a label key.", format=formats.label_key, always=True, written=True)
+    type = Text("The type of the condition, a label key.", format=formats.label_key, always=True, written=True)
     status = Text(
-        "Whether it holds: True, False or Unknown.",
+        "The status of the condition: True, False or Unknown.",
         go="ConditionStatus",
         one_of=("False", "True", "Unknown"),
         always=True,
         written=True,
     )
     observedGeneration = Int(
-        "The generation of the object it is about.", minimum=(0, "must be greater than or equal to zero")
+        "The generation of the object that the condition is about.",
+        minimum=(0, "must be greater than or equal to zero"),
     )
-    lastTransitionTime = Time("When it came to be so.")
+    lastTransitionTime = Time("When the status changed.")
     reason = Text(
-        "Why, as a word for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
+        "The reason, for programs.", format=formats.condition_reason, max_length=REASON_MAX_BYTES, written=True
     )
-    message = Text("Why, in words for people.", max_length=MESSAGE_MAX_BYTES, written=True)
+    message = Text("The reason, for people.", max_length=MESSAGE_MAX_BYTES, written=True)
 
 
 @check(Condition, before=IN_PLACE)
@@ -449,7 +450,7 @@ def conditions(max_items: int) -> Array:
     """Declare conditions; the size of the list does not keep the API server from checking them."""
     return Array(
         Nested(Condition),
-        "What is to be known about the state.",
+        "The conditions of the object.",
         max_items=max_items,
         unique="type",
         list_map_keys=["type"],
@@ -463,7 +464,7 @@ class LabelSelectorRequirement(V1Struct):
 
     key = Text("The label's key.", written=True)
     operator = Text("In, NotIn, Exists or DoesNotExist.", go="LabelSelectorOperator", written=True)
-    values = Array(Text(), "What In and NotIn compare the label with.")
+    values = Array(Text(), "The values that In and NotIn compare the label with.")
 
 
 class LabelSelector(V1Struct):
@@ -471,8 +472,8 @@ class LabelSelector(V1Struct):
 
     atomic = True
 
-    matchLabels = Map(Text(), "Labels with the values that they must have.")
-    matchExpressions = Array(Nested(LabelSelectorRequirement), "Further conditions.")
+    matchLabels = Map(Text(), "The required labels, with their values.")
+    matchExpressions = Array(Nested(LabelSelectorRequirement), "Requirements for labels.")
 
 
 @check(LabelSelector)

@@ -26,7 +26,7 @@ class UncheckedRequirement(V1Struct):
 
     key = Text("The label's key.", written=True)
     operator = Text("In, NotIn, Exists, DoesNotExist, Gt or Lt.", go="NodeSelectorOperator", written=True)
-    values = Array(Text(), "What the operator compares the label with.")
+    values = Array(Text(), "The values that the operator compares the label with.")
 
 
 class Requirement(UncheckedRequirement):

@@ -20,13 +20,15 @@ from webhook.schema import Array, Int, Nested, Text, View, check
 class Toleration(V1Struct):
     """A taint of nodes that the pod tolerates."""
 
-    key = Text("The taint; all of them if empty.", format=formats.label_key)
+    key = Text("The taint key that is tolerated; empty for all.", format=formats.label_key)
     operator = Text("Exists or Equal; Lt or Gt compare numbers.", go="TolerationOperator")
-    value = Text("The taint's value, for all operators but Exists.")
+    value = Text("The taint value, for all operators but Exists.")
     effect = Text(
-        "The taint's effect; any if empty.", go="TaintEffect", one_of=("NoSchedule", "PreferNoSchedule", "NoExecute")
+        "The effect to tolerate; empty for all.",
+        go="TaintEffect",
+        one_of=("NoSchedule", "PreferNoSchedule", "NoExecute"),
     )
-    tolerationSeconds = Int("How long the pod stays on a node with a NoExecute taint.", pointer=True)
+    tolerationSeconds = Int("Seconds for which a taint with the effect NoExecute is tolerated.", pointer=True)
 
 
 COMPARING: Final = ("Lt", "Gt")
@@ -102,7 +104,7 @@ def _unparsable(value: str) -> str:
 class PodSchedulingGate(V1Struct):
     """Something that must be done before the pod is scheduled."""
 
-    name = Text("Who will remove the gate.", written=True)
+    name = Text("The name of the gate.", written=True)
 
 
 @check(PodSchedulingGate)
@@ -121,19 +123,23 @@ class PreferredSchedulingTerm(V1Struct):
     """Nodes that the pod should run on, and how much."""
 
     weight = Int(
-        "How much it should, from 1 to 100.", go="int32", minimum=(1, _WEIGHTS), maximum=(100, _WEIGHTS), written=True
+        "The weight of the preference, from 1 to 100.",
+        go="int32",
+        minimum=(1, _WEIGHTS),
+        maximum=(100, _WEIGHTS),
+        written=True,
     )
-    preference = Nested(Term, "Which nodes.")
+    preference = Nested(Term, "The preferred nodes.")
 
 
 class NodeAffinity(V1Struct):
     """Nodes that the pod must or should run on."""
 
     requiredDuringSchedulingIgnoredDuringExecution = Nested(
-        RequiredNodeSelector, "The nodes it must run on.", pointer=True
+        RequiredNodeSelector, "The nodes that the pod must run on.", pointer=True
     )
     preferredDuringSchedulingIgnoredDuringExecution = Array(
-        Nested(PreferredSchedulingTerm), "The nodes it should run on."
+        Nested(PreferredSchedulingTerm), "The nodes that the pod should run on."
     )
 
 
@@ -142,7 +148,7 @@ class Affinity(V1Struct):
 
     opaque: ClassVar = {"podAffinity": unjudged("PodAffinity"), "podAntiAffinity": unjudged("PodAntiAffinity")}
 
-    nodeAffinity = Nested(NodeAffinity, "On which nodes.", pointer=True)
+    nodeAffinity = Nested(NodeAffinity, "The nodes that the pod can or should run on.", pointer=True)
 
 
 def requires_other_values(affinity: View) -> bool:

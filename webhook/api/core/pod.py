@@ -51,8 +51,10 @@ class ResourceHealth(V1Struct):
     """The health of one device."""
 
     resourceID = Text("The device.", go="ResourceID", written=True)
-    health = Text("How it is.", go="ResourceHealthStatus", one_of=("Healthy", "Unhealthy", "Unknown"), always=True)
-    message = Text("Why it is so.", pointer=True, max_length=1024, since=36)
+    health = Text(
+        "The health of the device.", go="ResourceHealthStatus", one_of=("Healthy", "Unhealthy", "Unknown"), always=True
+    )
+    message = Text("The reason for the health.", pointer=True, max_length=1024, since=36)
 
 
 class ResourceStatus(V1Struct):
@@ -71,10 +73,10 @@ class ContainerStatus(V1Struct):
     )
 
     name = Text("The container.", written=True)
-    allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of what it was given.", since=31)
-    volumeMounts = Anything("Its mounted volumes.", since=30)
-    user = Anything("The user that it runs as.", since=31)
-    stopSignal = Anything("The signal that stops it.", since=33)
+    allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of the allocated resources.", since=31)
+    volumeMounts = Anything("The mounted volumes.", since=30)
+    user = Anything("The user that the container runs as.", since=31)
+    stopSignal = Anything("The signal that stops the container.", since=33)
 
 
 @check(ResourceHealth, given=["message"])
@@ -114,7 +116,7 @@ class PodExtendedResourceClaimStatus(V1Struct):
 
     requestMappings = Array(
         Nested(ContainerExtendedResourceRequest),
-        "Which request serves which resource.",
+        "The request of the claim for each extended resource.",
         required=True,
         required_detail="at least one request mapping is required",
         written=True,
@@ -134,15 +136,15 @@ class NodeAllocatableMappingStatus(V1Struct):
     """The amount of a node resource that goes with the claim's devices."""
 
     name = Text("The resource.", go="ResourceName", required=True)
-    quantity = Quantity("How much it is.", pointer=True, required=True)
+    quantity = Quantity("The amount.", pointer=True, required=True)
 
 
 class NodeAllocatableOverheadStatus(V1Struct):
     """The amount of a node resource that goes with the users of the claim."""
 
     name = Text("The resource.", go="ResourceName", required=True)
-    perPod = Quantity("How much goes with each pod.", pointer=True)
-    perContainer = Quantity("How much goes with each container.", pointer=True)
+    perPod = Quantity("The amount for each pod.", pointer=True)
+    perContainer = Quantity("The amount for each container.", pointer=True)
 
 
 class NodeAllocatableResourceClaimStatus(V1Struct):
@@ -150,14 +152,24 @@ class NodeAllocatableResourceClaimStatus(V1Struct):
 
     resourceClaimName = Text("The ResourceClaim.", written=True)
     containers = Array(
-        Text(), "The containers that use it.", list_type="set", required=True, required_detail="must not be empty"
+        Text(),
+        "The containers that use the claim.",
+        list_type="set",
+        required=True,
+        required_detail="must not be empty",
     )
-    resources = AllocatableResources("What it takes.", until=36, written=True)
+    resources = AllocatableResources("The node's resources that the claim takes.", until=36, written=True)
     mapping = Array(
-        Nested(NodeAllocatableMappingStatus), "What goes with its devices.", list_map_keys=["name"], since=37
+        Nested(NodeAllocatableMappingStatus),
+        "The amount that the allocated devices take.",
+        list_map_keys=["name"],
+        since=37,
     )
     overhead = Array(
-        Nested(NodeAllocatableOverheadStatus), "What goes with its users.", list_map_keys=["name"], since=37
+        Nested(NodeAllocatableOverheadStatus),
+        "The additional amounts for the pod and its containers.",
+        list_map_keys=["name"],
+        since=37,
     )
 
 
@@ -174,9 +186,9 @@ class PodStatus(V1Struct):
         **alike(Text(), "hostIP message nominatedNodeName podIP reason"),
     }
 
-    containerStatuses = Array(Nested(ContainerStatus), "What became of the containers.")
-    initContainerStatuses = Array(Nested(ContainerStatus), "What became of the init containers.")
-    ephemeralContainerStatuses = Array(Nested(ContainerStatus), "What became of containers that were added.")
+    containerStatuses = Array(Nested(ContainerStatus), "The status of the containers.")
+    initContainerStatuses = Array(Nested(ContainerStatus), "The status of the init containers.")
+    ephemeralContainerStatuses = Array(Nested(ContainerStatus), "The status of the ephemeral containers.")
     resourceClaimStatuses = Array(
         Nested(PodResourceClaimStatus), "The claims made from templates.", since=28, list_map_keys=["name"]
     )
@@ -189,15 +201,19 @@ class PodStatus(V1Struct):
     )
     nodeAllocatableResourceClaimStatuses = Array(
         Nested(NodeAllocatableResourceClaimStatus),
-        "What claims take of the node's own resources.",
+        "The node's resources that claims take.",
         list_map_keys=["resourceClaimName"],
         since=36,
         gate="DRANodeAllocatableResources",
     )
     hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("HostIP", pointer=False)))
-    observedGeneration = Anything("The generation that this is the status of.", since=33, shape=Int())
-    allocatedResources = Anything("What the pod as a whole was given.", since=35, shape=ResourceList())
-    resources = Anything("What the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True))
+    observedGeneration = Anything("The generation of the pod that the status is about.", since=33, shape=Int())
+    allocatedResources = Anything(
+        "The resources that are allocated to the pod as a whole.", since=35, shape=ResourceList()
+    )
+    resources = Anything(
+        "The resources that the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True)
+    )
 
 
 @check(PodExtendedResourceClaimStatus, given=["requestMappings"])
@@ -270,7 +286,7 @@ class PodMetadata(Metadata):
 
 
 class OwnPodSpec(PodSpec):
-    """What a pod runs, and what that needs; a template may have more."""
+    """The specification of a pod that is not a template."""
 
     go_name = "PodSpec"
 

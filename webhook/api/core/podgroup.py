@@ -37,7 +37,7 @@ SOURCES = "resourceClaimName", "resourceClaimTemplateName"
 class PodGroupResourceClaim(Struct):
     """A claim that the group's pods share."""
 
-    name = Text("What pods call the claim.", format=formats.short_name, required=True, written=True)
+    name = Text("The name by which pods refer to the claim.", format=formats.short_name, required=True, written=True)
     resourceClaimName = Text("A ResourceClaim.", format=formats.long_name, pointer=True)
     resourceClaimTemplateName = Text(
         "A ResourceClaimTemplate, from which the group gets a claim of its own.", format=formats.long_name, pointer=True
@@ -67,14 +67,14 @@ class PodGroupSpec(Struct):
 class PodGroupResourceClaimStatus(Struct):
     """The claim that was made for the group."""
 
-    name = Text("What pods call the claim.", required=True, written=True)
+    name = Text("The name by which pods refer to the claim.", required=True, written=True)
     resourceClaimName = Text("The ResourceClaim; none if it was not needed.", format=formats.long_name, pointer=True)
 
 
 class PodGroupStatus(Struct):
     """The status of the group."""
 
-    conditions = Array(Nested(Condition), "What is to be known about the group.", list_map_keys=["type"])
+    conditions = Array(Nested(Condition), "The conditions of the group.", list_map_keys=["type"])
     resourceClaimStatuses = Array(
         Nested(PodGroupResourceClaimStatus),
         "The claims that were made for the group.",
@@ -88,7 +88,7 @@ class PodGroupStatus(Struct):
 class PodGroup(Object):
     """Pods that are scheduled together."""
 
-    spec = Nested(PodGroupSpec, "Which pods, and what they share.", subresource=MAIN)
+    spec = Nested(PodGroupSpec, "The pods of the group, and what they share.", subresource=MAIN)
     status = Nested(PodGroupStatus, "The status of the group.", subresource=STATUS)
 
 

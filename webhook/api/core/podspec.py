@@ -44,7 +44,7 @@ class PodResourceClaim(V1Struct):
 
     instead: ClassVar = {"namespace": "leave it out: claims and templates are in the namespace of the pod"}
 
-    name = Text("What containers call the claim; a DNS label.", written=True)
+    name = Text("The name by which containers refer to the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
     resourceClaimName = Text("A ResourceClaim.", format=formats.dns_subdomain, pointer=True, since=31)
     resourceClaimTemplateName = Text(
@@ -99,7 +99,7 @@ TEMPLATES_INSTEAD: Final = {
     "resourceClaimTemplates": "write each as an object of kind ResourceClaimTemplate, and name it in the pod's"
     " resourceClaims[].resourceClaimTemplateName"
 }
-"""What to write in place of claims as StatefulSets have them of volumes."""
+"""The advice for claims that are written like the volume claims of StatefulSets."""
 _DEADLINES: Final = f"must be between 1 and {2**31 - 1}, inclusive"
 
 
@@ -123,7 +123,7 @@ class PodSpec(V1Struct):
 
     containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"], written=True)
     initContainers = Array(
-        Nested(Container), "The containers that run before these, and sidecars.", list_map_keys=["name"]
+        Nested(Container), "The init containers, which run before the containers, and sidecars.", list_map_keys=["name"]
     )
     ephemeralContainers = Array(
         Nested(EphemeralContainer), "Containers that were added to the running pod.", list_map_keys=["name"]
@@ -132,7 +132,7 @@ class PodSpec(V1Struct):
         Nested(PodResourceClaim), "The claims that must be allocated before the pod can start.", list_map_keys=["name"]
     )
     resources = Nested(
-        ResourceRequirements, "What all containers may use.", pointer=True, since=32, gate="PodLevelResources"
+        ResourceRequirements, "The resources of the pod as a whole.", pointer=True, since=32, gate="PodLevelResources"
     )
     workloadRef = Nested(
         WorkloadReference,
@@ -143,59 +143,65 @@ class PodSpec(V1Struct):
         gate="GenericWorkload",
     )
     schedulingGroup = Nested(
-        PodSchedulingGroup, "The pods it is scheduled with.", pointer=True, since=36, gate="GenericWorkload"
+        PodSchedulingGroup,
+        "The group of pods that is scheduled together.",
+        pointer=True,
+        since=36,
+        gate="GenericWorkload",
     )
     schedulingGates = Array(
         Nested(PodSchedulingGate),
-        "What must be done before it is scheduled.",
+        "The gates that must be removed before the pod is scheduled.",
         unique="name",
         at_item=True,
         list_map_keys=["name"],
     )
-    schedulerName = Text("Who schedules it.", default="default-scheduler")
-    nodeName = Text("The node that it was scheduled to.", format=formats.dns_subdomain)
+    schedulerName = Text("The scheduler of the pod.", default="default-scheduler")
+    nodeName = Text("The node that the pod is scheduled to.", format=formats.dns_subdomain)
     nodeSelector = Map(Text(), "The labels that a node must have.", is_atomic=True)
-    affinity = Nested(Affinity, "Where it wants to run.", pointer=True, rechecked={33: requires_other_values})
-    tolerations = Array(Nested(Toleration), "The taints it puts up with.", rechecked={COMPARING_SINCE: compare})
-    priorityClassName = Text("How important it is, by name.", format=formats.dns_subdomain)
-    priority = Int("How important it is.", go="int32", pointer=True)
+    affinity = Nested(
+        Affinity, "The pod's scheduling constraints.", pointer=True, rechecked={33: requires_other_values}
+    )
+    tolerations = Array(Nested(Toleration), "The taints that the pod tolerates.", rechecked={COMPARING_SINCE: compare})
+    priorityClassName = Text("The PriorityClass of the pod.", format=formats.dns_subdomain)
+    priority = Int("The priority of the pod.", go="int32", pointer=True)
     preemptionPolicy = Text(
-        "Whether it drives others out.",
+        "Whether the pod preempts pods of lower priority.",
         go="PreemptionPolicy",
         pointer=True,
         required_if_given=True,
         one_of=("PreemptLowerPriority", "Never"),
     )
-    runtimeClassName = Text("What runs its containers.", format=formats.dns_subdomain, pointer=True)
-    serviceAccountName = Text("The service account that it uses.", format=formats.dns_subdomain)
-    serviceAccount = Text("The former name of that.")
-    automountServiceAccountToken = Bool("Whether it gets a token to act with.", pointer=True)
+    runtimeClassName = Text("The RuntimeClass of the pod.", format=formats.dns_subdomain, pointer=True)
+    serviceAccountName = Text("The service account of the pod.", format=formats.dns_subdomain)
+    serviceAccount = Text("The former name of serviceAccountName.")
+    automountServiceAccountToken = Bool("Whether a token of the service account is mounted.", pointer=True)
     restartPolicy = Text(
-        "When its containers are restarted.",
+        "When containers of the pod are restarted.",
         go="RestartPolicy",
         default="Always",
         one_of=("Always", "OnFailure", "Never"),
     )
     activeDeadlineSeconds = Int(
-        "How long it may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
+        "Seconds for which the pod may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
     )
-    terminationGracePeriodSeconds = Int("How long it may take to stop.", pointer=True, default=30)
+    terminationGracePeriodSeconds = Int("Seconds for which the pod may terminate.", pointer=True, default=30)
     dnsPolicy = Text(
-        "How it resolves DNS names.",
+        "The DNS policy for the pod.",
         go="DNSPolicy",
         default="ClusterFirst",
         one_of=("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
     )
-    hostname = Text("Its host name.", format=formats.dns_label)
-    hostnameOverride = Text("Its host name, whatever its name.", pointer=True, since=34)
-    subdomain = Text("The domain of its host name.", format=formats.dns_label)
-    setHostnameAsFQDN = Bool("Whether its host name has the domain.", pointer=True)
-    enableServiceLinks = Bool("Whether it gets environment variables for services.", pointer=True)
-    hostNetwork = Bool("Whether it uses the node's network.")
-    hostPID = Bool("Whether it sees the node's processes.")
-    hostIPC = Bool("Whether it shares memory with the node's processes.")
-    hostUsers = Bool("Whether its users are the node's.", pointer=True)
-    shareProcessNamespace = Bool("Whether its containers see each other's processes.", pointer=True)
+    hostname = Text("The pod's host name.", format=formats.dns_label)
+    hostnameOverride = Text("The pod's host name, in place of all other names.", pointer=True, since=34)
+    subdomain = Text("The domain of the host name.", format=formats.dns_label)
+    setHostnameAsFQDN = Bool("Whether the host name is fully qualified.", pointer=True)
+    enableServiceLinks = Bool("Whether containers have environment variables for services.", pointer=True)
+    hostNetwork = Bool("Whether the pod uses the node's network.")
+    hostPID = Bool("Whether the pod uses the node's PID namespace.")
+    hostIPC = Bool("Whether the pod uses the node's IPC namespace.")
+    hostUsers = Bool("Whether the pod uses the node's user namespace.", pointer=True)
+    shareProcessNamespace = Bool("Whether containers share one process namespace.", pointer=True)
 
 
 def containers_of(spec: View, *kinds: str) -> list[tuple[str, int, dict[str, Any]]]:

@@ -56,7 +56,7 @@ class PodTemplateSpec(V1Struct):
 
     # Upstream leaves metadata out of the paths of its errors.
     metadata = Nested(ObjectMeta, "Labels and annotations for the pods.", spelled="")
-    spec = Nested(PodSpec, "What the pods run, and what that needs.")
+    spec = Nested(PodSpec, "The specification of the pods.")
 
 
 @check(PodTemplateSpec)
@@ -77,14 +77,14 @@ class Templated(V1Struct):
 
     instead: ClassVar = TEMPLATES_INSTEAD
 
-    template = Nested(PodTemplateSpec, "What the pods look like.")
+    template = Nested(PodTemplateSpec, "The template of the pods.")
 
 
 class Controlled(Templated):
     """The desired state of a controller that replaces its pods, whatever their end."""
 
     pods_of: ClassVar[str]
-    """What the API server calls the controller."""
+    """The API server's name of the controller."""
 
 
 def _labelled(value: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _labelled(value: dict[str, Any]) -> dict[str, Any]:
 class PodTemplate(CountedObject):
     """A template for pods, for other programs to use."""
 
-    template = Nested(PodTemplateSpec, "What the pods look like.")
+    template = Nested(PodTemplateSpec, "The template of the pods.")
 
 
 class ReplicationControllerSpec(Controlled):
@@ -106,7 +106,7 @@ class ReplicationControllerSpec(Controlled):
 
     opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
 
-    template = Nested(PodTemplateSpec, "What the pods look like.", pointer=True, required=True)
+    template = Nested(PodTemplateSpec, "The template of the pods.", pointer=True, required=True)
 
 
 class ReplicationController(Workload):
@@ -173,7 +173,7 @@ class StatefulPodTemplateSpec(PodTemplateSpec):
 
     go_name = "PodTemplateSpec"
 
-    spec = Nested(StatefulPodSpec, "What the pods run, and what that needs.")
+    spec = Nested(StatefulPodSpec, "The specification of the pods.")
 
 
 class StatefulSetSpec(Controlled):
@@ -196,7 +196,7 @@ class StatefulSetSpec(Controlled):
         ordinals=unjudged("apps/v1.StatefulSetOrdinals"),
     )
 
-    template = Nested(StatefulPodTemplateSpec, "What the pods look like.")
+    template = Nested(StatefulPodTemplateSpec, "The template of the pods.")
 
 
 class StatefulSet(Workload):
@@ -253,7 +253,7 @@ class JobSpec(Templated):
         managedBy=Text(pointer=True),
     )
 
-    suspend = Bool("Whether no pods are to run for now.", pointer=True)
+    suspend = Bool("Whether the job is suspended.", pointer=True)
 
 
 class Job(Workload):
@@ -304,7 +304,7 @@ class CronJobSpec(V1Struct):
         failedJobsHistoryLimit=Int(go="int32", pointer=True, default=1),
     )
 
-    jobTemplate = Nested(JobTemplateSpec, "What the jobs look like.")
+    jobTemplate = Nested(JobTemplateSpec, "The template of the jobs.")
 
 
 class CronJob(Workload):

@@ -213,7 +213,7 @@ class ResourceClassParametersReference(Struct):
     apiGroup = Text("The API group of the parameters.")
     kind = Text("The kind of the parameters.", required=True)
     name = Text("The name of the parameters.", required=True)
-    namespace = Text("Their namespace, unless they are cluster-scoped.", format=formats.dns_label)
+    namespace = Text("The namespace of the parameters, unless they are cluster-scoped.", format=formats.dns_label)
 
 
 class ResourceClass(Classic):
@@ -283,7 +283,7 @@ class ResourceRequest(Struct):
     """A request for one resource of a driver."""
 
     vendorParameters = Anything("The driver's own parameters for the request.")
-    namedResources = Nested(NamedResourcesRequest, "Asks for a named resource.", pointer=True)
+    namedResources = Nested(NamedResourcesRequest, "A request for a named resource.", pointer=True)
 
 
 class DriverRequests(Struct):
@@ -302,7 +302,9 @@ class DriverRequests(Struct):
 class ResourceClaimParameters(Classic):
     """The parameters of claims in a form that the scheduler understands."""
 
-    generatedFrom = Nested(ResourceClaimParametersReference, "The driver's parameters it was made from.", pointer=True)
+    generatedFrom = Nested(
+        ResourceClaimParametersReference, "The driver's parameters from which they were generated.", pointer=True
+    )
     shareable = Bool("Whether several pods may use the claim at a time.")
     driverRequests = Array(
         Nested(DriverRequests), "The requests, one entry for each driver.", unique="driverName", rechecked={30: STORED}
@@ -329,7 +331,7 @@ class ResourceFilter(Struct):
     """A filter for the resources of one driver."""
 
     driverName = driver_name("The driver that the filter is for.", required=True)
-    namedResources = Nested(NamedResourcesFilter, "Filters named resources.", pointer=True)
+    namedResources = Nested(NamedResourcesFilter, "A filter for named resources.", pointer=True)
 
 
 class VendorParameters(Struct):
@@ -342,7 +344,9 @@ class VendorParameters(Struct):
 class ResourceClassParameters(Classic):
     """The parameters of classes in a form that the scheduler understands."""
 
-    generatedFrom = Nested(ResourceClassParametersReference, "The driver's parameters it was made from.", pointer=True)
+    generatedFrom = Nested(
+        ResourceClassParametersReference, "The driver's parameters from which they were generated.", pointer=True
+    )
     vendorParameters = Array(Nested(VendorParameters), "Parameters for drivers.", unique="driverName")
     filters = Array(Nested(ResourceFilter), "Filters for resources.", unique="driverName")
 
@@ -401,7 +405,7 @@ class ResourceSlice(Classic):
     namespaced = False
 
     nodeName = Text("The node that has the resources.", format=formats.dns_subdomain, immutable=True)
-    driverName = driver_name("The driver that offers them.", required=True, always=True, immutable=True)
+    driverName = driver_name("The driver that offers the resources.", required=True, always=True, immutable=True)
     namedResources = Nested(NamedResourcesResources, "Resources that have names.", pointer=True)
 
 

@@ -57,7 +57,7 @@ _VALUE_MAX: Final = 64
 _LIST_MAX: Final = 48
 
 
-class Selector:
+class CompiledSelector:
     """A selector that the API server can evaluate; its cost is estimated where the release has a limit."""
 
     def __init__(self, program: Program, *, has_limit: bool) -> None:
@@ -74,7 +74,7 @@ class Selector:
 
 _ENTRY: Final = 400
 """The bytes that a result takes beside its texts."""
-_results: Final[Cache[Refusal | int]] = Cache(5 << 20)
+_results: Final[Cache[SelectorRefusal | int]] = Cache(5 << 20)
 
 
 def refusal_of(
@@ -84,7 +84,7 @@ def refusal_of(
     *,
     stored: bool = False,
     is_derived: bool = False,
-) -> Refusal | None:
+) -> SelectorRefusal | None:
     """The API server's refusal of a selector; None if it accepts the selector.
 
     The arguments are those of `compile_selector`.
@@ -93,14 +93,14 @@ def refusal_of(
         BudgetExceededError: The check is more work than the budget in force allows.
     """
     found = cost_of(expression, release, gates, stored=stored, is_derived=is_derived)
-    if isinstance(found, Refusal):
+    if isinstance(found, SelectorRefusal):
         return found
     return TOO_COMPLEX if found > MAX_COST else None
 
 
 def cost_of(
     expression: str, release: Release, gates: frozenset[str], *, stored: bool, is_derived: bool
-) -> Refusal | int:
+) -> SelectorRefusal | int:
     """The estimated cost of a selector, 0 without a limit, or its refusal; results are cached, programs are not.
 
     The arguments are those of `compile_selector`.
@@ -112,8 +112,8 @@ def cost_of(
     known = _results.get(key)
     if known is None:
         found = compile_selector(expression, release, gates, stored=stored, is_derived=is_derived)
-        known = found if isinstance(found, Refusal) else found.max_cost or 0
-        detail = known.detail if isinstance(known, Refusal) else ""
+        known = found if isinstance(found, SelectorRefusal) else found.max_cost or 0
+        detail = known.detail if isinstance(known, SelectorRefusal) else ""
         _results.put(key, known, sys.getsizeof(expression) + sys.getsizeof(detail) + _ENTRY)
     return known
 
@@ -125,7 +125,7 @@ def compile_selector(
     *,
     stored: bool = False,
     is_derived: bool = False,
-) -> Selector | Refusal:
+) -> CompiledSelector | SelectorRefusal:
     """Compiles a selector as the API server does before it accepts one.
 
     Args:
@@ -149,16 +149,16 @@ def compile_selector(
         attribute = _attribute_type(release, relevant, stored=stored)
         wanted = _of_selector(checked.type, None if release <= _NAMED_RESOURCES else attribute)
     if wanted:
-        return Refusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),))
+        return SelectorRefusal(f"must evaluate to {wanted}", issues=(Issue(NOT_A_RESULT),))
     try:
         program = known.program(checked)
     except ProgramError as error:
-        return Refusal(f"program instantiation failed: {error}", is_internal=True)
-    return Selector(program, has_limit=release >= _ESTIMATED_SINCE)
+        return SelectorRefusal(f"program instantiation failed: {error}", is_internal=True)
+    return CompiledSelector(program, has_limit=release >= _ESTIMATED_SINCE)
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:
-    """What a selector must evaluate to, by the type of attributes, if there is one; empty if it does."""
+    """The type that a selector must have, where its own is another one; empty if it has that type."""
     if attribute is None:
         return "" if type_ == BOOL else "bool"
     return "" if type_ in (BOOL, ANY, attribute) else f"bool or the unknown type, not {declared_name(type_)}"
@@ -168,7 +168,7 @@ _SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
 
 
 def _of_derived(type_: Type, *, has_lists: bool) -> str:
-    """What the expression of a derived attribute must evaluate to; empty if it does."""
+    """The type that a derived attribute must have, where its own is another one; empty if it has that type."""
     if type_ in _SCALARS or (has_lists and type_ in map(list_of, _SCALARS)):
         return ""
     lists = " or a list of these scalars" if has_lists else ""
@@ -274,7 +274,7 @@ _CHARACTERS: Final = 16
 """The characters of a report kept for a unit of work: a hundred errors show a long line a hundred times."""
 
 
-class Refusal(NamedTuple):
+class SelectorRefusal(NamedTuple):
     """The API server's refusal of a selector.
 
     Args:
@@ -287,14 +287,14 @@ class Refusal(NamedTuple):
     issues: tuple[Issue, ...] = ()
 
 
-TOO_COMPLEX: Final = Refusal("too complex, exceeds cost limit")
+TOO_COMPLEX: Final = SelectorRefusal("too complex, exceeds cost limit")
 """The refusal of a selector that can cost more than a selector may."""
 
 
-def uncompiled(error: CompileError, expression: str, release: Release) -> Refusal:
+def uncompiled(error: CompileError, expression: str, release: Release) -> SelectorRefusal:
     """The refusal of a selector with errors; before Kubernetes 1.32 (cel-go 0.22), an empty text has a column."""
     text = str(error)
     work(len(text) // _CHARACTERS)
     if not expression and release < _NO_COLUMN_SINCE:
         text = text.replace("<input>:1:0:", "<input>:1:1:", 1)
-    return Refusal(f"compilation failed: {text}", issues=tuple(error.issues))
+    return SelectorRefusal(f"compilation failed: {text}", issues=tuple(error.issues))

@@ -38,7 +38,7 @@ _READ: Final = 4
 """The number of characters read for a unit of work, if all are escapes: `isURL` costs no more for long texts."""
 
 
-class Part(Enum):
+class URLPart(Enum):
     """A part of a URL; the value is the set of bytes that need no escape there."""
 
     PATH = _UNRESERVED | _bytes("$&+,/:;=@")
@@ -51,14 +51,17 @@ class Part(Enum):
 
 _PERCENTS: Final = Pattern(rb"%.{0,2}", re.DOTALL)
 _OF_HOSTS: Final = Pattern(
-    rb"%%.{0,2}|[%b]" % re.escape(bytes(sorted(frozenset(range(_FIRST_WIDE)) - Part.HOST.value - {ord("%")}))),
+    rb"%%.{0,2}|[%b]" % re.escape(bytes(sorted(frozenset(range(_FIRST_WIDE)) - URLPart.HOST.value - {ord("%")}))),
     re.DOTALL,
 )
-"""What needs a look in a host: escapes, and characters that may not be there."""
-_ESCAPABLE: Final[Mapping[Part, Collection[int]]] = {Part.HOST: range(_FIRST_WIDE, 256), Part.ZONE: Part.ZONE.value}
+"""The characters to check in a host: escapes, and those that are not allowed."""
+_ESCAPABLE: Final[Mapping[URLPart, Collection[int]]] = {
+    URLPart.HOST: range(_FIRST_WIDE, 256),
+    URLPart.ZONE: URLPart.ZONE.value,
+}
 """The bytes that may be escaped, besides the percent sign, if not all may."""
-_VALID_PATH: Final = Part.PATH.value | _bytes("!'()*[]%")
-_VALID_FRAGMENT: Final = Part.FRAGMENT.value | _bytes("'[]%")
+_VALID_PATH: Final = URLPart.PATH.value | _bytes("!'()*[]%")
+_VALID_FRAGMENT: Final = URLPart.FRAGMENT.value | _bytes("'[]%")
 
 
 @only_class(URL_TYPE)
@@ -88,7 +91,7 @@ class URL(NamedTuple):
 
     def escaped_path(self) -> str:
         """The path as it was written, if that is valid, else escaped."""
-        return _text(_escaped(self.raw_path, Part.PATH, _VALID_PATH))
+        return _text(_escaped(self.raw_path, URLPart.PATH, _VALID_PATH))
 
     def hostname(self) -> str:
         """The host without port and brackets."""
@@ -105,7 +108,7 @@ class URL(NamedTuple):
             if not pair or b";" in pair:
                 continue
             try:
-                name, value = (unescape(part, Part.QUERY) for part in pair.partition(b"=")[::2])
+                name, value = (unescape(part, URLPart.QUERY) for part in pair.partition(b"=")[::2])
             except ValueError:
                 continue
             values.setdefault(_text(name), []).append(_text(value))
@@ -117,20 +120,20 @@ class URL(NamedTuple):
         if self.opaque:
             text += self.opaque
         else:
-            path = _escaped(self.raw_path, Part.PATH, _VALID_PATH)
+            path = _escaped(self.raw_path, URLPart.PATH, _VALID_PATH)
             has_authority = bool(self.host) or self.user is not None
             if has_authority or (self.scheme and path and not self.omits_host):
                 text += b"//"
             if self.user is not None:
                 text += self.user + b"@"
-            text += escape(self.host, Part.HOST)
+            text += escape(self.host, URLPart.HOST)
             if path and not path.startswith(b"/") and self.host:
                 text += b"/"
             text += path
         if self.raw_query or self.has_empty_query:
             text += b"?" + self.raw_query
         if self.raw_fragment:
-            text += b"#" + _escaped(self.raw_fragment, Part.FRAGMENT, _VALID_FRAGMENT)
+            text += b"#" + _escaped(self.raw_fragment, URLPart.FRAGMENT, _VALID_FRAGMENT)
         return _text(text)
 
 
@@ -138,14 +141,14 @@ def _text(data: bytes) -> str:
     return data.decode(errors="replace")
 
 
-def escape(data: bytes, part: Part) -> bytes:
+def escape(data: bytes, part: URLPart) -> bytes:
     """Escapes bytes for a part of a URL."""
     from urllib.parse import quote_from_bytes  # few expressions have URLs
 
     return quote_from_bytes(data, bytes(part.value)).encode()
 
 
-def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
+def _escaped(raw: bytes, part: URLPart, valid: frozenset[int]) -> bytes:
     """The original text, if it is valid, else the default escaped form."""
     if valid.issuperset(raw):
         return raw
@@ -153,16 +156,16 @@ def _escaped(raw: bytes, part: Part, valid: frozenset[int]) -> bytes:
     return b"*" if plain == b"*" else escape(plain, part)
 
 
-def unescape(data: bytes, part: Part) -> bytes:
+def unescape(data: bytes, part: URLPart) -> bytes:
     """Reads a part of a URL.
 
     Raises:
         ValueError: The text is malformed; the message is Go's.
     """
-    if part is Part.QUERY:
+    if part is URLPart.QUERY:
         data = data.replace(b"+", b" ")
     plain, at = bytearray(), 0
-    for found in (_OF_HOSTS if part in {Part.HOST, Part.ZONE} else _PERCENTS).finditer(data):
+    for found in (_OF_HOSTS if part in {URLPart.HOST, URLPart.ZONE} else _PERCENTS).finditer(data):
         if not found[0].startswith(b"%"):
             raise ValueError(f"invalid character {quoted(_text(found[0]))} in host name")
         _check_escape(found[0], part)
@@ -172,7 +175,7 @@ def unescape(data: bytes, part: Part) -> bytes:
     return bytes(plain) + data[at:]
 
 
-def _check_escape(escaped: bytes, part: Part) -> None:
+def _check_escape(escaped: bytes, part: URLPart) -> None:
     match = _ESCAPE.fullmatch(escaped)
     if match is None or (escaped != _PERCENT and int(match[1], 16) not in _ESCAPABLE.get(part, range(256))):
         raise ValueError(f"invalid URL escape {quoted(_text(escaped))}")
@@ -201,7 +204,7 @@ def parse(text: str) -> URL:
     try:
         url = _parse(_data(before), via_request=False)
         shown = text
-        unescape(_data(fragment), Part.FRAGMENT)
+        unescape(_data(fragment), URLPart.FRAGMENT)
     except ValueError as error:
         raise ValueError(f"parse {quoted(shown)}: {error}") from None
     return url._replace(raw_fragment=_data(fragment))
@@ -239,7 +242,7 @@ def _parse(data: bytes, *, via_request: bool) -> URL:
         authority, slash, path = rest[2:].partition(b"/")
         rest = slash + path
         user, host = _parse_authority(authority)
-    unescape(rest, Part.PATH)
+    unescape(rest, URLPart.PATH)
     return URL(scheme, b"", user, host, rest, query, has_empty_query, omits_host)
 
 
@@ -252,7 +255,7 @@ def _parse_authority(authority: bytes) -> tuple[bytes | None, bytes]:
         raise ValueError("net/url: invalid userinfo")
     name, colon, password = user.partition(b":")
     parts = (name, password) if colon else (name,)
-    return colon.join(escape(unescape(each, Part.USER), Part.USER) for each in parts), parsed
+    return colon.join(escape(unescape(each, URLPart.USER), URLPart.USER) for each in parts), parsed
 
 
 def _parse_host(host: bytes) -> bytes:
@@ -262,7 +265,7 @@ def _parse_host(host: bytes) -> bytes:
     colon = host.rfind(b":")
     if colon >= 0:
         _check_port(host[colon:])
-    return unescape(host, Part.HOST)
+    return unescape(host, URLPart.HOST)
 
 
 def _parse_literal(host: bytes, opening: int) -> bytes:
@@ -272,7 +275,7 @@ def _parse_literal(host: bytes, opening: int) -> bytes:
     port = host[closing + 1 :]
     _check_port(port)
     name, percent, zone = host[opening + 1 : closing].partition(_PERCENT)
-    literal = unescape(name, Part.HOST) + unescape(percent + zone, Part.ZONE)
+    literal = unescape(name, URLPart.HOST) + unescape(percent + zone, URLPart.ZONE)
     try:
         address = parse_address(_text(literal))
     except ValueError as error:

@@ -23,7 +23,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, DeadlineExceededError, limited
 from webhook.cli.console import show_lines
 from webhook.cli.ui.form import page
-from webhook.cli.ui.trial import Snapshot, Trial
+from webhook.cli.ui.trial import FormInput, Snapshot
 from webhook.usage import UsageError
 
 HOST: Final = "127.0.0.1"
@@ -66,10 +66,10 @@ def _listen(port: int) -> socket:
 
 
 class Pages:
-    """What is served: the page, its script, and the devices that a selector matches.
+    """The application: the page, its script, and the devices that a selector matches.
 
     Args:
-        token: What the path of each request begins with.
+        token: The beginning of the path of each request.
     """
 
     def __init__(self, arguments: Namespace, token: str) -> None:
@@ -102,7 +102,7 @@ class Pages:
                     self._snapshot.read()
                 except UsageError as error:
                     complaint = f"not read again, this is what was read before: {error}"
-            return page(self._snapshot, Trial.of(request.form), complaint)
+            return page(self._snapshot, FormInput.of(request.form), complaint)
 
     def _match(self, token: str) -> dict[str, Any]:  # noqa: ARG002
         if request.form.get("read", str(self._snapshot.number)) != str(self._snapshot.number):

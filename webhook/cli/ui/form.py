@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.simulated import Limit, Prepared, Words, answer_all, fitted, pod_of, prepare
-from webhook.cli.ui.trial import CHOSEN, SHOWN, Changed, Snapshot, Trial, objects_of, users_of, with_change
+from webhook.cli.ui.trial import CHOSEN, SHOWN, Changed, FormInput, Snapshot, objects_of, users_of, with_change
 from webhook.devices import summary
 from webhook.documents import parse
 from webhook.documents.dump import dump
@@ -46,7 +46,7 @@ _NOTHING: Final = {"without": (), "release": (), "namespace": None}
 """The options of ``draguard simulate`` that the form does not have, or has by itself."""
 
 
-def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
+def page(snapshot: Snapshot, trial: FormInput, unread: str = "") -> str:
     """Return the page, with the result of a trial.
 
     Args:
@@ -68,7 +68,7 @@ def page(snapshot: Snapshot, trial: Trial, unread: str = "") -> str:
                 found = _Result(snapshot, snapshot.changed(trial), trial)
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
-    found = found or _Result(snapshot, changed._replace(evicted=[]), Trial())
+    found = found or _Result(snapshot, changed._replace(evicted=[]), FormInput())
     changed = found.changed
     picture = found.page.picture(found.answers)
     keys = ((row.driver, row.pool, row.device) for row in picture.rows)
@@ -103,13 +103,13 @@ def _passed(timeout: float) -> str:
 
 
 class _Result:
-    """What a trial leads to, as ``draguard simulate`` finds it.
+    """The result of a trial, as ``draguard simulate`` finds it.
 
     Args:
         changed: The objects, as the trial changes them.
     """
 
-    def __init__(self, snapshot: Snapshot, changed: Changed, trial: Trial) -> None:
+    def __init__(self, snapshot: Snapshot, changed: Changed, trial: FormInput) -> None:
         inventory = changed.inventory
         self.answers: list[dict[str, Any]] = []
         self.said: list[str] = []
@@ -171,7 +171,7 @@ class _Result:
         if left := len(ready.reported) - len(self.answers):
             self.said.append(f"{left} of {len(ready.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 
-    def with_change(self, snapshot: Snapshot, trial: Trial) -> tuple[Trial, str]:
+    def with_change(self, snapshot: Snapshot, trial: FormInput) -> tuple[FormInput, str]:
         """Make a change that would help one of the pods; return what it changes in the manifest, too.
 
         Raises:
@@ -192,7 +192,7 @@ def _key(obj: JSONObject) -> tuple[str, str]:
     return text(obj, "kind"), full_name_of(obj)
 
 
-def _form(snapshot: Snapshot, trial: Trial, changed: Changed) -> Iterator[str]:
+def _form(snapshot: Snapshot, trial: FormInput, changed: Changed) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield f'<input type="hidden" name="read" value="{snapshot.number}">'
     yield "<fieldset><legend>Which devices match?</legend>"

@@ -1,4 +1,4 @@
-"""What is tried on a cluster's objects: pods, and changes of nodes, claims and devices."""
+"""Trials on a cluster's objects: pods, and changes of nodes, claims and devices."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod"
 """The kinds of objects that can be changed."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
 _STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
-"""What manifests keep of an object's metadata, and of its status."""
+"""The fields of an object's metadata and status that manifests keep."""
 _VALUES_MAX: Final = 100
 """The most changes of a sort, and pods."""
 
 
-class Trial(NamedTuple):
-    """What the form of the page asks for.
+class FormInput(NamedTuple):
+    """The input of the page's form.
 
     Args:
         manifest: Pods, claims and workloads, as YAML or JSON.
@@ -95,7 +95,7 @@ class Trial(NamedTuple):
     make: str = ""
 
     @classmethod
-    def of(cls, form: MultiDict[str, str]) -> Trial:
+    def of(cls, form: MultiDict[str, str]) -> FormInput:
         """Read the form; empty values, of fields that are not filled in, do not count.
 
         Raises:
@@ -122,7 +122,7 @@ CHANGES: Final = ("drain", "add", "release", "taint")
 """The fields of the form that change the cluster."""
 
 
-class Change(NamedTuple):
+class ClusterChange(NamedTuple):
     """A change to the cluster.
 
     Args:
@@ -148,7 +148,7 @@ class Changed(NamedTuple):
     """
 
     inventory: Inventory
-    changes: list[Change]
+    changes: list[ClusterChange]
     evicted: list[str]
     copied: dict[str, str]
     wrong: dict[tuple[str, str], str]
@@ -249,7 +249,7 @@ class Snapshot:
         versions = served(kind, self.settings.release)
         return made if not versions or made["apiVersion"] in versions else convert(made, versions[0])
 
-    def edits(self, documents: Iterable[Piece]) -> Iterator[Change]:
+    def edits(self, documents: Iterable[Piece]) -> Iterator[ClusterChange]:
         """Yield how manifests change objects of the cluster: those of :meth:`chosen`, which have the same uid."""
         for data in objects_of(documents):
             kind, name = text(data, "kind"), name_of(data)
@@ -269,10 +269,12 @@ class Snapshot:
                 said = f"{kind} {full_name_of(old) if mapping(old, 'metadata').get('namespace') else name}"
                 yield self._edit(before, after, operations, said)
 
-    def _edit(self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], name: str) -> Change:
+    def _edit(
+        self, before: JSONObject, after: JSONObject, operations: Sequence[JSONObject], name: str
+    ) -> ClusterChange:
         """Return a change of an object, with the commands that make it."""
         if text(before, "kind") in ("Pod", "Job") or any(each.level == ERROR for each in self._problems(after, before)):
-            return Change("", "", f"{name} is created anew", self._anew(before, after))
+            return ClusterChange("", "", f"{name} is created anew", self._anew(before, after))
         namespace = text(before, "metadata", "namespace")
         where = f"{text(before, 'kind').lower()} {quote(name_of(before))}{f' -n {quote(namespace)}' * bool(namespace)}"
         commands = []
@@ -280,7 +282,7 @@ class Snapshot:
             if some := [each for each in operations if each["path"].startswith("/status") == is_status]:
                 patch = quote(json.dumps(some))
                 commands.append(self.inventory.kubectl(f"patch {where}{option} --type json -p {patch}"))
-        return Change("", "", f"{name} is changed", "\n".join(commands))
+        return ClusterChange("", "", f"{name} is changed", "\n".join(commands))
 
     def _problems(self, obj: JSONObject, old: JSONObject | None = None) -> Sequence[Problem]:
         """Return what the API server says of an object, or of its change."""
@@ -304,14 +306,14 @@ class Snapshot:
 
     # -- changes
 
-    def changed(self, trial: Trial) -> Changed:
+    def changed(self, trial: FormInput) -> Changed:
         """Change the objects as a trial asks for; a change that names what is not there is left out."""
         changed = Changed(self.inventory.copy(), [], [], {}, {})
         for field in CHANGES:
             for value in getattr(trial, field):
                 check_deadline()
                 try:
-                    changed.changes.append(Change(field, value, *self._change(changed, field, value)))
+                    changed.changes.append(ClusterChange(field, value, *self._change(changed, field, value)))
                 except UsageError as error:
                     changed.wrong[field, value] = str(error)
         return changed
@@ -414,7 +416,7 @@ def with_change(
     Objects of the cluster that change are added to it.
 
     Args:
-        overlay: That of the pod.
+        overlay: The overlay of the pod.
         inventory: The objects, those of the manifest included.
 
     Raises:

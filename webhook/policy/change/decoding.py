@@ -9,7 +9,7 @@ from webhook.api.judgement import decoder
 from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.policyset import PolicySet
-from webhook.policy.manifest.kinds import Kind, kind_in, kind_of
+from webhook.policy.manifest.kinds import GroupVersionKind, kind_in, kind_of
 from webhook.problem import Path, quoted
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
 
@@ -76,7 +76,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
         raise DecodingError(STRICT + ", ".join(unknown))
 
 
-def _refuse_other(kind: Kind, own: Kind, policies: PolicySet) -> None:
+def _refuse_other(kind: GroupVersionKind, own: GroupVersionKind, policies: PolicySet) -> None:
     """Raise the error of an object that a patch has made one of another registered kind.
 
     Follows apiserver ``mutating/dispatcher.go``: the object is converted to the version that was sent (dispatchOne),
@@ -94,11 +94,11 @@ def _refuse_other(kind: Kind, own: Kind, policies: PolicySet) -> None:
     raise DecodingError(f"failed to convert object: converting ({_go(kind)}) to ({internal}): unknown conversion")
 
 
-def _go(kind: Kind) -> str:
+def _go(kind: GroupVersionKind) -> str:
     return f"{kind.version}.{kind.kind}"
 
 
-def _unregistered(kind: Kind) -> str:
+def _unregistered(kind: GroupVersionKind) -> str:
     return f"no kind {quoted(kind.kind)} is registered for version {quoted(kind.api_version)} in scheme {_SCHEME}"
 
 

@@ -36,15 +36,15 @@ from webhook.policy.evaluation.session import (
 from webhook.policy.evaluation.verdict import (
     INVALID,
     MUTATION_FAILURE,
-    Decision,
-    Fault,
+    EvaluationFault,
+    PolicyDecision,
     Tally,
     Verdict,
     code_of,
     refused,
 )
-from webhook.policy.manifest.kinds import Kind, kind_of
-from webhook.policy.manifest.model import DENY, MUTATING, Stated
+from webhook.policy.manifest.kinds import GroupVersionKind, kind_of
+from webhook.policy.manifest.model import DENY, MUTATING, StatedExpression
 from webhook.problem import BAD_REQUEST, quoted
 from webhook.release import Release
 from webhook.schema.derive.shape import Structure
@@ -69,7 +69,7 @@ Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 class MutationError(Exception):
     """A mutation fails; the failure policy decides what that means. The fault says why, for authors."""
 
-    def __init__(self, message: str, fault: Fault | None = None) -> None:
+    def __init__(self, message: str, fault: EvaluationFault | None = None) -> None:
         super().__init__(message)
         self.fault = fault
 
@@ -164,7 +164,7 @@ def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, 
         yield INVALID, "metadata.name: Required value: name or generateName is required", ""
 
 
-def _refusal(error: Decision) -> str:
+def _refusal(error: PolicyDecision) -> str:
     if error.binding is None:
         return f'policy "{error.policy.name}" denied request: {error.message}'
     return f"policy '{error.policy.name}' with binding '{error.binding.name}' denied request: {error.message}"
@@ -251,7 +251,7 @@ class _Mutator:
             self._decoded = obj, with_defaults(obj, self._session.policies.release)
         return self._decoded[1]
 
-    def _expect_own_version(self, kind: Kind) -> None:
+    def _expect_own_version(self, kind: GroupVersionKind) -> None:
         """Make sure that a policy matches the version in which the object was sent.
 
         The API server cannot convert a mutated object of its own kinds back from another version (dispatcher.go,
@@ -265,7 +265,7 @@ class _Mutator:
             versions = f"({kind.version}.{kind.kind}) to ({sent.version}.{sent.kind})"
             raise MutationError(f"converting {versions}: unknown conversion")
 
-    def _record(self, error: Exception, invocation: Invocation, mutation: Stated) -> None:
+    def _record(self, error: Exception, invocation: Invocation, mutation: StatedExpression) -> None:
         """Record an error; raise it if it ends the request, whatever the failure policy is."""
         ends = isinstance(error, DecodingError) and invocation.hook.policy.strongest == DENY
         fault = error.fault if isinstance(error, MutationError) else None
@@ -282,7 +282,7 @@ def _key(invocation: Invocation) -> Key:
 
 
 def _changed(
-    obj: JSONObject, mutation: Stated, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
+    obj: JSONObject, mutation: StatedExpression, value: Any, policies: PolicySet, bindings: Mapping[str, Any]
 ) -> JSONObject:
     """Return an object with a mutation applied.
 
@@ -316,7 +316,7 @@ def _changed(
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
-        raise MutationError(str(error), Fault(str(error), is_work=True)) from None
+        raise MutationError(str(error), EvaluationFault(str(error), is_work=True)) from None
     except ConversionError as error:
         raise MutationError(str(error)) from None
     except (MismatchError, EvaluationError) as error:
@@ -356,7 +356,7 @@ def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) ->
         return obj
     except PatchError as error:
         text = f"JSON Patch: {error}"
-        raise MutationError(text, Fault(text, patch=error.missing)) from None
+        raise MutationError(text, EvaluationFault(text, patch=error.missing)) from None
     if seen is not obj:
         with suppress(PatchError):
             return apply_patch(obj, operations)

@@ -20,24 +20,26 @@ from webhook.formats.quantities import Quantity
 from webhook.objects import JSONObject, items, mapping, metadata_of, number, text
 from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import CREATE, Request
-from webhook.policy.manifest.kinds import Kind
+from webhook.policy.manifest.kinds import GroupVersionKind
 from webhook.records import NamedTuple
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
-_POD: Final = Kind("", "v1", "Pod")
-_NODE: Final = Kind("", "v1", "Node")
-_VOLUME: Final = Kind("", "v1", "PersistentVolume")
-_VOLUME_CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim")
-_VOLUME_ATTRIBUTES: Final = Kind("storage.k8s.io", "v1", "VolumeAttributesClass")
-_POD_GROUPS: Final = tuple(Kind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2"))
-_INGRESS: Final = Kind("networking.k8s.io", "v1", "Ingress")
-_LIMIT_RANGE: Final = Kind("", "v1", "LimitRange")
-_SERVICE_ACCOUNT: Final = Kind("", "v1", "ServiceAccount")
-_PRIORITY_CLASS: Final = Kind("scheduling.k8s.io", "v1", "PriorityClass")
-_RUNTIME_CLASS: Final = Kind("node.k8s.io", "v1", "RuntimeClass")
-_STORAGE_CLASS: Final = Kind("storage.k8s.io", "v1", "StorageClass")
-_INGRESS_CLASS: Final = Kind("networking.k8s.io", "v1", "IngressClass")
+_POD: Final = GroupVersionKind("", "v1", "Pod")
+_NODE: Final = GroupVersionKind("", "v1", "Node")
+_VOLUME: Final = GroupVersionKind("", "v1", "PersistentVolume")
+_VOLUME_CLAIM: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+_VOLUME_ATTRIBUTES: Final = GroupVersionKind("storage.k8s.io", "v1", "VolumeAttributesClass")
+_POD_GROUPS: Final = tuple(
+    GroupVersionKind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2")
+)
+_INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
+_LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
+_SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
+_PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
+_RUNTIME_CLASS: Final = GroupVersionKind("node.k8s.io", "v1", "RuntimeClass")
+_STORAGE_CLASS: Final = GroupVersionKind("storage.k8s.io", "v1", "StorageClass")
+_INGRESS_CLASS: Final = GroupVersionKind("networking.k8s.io", "v1", "IngressClass")
 READ: Final = frozenset(
     {_LIMIT_RANGE, _SERVICE_ACCOUNT, _PRIORITY_CLASS, _RUNTIME_CLASS, _STORAGE_CLASS, _INGRESS_CLASS}
 )
@@ -100,7 +102,7 @@ class _Asked(NamedTuple):
     is_new: bool
     cluster: PolicySet
 
-    def find(self, kind: Kind, name: str) -> JSONObject | None:
+    def find(self, kind: GroupVersionKind, name: str) -> JSONObject | None:
         """Return an object by its name; None if it was not given."""
         namespace = self.namespace if self.cluster.is_namespaced(kind) else ""
         return next((each for named, each in self.cluster.find(kind, namespace) if named == name), None)
@@ -352,14 +354,14 @@ def _tainted(node: JSONObject, asked: _Asked) -> JSONObject:
 
 
 def _with_class(
-    obj: JSONObject, asked: _Asked, *, field: str, stated: str, kind: Kind, marks: Sequence[str]
+    obj: JSONObject, asked: _Asked, *, field: str, stated: str, kind: GroupVersionKind, marks: Sequence[str]
 ) -> JSONObject:
     """Set the default class of a cluster (DefaultStorageClass, DefaultIngressClass).
 
     Of several, it is the newest, and of those the first by name.
 
     Args:
-        asked: What surrounds it.
+        asked: Its circumstances.
         field: The field of its spec that names the class.
         stated: The annotation that names the class instead.
         kind: The kind of the class.
@@ -386,7 +388,7 @@ def _protected(obj: JSONObject, _asked: _Asked, *, finalizer: str) -> JSONObject
     return obj | {"metadata": {**metadata, "finalizers": [*given, finalizer]}}
 
 
-_PLUGINS: Final[Mapping[Kind, tuple[Plugin, ...]]] = {
+_PLUGINS: Final[Mapping[GroupVersionKind, tuple[Plugin, ...]]] = {
     _POD: (_limited, _with_account, _with_priority, _tolerating, _with_runtime),
     _NODE: (_tainted,),
     _VOLUME: (partial(_protected, finalizer="kubernetes.io/pv-protection"),),

@@ -21,8 +21,8 @@ from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
 from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request, placed
-from webhook.policy.evaluation.verdict import Decision
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, guess_resource, kind_in
+from webhook.policy.evaluation.verdict import PolicyDecision
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource, kind_in
 from webhook.policy.manifest.model import (
     MUTATING,
     VALIDATING,
@@ -31,7 +31,7 @@ from webhook.policy.manifest.model import (
     MatchResources,
     ParamRef,
     Policy,
-    Rule,
+    ResourceRule,
     has,
     selects,
 )
@@ -42,7 +42,7 @@ from webhook.release import Release
 from webhook.schema.decoding import UNKNOWN_FIELD
 
 NamespaceLabels = Callable[[str], Mapping[str, Any]]
-RequestPlace = tuple[Resource, Kind, str, str, bool]
+RequestPlace = tuple[Resource, GroupVersionKind, str, str, bool]
 Plan = tuple["Candidate", ...]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -93,7 +93,7 @@ def stored(obj: JSONObject, kinds: Kinds) -> JSONObject | None:
     return None if undecodable(obj, kinds) else decoded(obj, kinds)
 
 
-_NAMESPACE_KIND: Final = Kind("", "v1", "Namespace")
+_NAMESPACE_KIND: Final = GroupVersionKind("", "v1", "Namespace")
 _ACTIVE: Final = {
     "apiVersion": "v1",
     "kind": "Namespace",
@@ -104,7 +104,7 @@ _ACTIVE: Final = {
 _NAME_LABEL: Final = "kubernetes.io/metadata.name"
 
 
-def stored_in(namespace: str, obj: JSONObject, kind: Kind, kinds: Kinds) -> JSONObject:
+def stored_in(namespace: str, obj: JSONObject, kind: GroupVersionKind, kinds: Kinds) -> JSONObject:
     """Return an object with its namespace, as kubectl would have created it.
 
     Args:
@@ -130,7 +130,7 @@ class Matched(NamedTuple):
     """The version of the resource, and its kind, in which a policy wants to see the object."""
 
     resource: Resource
-    kind: Kind
+    kind: GroupVersionKind
 
 
 def match(criteria: MatchResources, request: Request, kinds: Kinds, labels: NamespaceLabels) -> Matched | None:
@@ -160,7 +160,7 @@ def _namespace_matches(criteria: MatchResources, request: Request, labels: Names
     return selects(criteria.namespaces, labels(request.namespace))
 
 
-def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
+def _first(rules: tuple[ResourceRule, ...], request: Request, kinds: Kinds, *, is_exact: bool) -> Matched | None:
     for rule in rules:
         if _rule_matches(rule, request, request.resource):
             return Matched(request.resource, request.kind)
@@ -172,7 +172,7 @@ def _first(rules: tuple[Rule, ...], request: Request, kinds: Kinds, *, is_exact:
     return None
 
 
-def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
+def _rule_matches(rule: ResourceRule, request: Request, resource: Resource) -> bool:
     is_clusterwide = not request.namespace or resource == NAMESPACES
     return (
         has(rule.groups, resource.group)
@@ -187,13 +187,13 @@ def _rule_matches(rule: Rule, request: Request, resource: Resource) -> bool:
     )
 
 
-def _found(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
+def _found(kind: GroupVersionKind, ref: ParamRef, namespace: str, objects: PolicySet) -> Iterator[JSONObject]:
     for name, each in objects.find(kind, namespace):
         if name == ref.name if ref.selector is None else selects(ref.selector, labels_of(each)):
             yield each
 
 
-def _missing(kind: Kind, ref: ParamRef, namespace: str, objects: PolicySet) -> str:
+def _missing(kind: GroupVersionKind, ref: ParamRef, namespace: str, objects: PolicySet) -> str:
     """Name the object that a binding refers to, and the namespaces that have one of this name."""
     wanted = f"the {kind.kind} {quoted(ref.name)} ({kind.api_version})"
     if ref.selector is not None:
@@ -219,10 +219,12 @@ class Hook:
     policy: Policy
     bindings: tuple[Binding, ...]
 
-    def passed(self, binding: Binding, params: JSONObject | None) -> tuple[Decision, ...]:
+    def passed(self, binding: Binding, params: JSONObject | None) -> tuple[PolicyDecision, ...]:
         """Return the policy's decisions if all its validations hold."""
         stated = (validation.expression for validation in self.policy.validations)
-        return tuple(Decision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated)
+        return tuple(
+            PolicyDecision(self.policy, binding, denied=False, path=each.path, params=params) for each in stated
+        )
 
 
 class Invocation(NamedTuple):
@@ -240,21 +242,21 @@ class Invocation(NamedTuple):
     binding: Binding | None
     matched: Matched
     params: JSONObject | None = None
-    passed: tuple[Decision, ...] = ()
+    passed: tuple[PolicyDecision, ...] = ()
     fault: str = ""
     missing: str = ""
 
-    def decision(self, *, denied: bool, **facts: Any) -> Decision:
+    def decision(self, *, denied: bool, **facts: Any) -> PolicyDecision:
         """Return a decision of the policy."""
-        return Decision(self.hook.policy, self.binding, denied, params=self.params, **facts)
+        return PolicyDecision(self.hook.policy, self.binding, denied, params=self.params, **facts)
 
-    def unconfigured(self, fault: str, **facts: Any) -> Decision:
+    def unconfigured(self, fault: str, **facts: Any) -> PolicyDecision:
         """Return the decision that the policy or the binding cannot be evaluated."""
         message = f"failed to configure {'binding' if self.binding else 'policy'}: {fault}"
         is_of_binding = self.binding is not None
         return self.failed(message, refuses=True, missing=self.missing, is_of_binding=is_of_binding, **facts)
 
-    def failed(self, message: str, **facts: Any) -> Decision:
+    def failed(self, message: str, **facts: Any) -> PolicyDecision:
         """Return the decision that the evaluation failed, which the failure policy makes."""
         denied = not self.hook.policy.fails_open
         return self.decision(denied=denied, is_error=True, message=message, **facts)
@@ -372,7 +374,7 @@ class PolicySet:
     """
 
     kinds: Kinds
-    objects: Mapping[Kind, tuple[JSONObject, ...]] = field(default_factory=dict)
+    objects: Mapping[GroupVersionKind, tuple[JSONObject, ...]] = field(default_factory=dict)
     release: Release
     validating: tuple[Hook, ...]
     mutating: tuple[Hook, ...]
@@ -380,7 +382,7 @@ class PolicySet:
     findings: tuple[PolicyFinding, ...]
     _plans: Mapping[str, dict[RequestPlace, Plan]] = field(init=False)
     _namespaces: Mapping[str, JSONObject] = field(init=False)
-    _stored: dict[Kind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
+    _stored: dict[GroupVersionKind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the namespaces: each request looks for one, and a cluster may have thousands."""
@@ -441,7 +443,7 @@ class PolicySet:
         """Return a namespace's labels."""
         return labels_of(self.namespace(name))
 
-    def find(self, kind: Kind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
+    def find(self, kind: GroupVersionKind, namespace: str) -> Iterator[tuple[str, JSONObject]]:
         """List the objects of a kind, with their names.
 
         Args:
@@ -452,14 +454,14 @@ class PolicySet:
             if not namespace or (text(metadata, "namespace") or DEFAULT_NAMESPACE) == namespace:
                 yield text(metadata, "name"), each
 
-    def _all(self, kind: Kind) -> tuple[JSONObject, ...]:
+    def _all(self, kind: GroupVersionKind) -> tuple[JSONObject, ...]:
         """Return the objects of a kind as they are stored, without those that are refused."""
         if kind not in self._stored:
             found = (stored(each, self.kinds) for each in self.objects.get(kind, ()))
             self._stored[kind] = tuple(each for each in found if each is not None)
         return self._stored[kind]
 
-    def is_namespaced(self, kind: Kind) -> bool | None:
+    def is_namespaced(self, kind: GroupVersionKind) -> bool | None:
         """Tell whether a kind is namespaced; None if the kind does not exist."""
         known = self.kinds.find(kind)
         if known is not None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from webhook.objects import JSONObject, mapping, metadata_of, plain, text
-from webhook.policy.manifest.kinds import Kind, Kinds, Resource, kind_in
+from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, kind_in
 from webhook.records import NamedTuple
 
 CREATE: Final = "CREATE"
@@ -14,7 +14,7 @@ UPDATE: Final = "UPDATE"
 DELETE: Final = "DELETE"
 CONNECT: Final = "CONNECT"
 OPERATIONS: Final = frozenset({CREATE, UPDATE, DELETE, CONNECT})
-_POD: Final = Kind("", "v1", "Pod")
+_POD: Final = GroupVersionKind("", "v1", "Pod")
 DEFAULT_GRACE_PERIOD: Final = 30
 NAMESPACES: Final = Resource("", "v1", "namespaces")
 DEFAULT_USER: Final[Mapping[str, Any]] = {
@@ -42,7 +42,7 @@ class Request(NamedTuple):
     """
 
     operation: str
-    kind: Kind
+    kind: GroupVersionKind
     resource: Resource
     subresource: str = ""
     name: str = ""
@@ -139,7 +139,7 @@ def request_of(
     name, stated = text(metadata, "name"), text(metadata, "namespace")
     holder = kinds.kind_of(resource) if resource else None
     namespaced = kinds.is_namespaced(holder or kind)
-    if kind == Kind("", "v1", "Namespace"):
+    if kind == GroupVersionKind("", "v1", "Namespace"):
         stated = name
     elif namespaced is False:
         stated = ""
@@ -160,7 +160,7 @@ def request_of(
     )
 
 
-def _options(operation: str, kind: Kind, old: JSONObject, *, dry_run: bool) -> JSONObject | None:
+def _options(operation: str, kind: GroupVersionKind, old: JSONObject, *, dry_run: bool) -> JSONObject | None:
     kinds = {CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions"}
     if operation not in kinds:
         return None
@@ -192,7 +192,7 @@ def request_of_review(request: Mapping[str, Any]) -> Request:
     of_kind, of_resource = kind.get, resource.get
     return Request(  # by position, and without paths: two microseconds less
         _text(get("operation")),
-        Kind(_text(of_kind("group")), _text(of_kind("version")), _text(of_kind("kind"))),
+        GroupVersionKind(_text(of_kind("group")), _text(of_kind("version")), _text(of_kind("kind"))),
         Resource(_text(of_resource("group")), _text(of_resource("version")), _text(of_resource("resource"))),
         _text(get("requestSubResource")) or _text(get("subResource")),
         _text(get("name")),

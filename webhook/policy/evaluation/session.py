@@ -20,10 +20,10 @@ from webhook.objects import JSONObject, metadata_of
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, Matched, Plan, PolicySet
 from webhook.policy.evaluation.request import Request
-from webhook.policy.evaluation.verdict import Fault
-from webhook.policy.manifest.expressions import Failure
-from webhook.policy.manifest.kinds import Kind, kind_in
-from webhook.policy.manifest.model import Policy, Stated
+from webhook.policy.evaluation.verdict import EvaluationFault
+from webhook.policy.manifest.expressions import ExpressionFailure
+from webhook.policy.manifest.kinds import GroupVersionKind, kind_in
+from webhook.policy.manifest.model import Policy, StatedExpression
 from webhook.problem import Path, aggregate, quoted
 from webhook.records import NamedTuple
 
@@ -44,7 +44,7 @@ class EvaluationResult(NamedTuple):
 
     value: Any = None
     error: str = ""
-    fault: Fault | None = None
+    fault: EvaluationFault | None = None
     path: Path | None = None
 
 
@@ -65,7 +65,7 @@ class Variables:
 
     __slots__ = ("_bindings", "_expressions", "_known", "_meter")
 
-    def __init__(self, expressions: Mapping[str, Stated], bindings: Mapping[str, Any], meter: Meter) -> None:
+    def __init__(self, expressions: Mapping[str, StatedExpression], bindings: Mapping[str, Any], meter: Meter) -> None:
         self._expressions = expressions
         self._bindings = bindings
         self._meter = meter
@@ -95,7 +95,7 @@ class Variables:
         expression = self._expressions.get(name)
         if expression is None:
             return EvaluationError(NO_SUCH_KEY, name)
-        if isinstance(expression.compiled, Failure):
+        if isinstance(expression.compiled, ExpressionFailure):
             return EvaluationError(_UNCOMPILED, name, expression.compiled.text)
         # Kept bindings would refer to the variables, which refer to them: a cycle for the garbage collector.
         bindings = {**self._bindings, "variables": self}
@@ -117,7 +117,7 @@ class Evaluation:
     __slots__ = ("_bindings", "_limit", "_meter", "_variables")
 
     def __init__(
-        self, bindings: Mapping[str, Any], variables: Mapping[str, Stated] | None, budget: int, meter: Meter
+        self, bindings: Mapping[str, Any], variables: Mapping[str, StatedExpression] | None, budget: int, meter: Meter
     ) -> None:
         self._meter = meter
         self._limit = meter.cost + budget
@@ -131,7 +131,7 @@ class Evaluation:
         """The remaining budget."""
         return self._limit - self._meter.cost
 
-    def evaluate(self, expression: Stated) -> EvaluationResult:
+    def evaluate(self, expression: StatedExpression) -> EvaluationResult:
         """Evaluate an expression.
 
         Raises:
@@ -139,7 +139,7 @@ class Evaluation:
             DeadlineExceededError: The deadline has passed.
         """
         compiled = expression.compiled
-        if isinstance(compiled, Failure):
+        if isinstance(compiled, ExpressionFailure):
             return EvaluationResult(error=f"compilation error: {compiled.text}")
         check_deadline()
         meter = self._meter
@@ -158,16 +158,16 @@ class Evaluation:
         return (expressions + self._variables) * (CALL_LIMIT + STEP) <= self.budget
 
 
-def _fault(error: EvaluationError | CostLimitExceededError) -> Fault:
+def _fault(error: EvaluationError | CostLimitExceededError) -> EvaluationFault:
     """Return what an error says of the expression and its variables."""
     code, *arguments = error.args
     if code == _UNEVALUATED:
         variable, _, fault = arguments
-        return Fault(*fault)._replace(text=str(error), variables=(variable, *fault.variables))
+        return EvaluationFault(*fault)._replace(text=str(error), variables=(variable, *fault.variables))
     if code == _UNCOMPILED:
-        return Fault(str(error), variables=(arguments[0],))
+        return EvaluationFault(str(error), variables=(arguments[0],))
     missing = error.missing if isinstance(error, EvaluationError) else ""
-    return Fault(str(error), missing, is_work=isinstance(error, WorkExceededError))
+    return EvaluationFault(str(error), missing, is_work=isinstance(error, WorkExceededError))
 
 
 _UNCOMPILED: Final = 'composited variable "{}" fails to compile: {}'
@@ -258,7 +258,7 @@ class ConfigurationError(Exception):
     """A binding cannot be evaluated; the failure policy decides what that means."""
 
 
-def convert(obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+def convert(obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
     """Return an object in another version of its kind; None stays None.
 
     Raises:
@@ -294,7 +294,7 @@ class Session:
         self.policies = policies
         self.meter = Meter(CALL_LIMIT)
         self._authorizer = authorizer
-        self._objects: dict[tuple[int, Kind], JSONObject | None] = {}
+        self._objects: dict[tuple[int, GroupVersionKind], JSONObject | None] = {}
         self._requests: dict[Matched, JSONObject] = {}
 
     def after(self, obj: JSONObject) -> Session:
@@ -345,7 +345,7 @@ class Session:
         metadata = {name: each for name, each in metadata_of(namespace).items() if name not in _HIDDEN}
         return {"metadata": metadata, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
 
-    def converted(self, obj: JSONObject | None, kind: Kind) -> JSONObject | None:
+    def converted(self, obj: JSONObject | None, kind: GroupVersionKind) -> JSONObject | None:
         """Return one of the request's objects in another version.
 
         Raises:

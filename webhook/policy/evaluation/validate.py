@@ -26,13 +26,13 @@ from webhook.policy.evaluation.session import (
 from webhook.policy.evaluation.verdict import (
     MAX_MESSAGE_BYTES,
     VALIDATION_FAILURE,
-    Decision,
+    PolicyDecision,
     Tally,
     Verdict,
     code_of,
     forbidden,
 )
-from webhook.policy.manifest.model import VALIDATING, Validation
+from webhook.policy.manifest.model import VALIDATING, CompiledValidation
 
 _NO_MESSAGE: Final = "failed expression: "
 
@@ -61,7 +61,7 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
     return verdict._replace(code=code_of(reason), reason=reason, message=message, causes=(refusal,))
 
 
-def _warning(decision: Decision) -> str:
+def _warning(decision: PolicyDecision) -> str:
     policy, binding = decision.policy, decision.binding
     who = f" with binding '{binding.name}'" if binding else ""
     return f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}"
@@ -100,7 +100,7 @@ def _without_authorizer(bindings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in bindings.items() if not name.startswith("authorizer")}
 
 
-def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[Decision]:
+def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Meter) -> Sequence[PolicyDecision]:
     policy = invocation.hook.policy
     evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
     outcomes = [evaluation.evaluate(each.expression) for each in policy.validations]
@@ -123,8 +123,11 @@ def _validations(invocation: Invocation, bindings: Mapping[str, Any], meter: Met
 
 
 def _decision(
-    invocation: Invocation, validation: Validation, outcome: EvaluationResult, expression: EvaluationResult | None
-) -> Decision:
+    invocation: Invocation,
+    validation: CompiledValidation,
+    outcome: EvaluationResult,
+    expression: EvaluationResult | None,
+) -> PolicyDecision:
     text, path, *_ = validation.expression
     if outcome.error:
         return invocation.failed(outcome.error, path=path, fault=outcome.fault)
@@ -157,12 +160,12 @@ def usable_message(value: Any) -> tuple[str, str]:
 
 def _annotations(
     invocation: Invocation, bindings: Mapping[str, Any], meter: Meter
-) -> tuple[Sequence[Decision], Sequence[tuple[str, str]]]:
+) -> tuple[Sequence[PolicyDecision], Sequence[tuple[str, str]]]:
     """Return errors, which refuse the request whatever the binding's actions are, and the audit annotations."""
     policy = invocation.hook.policy
     evaluation = Evaluation(bindings, policy.composed, POLICY_LIMIT, meter)
     found: list[tuple[str, str]] = []
-    errors: list[Decision] = []
+    errors: list[PolicyDecision] = []
     for expression in policy.annotations:
         outcome = evaluation.evaluate(expression)
         if outcome.error and not policy.fails_open:

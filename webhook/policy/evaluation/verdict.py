@@ -26,7 +26,7 @@ _CODES: Final = {
 _OTHER_CODE: Final = 422
 
 
-class Fault(NamedTuple):
+class EvaluationFault(NamedTuple):
     """Why the evaluation of an expression, or the patch that it makes, fails.
 
     Args:
@@ -45,7 +45,7 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PolicyDecision:
     """The decision of one expression of a policy, or why it cannot be evaluated.
 
     Args:
@@ -76,7 +76,7 @@ class Decision:
     refuses: bool = False
     missing: str = ""
     is_of_binding: bool = False
-    fault: Fault | None = None
+    fault: EvaluationFault | None = None
     unused_message: str = ""
     value: str = ""
 
@@ -123,7 +123,7 @@ class Verdict(NamedTuple):
     causes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     audit_annotations: Mapping[str, str] = MappingProxyType({})
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[PolicyDecision, ...] = ()
     object: Any = None
     judged: Any = None
     notes: tuple[str, ...] = ()
@@ -180,19 +180,19 @@ class Tally:
 
     Attributes:
         decisions: All decisions, in their order.
-        refusals: Those that refuse the request.
+        refusals: The decisions that refuse the request.
     """
 
-    def __init__(self, failures: str, warning: Callable[[Decision], str]) -> None:
-        self.decisions: list[Decision] = []
-        self.refusals: list[Decision] = []
+    def __init__(self, failures: str, warning: Callable[[PolicyDecision], str]) -> None:
+        self.decisions: list[PolicyDecision] = []
+        self.refusals: list[PolicyDecision] = []
         self._key, self._warning = failures, warning
         self._warnings: dict[str, None] = {}
         self._failures: list[str] = []
         self._room = _MAX_FAILURES
         self._annotations: dict[str, dict[str, None]] = {}
 
-    def add(self, decision: Decision, index: int = 0) -> None:
+    def add(self, decision: PolicyDecision, index: int = 0) -> None:
         """Add the decision of a policy's expression, the ``index``-th of its sort."""
         self.decisions.append(decision)
         for action in decision.actions:

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.objects import JSONObject
-from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, Scope
+from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, CheckedObjects
 from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
 
@@ -37,14 +37,14 @@ _CLAIMS: Final = {
 _NEW_PODS: Final = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
 _WRITES: Final = ["CREATE", "UPDATE"]
 _APPS: Final = ["daemonsets", "deployments", "statefulsets"]
-_RULES: Final[Mapping[Scope, Sequence[JSONObject]]] = {
-    Scope.CLAIMS: [_CLAIMS],
-    Scope.PODS: [
+_RULES: Final[Mapping[CheckedObjects, Sequence[JSONObject]]] = {
+    CheckedObjects.CLAIMS: [_CLAIMS],
+    CheckedObjects.PODS: [
         _NEW_PODS,
         {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": _WRITES, "resources": _APPS},
         {"apiGroups": ["batch"], "apiVersions": ["v1"], "operations": _WRITES, "resources": ["cronjobs", "jobs"]},
     ],
-    Scope.NEW_PODS: [_NEW_PODS],
+    CheckedObjects.NEW_PODS: [_NEW_PODS],
 }
 
 _HOSTNAME: Final = "kubernetes.io/hostname"
@@ -94,7 +94,7 @@ def generate(
 
 def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSONObject]:
     spec: JSONObject = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": list(_RULES[check.scope])}}
-    if check.scope is Scope.PODS:  # finalizers must be removable, whatever is wrong with the object
+    if check.scope is CheckedObjects.PODS:  # finalizers must be removable, whatever is wrong with the object
         condition = {"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
         spec["matchConditions"] = [condition]
     if variables := _variables(check):

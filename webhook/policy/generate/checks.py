@@ -12,7 +12,7 @@ from typing import Final
 from webhook.records import NamedTuple
 
 
-class Scope(Enum):
+class CheckedObjects(Enum):
     """The objects that a check is about."""
 
     CLAIMS = "claims"
@@ -30,13 +30,13 @@ class Check(NamedTuple):
             scope.
     """
 
-    scope: Scope
+    scope: CheckedObjects
     doc: str
     validations: Mapping[str, str]
 
 
-VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
-    Scope.CLAIMS: {
+VARIABLES: Final[Mapping[CheckedObjects, Mapping[str, str]]] = {
+    CheckedObjects.CLAIMS: {
         "devices": (
             "object.kind == 'ResourceClaimTemplate'\n"
             "? (has(object.spec.spec.devices) ? [object.spec.spec.devices] : [])\n"
@@ -54,7 +54,7 @@ VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
             "+ (has(r.firstAvailable) ? r.firstAvailable.map(a, r.name + '/' + a.name) : []))"
         ),
     },
-    Scope.PODS: {
+    CheckedObjects.PODS: {
         "pod": (
             "object.kind == 'Pod' ? object.spec\n"
             ": object.kind == 'CronJob' ? object.spec.jobTemplate.spec.template.spec\n"
@@ -66,7 +66,7 @@ VARIABLES: Final[Mapping[Scope, Mapping[str, str]]] = {
         ),
         "uses": ("variables.containers.map(c, has(c.resources) && has(c.resources.claims) ? c.resources.claims : [])"),
     },
-    Scope.NEW_PODS: {},
+    CheckedObjects.NEW_PODS: {},
 }
 """The variables of each scope; a policy has those that its expressions need."""
 
@@ -74,7 +74,7 @@ _DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 CHECKS: Final[Mapping[str, Check]] = {
     "admin-access": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "Administrative access to devices is only for namespaces that are labelled for it.",
         {
             "adminAccess needs the label resource.kubernetes.io/admin-access: true on the namespace": (
@@ -86,12 +86,12 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "asks-for-nothing": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "A claim requests at least one device.",
         {"the claim has no requests, so it is allocated with no devices": "size(variables.requests) > 0"},
     ),
     "claim-names": Check(
-        Scope.PODS,
+        CheckedObjects.PODS,
         "Every claim of a pod has a name of its own.",
         {
             "two entries of resourceClaims have the same name": (
@@ -103,7 +103,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "claim-not-used": Check(
-        Scope.PODS,
+        CheckedObjects.PODS,
         "Every claim of a pod is used by one of its containers.",
         {
             "no container uses one of the claims in resourceClaims": (
@@ -112,7 +112,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "container-claims": Check(
-        Scope.PODS,
+        CheckedObjects.PODS,
         "A container uses claims of its pod, and names each claim, or each request of it, once.",
         {
             "a container uses a claim that resourceClaims does not have": (
@@ -129,7 +129,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "count-for-mode": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "A request asks for a positive number of devices (ExactCount), or for All.",
         {
             "count is positive with ExactCount, and left out with All": (
@@ -140,7 +140,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "one-source": Check(
-        Scope.PODS,
+        CheckedObjects.PODS,
         "A claim of a pod comes either from a ResourceClaim or from a ResourceClaimTemplate.",
         {
             "each entry of resourceClaims has either resourceClaimName or resourceClaimTemplateName": (
@@ -149,7 +149,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "prescheduled": Check(
-        Scope.NEW_PODS,
+        CheckedObjects.NEW_PODS,
         "A pod with claims does not name its node.",
         {
             "nodeName bypasses the scheduler, which alone allocates resource claims": (
@@ -159,7 +159,7 @@ CHECKS: Final[Mapping[str, Check]] = {
         },
     ),
     "requests-that-exist": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "Constraints and configuration refer to requests of the claim.",
         {
             f"{field} refers to a request that the claim does not have": (
@@ -174,12 +174,12 @@ CHECKS: Final[Mapping[str, Check]] = {
 
 LIMITS: Final[Mapping[str, Check]] = {
     "claims": Check(
-        Scope.PODS,
+        CheckedObjects.PODS,
         "A pod has at most {limit} claims.",
         {"a pod has at most {limit} claims": "size(variables.claims) <= {limit}"},
     ),
     "devices": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "A claim requests at most {limit} devices, and never all.",
         {
             "allocationMode All is not allowed": (
@@ -191,7 +191,7 @@ LIMITS: Final[Mapping[str, Check]] = {
         },
     ),
     "requests": Check(
-        Scope.CLAIMS,
+        CheckedObjects.CLAIMS,
         "A claim has at most {limit} requests.",
         {"a claim has at most {limit} requests": "size(variables.requests) <= {limit}"},
     ),

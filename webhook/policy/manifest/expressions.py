@@ -27,7 +27,7 @@ TYPE_SHOWN: Final = 32
 """From Kubernetes 1.32, errors name the wrong type."""
 
 
-class Scope(NamedTuple):
+class ExpressionScope(NamedTuple):
     """The variables that an expression may use beside the object and the request.
 
     Args:
@@ -55,7 +55,7 @@ class CompiledExpression(NamedTuple):
         return self.checked.type
 
 
-class Failure(NamedTuple):
+class ExpressionFailure(NamedTuple):
     """Why an expression cannot be evaluated; `internal` if the API server calls it an internal error."""
 
     text: str
@@ -65,7 +65,7 @@ class Failure(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def environment_of(scope: Scope) -> Environment:
+def environment_of(scope: ExpressionScope) -> Environment:
     """Make the CEL environment for a scope."""
     environment = admission_environment(
         scope.release, params=scope.params, authorizer=scope.authorizer, patch_types=scope.patches
@@ -77,10 +77,10 @@ _MOST_KEPT: Final = 32 << 20
 _ENTRY: Final = 1000
 _BYTES_PER_UNIT: Final = 50
 """The measured bytes of an evaluated program for each unit of work that compiling it took."""
-_kept: Final[Cache[CompiledExpression | Failure]] = Cache(_MOST_KEPT)
+_kept: Final[Cache[CompiledExpression | ExpressionFailure]] = Cache(_MOST_KEPT)
 
 
-def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpression | Failure:
+def compile_expression(text: str, scope: ExpressionScope, *wanted: Type) -> CompiledExpression | ExpressionFailure:
     """Compile an expression, or return it from the cache.
 
     Args:
@@ -95,12 +95,12 @@ def compile_expression(text: str, scope: Scope, *wanted: Type) -> CompiledExpres
             found = _compile(text, scope, wanted)
         except BudgetExceededError:
             why = "the expressions of this policy take more work than draguard allows; this one was not compiled"
-            return Failure(why)
+            return ExpressionFailure(why)
         _kept.put(key, found, _ENTRY + len(text) + (before - budget.left) * _BYTES_PER_UNIT)
     return found
 
 
-def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpression | Failure:
+def _compile(text: str, scope: ExpressionScope, wanted: tuple[Type, ...]) -> CompiledExpression | ExpressionFailure:
     environment = environment_of(scope)
     try:
         checked = environment.check(text)
@@ -110,14 +110,16 @@ def _compile(text: str, scope: Scope, wanted: tuple[Type, ...]) -> CompiledExpre
             names = " ".join(map(_go_name, wanted))
             reason = f"must evaluate to {f'one of [{names}]' if len(wanted) > 1 else names}"
             text = f"{reason} but got {_go_name(checked.type)}" if scope.release >= TYPE_SHOWN else reason
-            return Failure(text, hint=hint_of_type(checked.type, wanted))
+            return ExpressionFailure(text, hint=hint_of_type(checked.type, wanted))
         return CompiledExpression(environment.program(checked), checked, environment)
     except CompileError as error:
         from webhook.hints.policies import hint_of
 
-        return Failure(f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues))
+        return ExpressionFailure(
+            f"compilation failed: {error}", hint=hint_of(error, environment), issues=tuple(error.issues)
+        )
     except ProgramError as error:
-        return Failure(f"program instantiation failed: {error}", internal=True)
+        return ExpressionFailure(f"program instantiation failed: {error}", internal=True)
 
 
 def _go_name(type_: Type) -> str:
@@ -162,21 +164,23 @@ class Compiler:
 
     def __init__(self, release: Release, *, params: bool, composed: bool = False, patches: bool = False) -> None:
         self._budget = Budget(DOCUMENT, is_offline=True)
-        self._plain = Scope(release, params)
-        self._scope = Scope(release, params, patches=patches, variables=() if composed else None)
+        self._plain = ExpressionScope(release, params)
+        self._scope = ExpressionScope(release, params, patches=patches, variables=() if composed else None)
 
-    def _compile(self, text: str, scope: Scope, wanted: tuple[Type, ...] = ()) -> CompiledExpression | Failure:
+    def _compile(
+        self, text: str, scope: ExpressionScope, wanted: tuple[Type, ...] = ()
+    ) -> CompiledExpression | ExpressionFailure:
         with limited(self._budget):
             return compile_expression(text, scope, *wanted)
 
-    def compile(self, role: Role, text: str) -> CompiledExpression | Failure:
+    def compile(self, role: Role, text: str) -> CompiledExpression | ExpressionFailure:
         """Compile an expression."""
         scope = self._scope if role.is_composed else self._plain
         if not role.authorizer:
             scope = scope._replace(authorizer=False)
         return self._compile(text.strip(GO_SPACE) if role.is_stripped else text, scope, role.wanted)
 
-    def variable(self, name: str, text: str) -> CompiledExpression | Failure:
+    def variable(self, name: str, text: str) -> CompiledExpression | ExpressionFailure:
         """Compile a variable; later variables may use it."""
         # The API server does not let variables make objects or patches.
         scope = self._scope._replace(variables=self._scope.variables or ())
@@ -192,14 +196,16 @@ class Compiler:
         yield from complaints(self.compile(role, stated), path, shown, stated if role.is_stripped else "")
 
 
-def complaints(result: CompiledExpression | Failure, path: Path, text: str, stated: str = "") -> Iterator[Problem]:
+def complaints(
+    result: CompiledExpression | ExpressionFailure, path: Path, text: str, stated: str = ""
+) -> Iterator[Problem]:
     """Report an expression that cannot be evaluated, as the API server does.
 
     Args:
         text: The expression as the API server shows it.
         stated: The expression in the policy, if it was compiled without the space around it.
     """
-    if not isinstance(result, Failure):
+    if not isinstance(result, ExpressionFailure):
         return
     if result.internal:
         yield Problem(ERROR, "expression", "InternalError", path, f"Internal error: {result.text}")

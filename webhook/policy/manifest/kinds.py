@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.structural.definition import CustomVersion, Definition
 
 
-class Kind(NamedTuple):
+class GroupVersionKind(NamedTuple):
     """A kind in one version of its group (GroupVersionKind)."""
 
     group: str
@@ -48,13 +48,13 @@ class Resource(NamedTuple):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
-def kind_of(api_version: str, kind: str) -> Kind:
+def kind_of(api_version: str, kind: str) -> GroupVersionKind:
     """Make a kind from the ``apiVersion`` and ``kind`` of an object."""
     group, _, version = api_version.rpartition("/")
-    return Kind(group, version, kind)
+    return GroupVersionKind(group, version, kind)
 
 
-def kind_in(obj: object) -> Kind:
+def kind_in(obj: object) -> GroupVersionKind:
     """Return the kind that an object states."""
     return kind_of(text(obj, "apiVersion"), text(obj, "kind"))
 
@@ -224,26 +224,28 @@ class Kinds:
         """Return the same kinds, as of another release."""
         return Kinds(release, (), self._known, self._defined)
 
-    def find(self, kind: Kind) -> Known | None:
+    def find(self, kind: GroupVersionKind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
         known = self._of(kind)
         return known if known and kind.version in self._served(known) else None
 
-    def resource_of(self, kind: Kind) -> Resource:
+    def resource_of(self, kind: GroupVersionKind) -> Resource:
         """Return a kind's resource, by its usual name if the kind is not known."""
         known = self._of(kind)
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
-    def sent_to(self, kind: Kind) -> tuple[str, ...]:
+    def sent_to(self, kind: GroupVersionKind) -> tuple[str, ...]:
         """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none if to no one."""
         return _SENT_TO.get((kind.group, kind.kind), ())
 
-    def sent_kind(self, resource: Resource, subresource: str) -> Kind | None:
+    def sent_kind(self, resource: Resource, subresource: str) -> GroupVersionKind | None:
         """Return the kind of the objects that are sent to a subresource; None if that is not known."""
         if subresource in OF_OBJECT:
             return self.kind_of(resource)
         name = "deployments/scale" if subresource == "scale" else f"{resource.resource}/{subresource}"
-        return next((Kind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None)
+        return next(
+            (GroupVersionKind(group, "v1", kind) for (group, kind), names in _SENT_TO.items() if name in names), None
+        )
 
     def named(self, text: str) -> Resource | None:
         """Find a resource by its name, ``deployments.apps``, or the first of a name in any group, ``deployments``."""
@@ -253,7 +255,7 @@ class Kinds:
                 return Resource(known.group, served[0], name)
         return None
 
-    def is_custom(self, kind: Kind) -> bool:
+    def is_custom(self, kind: GroupVersionKind) -> bool:
         """Tell whether a kind is not one of Kubernetes' own."""
         return (kind.group, kind.kind) not in _kubernetes_own()
 
@@ -261,29 +263,29 @@ class Kinds:
         """Tell whether a CustomResourceDefinition defines a kind of a group."""
         return any(group == defined for defined, _ in self._defined)
 
-    def custom(self, kind: Kind) -> CustomVersion | None:
+    def custom(self, kind: GroupVersionKind) -> CustomVersion | None:
         """Return what a CustomResourceDefinition says of a kind; None if there is none."""
         defined = self._defined.get((kind.group, kind.kind))
         return defined.versions.get(kind.version) if defined else None
 
-    def unserved(self, kind: Kind) -> list[str]:
+    def unserved(self, kind: GroupVersionKind) -> list[str]:
         """List the versions that a CustomResourceDefinition serves of a kind if it does not serve this one."""
         defined = self._defined.get((kind.group, kind.kind))
         return list(defined.versions) if defined and kind.version not in defined.versions else []
 
-    def schema_of(self, kind: Kind) -> Structure | None:
+    def schema_of(self, kind: GroupVersionKind) -> Structure | None:
         """Return the schema of a kind, as far as merging and type checking need it."""
         custom = self.custom(kind) if self._defined else None
         return custom.structure if custom else schema_of(kind.api_version, kind.kind)
 
-    def is_namespaced(self, kind: Kind) -> bool | None:
+    def is_namespaced(self, kind: GroupVersionKind) -> bool | None:
         """Tell whether a kind is namespaced; None if it is not known."""
         return known.namespaced if (known := self._of(kind)) else None
 
-    def kind_of(self, resource: Resource) -> Kind | None:
+    def kind_of(self, resource: Resource) -> GroupVersionKind | None:
         """Return the kind of a known resource."""
         known = self._by_resource.get((resource.group, resource.resource))
-        return Kind(resource.group, resource.version, known.kind) if known else None
+        return GroupVersionKind(resource.group, resource.version, known.kind) if known else None
 
     def has_group(self, group: str) -> bool:
         """Tell whether all kinds of a group are known."""
@@ -302,11 +304,11 @@ class Kinds:
         """List the known kinds of a group, in any release."""
         return [each for each in self._known.values() if each.group == group]
 
-    def releases(self, kind: Kind) -> tuple[Release, Release] | None:
+    def releases(self, kind: GroupVersionKind) -> tuple[Release, Release] | None:
         """Return the first and the last release that serve a kind in this version; None if it is not known."""
         return known.versions.get(kind.version) if (known := self._of(kind)) else None
 
-    def versions(self, kind: Kind) -> list[str]:
+    def versions(self, kind: GroupVersionKind) -> list[str]:
         """List the versions in which the release serves a kind, the preferred one first."""
         return self._served(known) if (known := self._of(kind)) else []
 
@@ -327,7 +329,7 @@ class Kinds:
                 found[resource] = tuple(each for each in stored if each != resource)
         return found
 
-    def _of(self, kind: Kind) -> Known | None:
+    def _of(self, kind: GroupVersionKind) -> Known | None:
         return self._known.get((kind.group, kind.kind))
 
     def _served(self, known: Known) -> list[str]:

@@ -18,16 +18,16 @@ from webhook.policy.manifest.expressions import (
     VALIDATION,
     CompiledExpression,
     Compiler,
-    Failure,
+    ExpressionFailure,
     Role,
 )
-from webhook.policy.manifest.kinds import Kind, kind_of, served_as
+from webhook.policy.manifest.kinds import GroupVersionKind, kind_of, served_as
 from webhook.problem import Path
 from webhook.records import NamedTuple
 from webhook.release import Release
 
 
-class Requirement(NamedTuple):
+class LabelRequirement(NamedTuple):
     """A condition on one label: In, NotIn, Exists or DoesNotExist."""
 
     key: str
@@ -43,7 +43,7 @@ class Requirement(NamedTuple):
         return (self.key in labels) == (self.operator == "Exists")
 
 
-Selector = tuple[Requirement, ...]
+Selector = tuple[LabelRequirement, ...]
 """A label selector; all its requirements must hold."""
 EVERYTHING: Final[Selector] = ()
 
@@ -57,9 +57,12 @@ def selector_of(selector: Mapping[str, Any] | None) -> Selector:
     """Read a well-formed label selector; None, the API server's default, selects everything."""
     stated = selector or {}
     return (
-        *(Requirement(key, "In", frozenset({value or ""})) for key, value in (stated.get("matchLabels") or {}).items()),
         *(
-            Requirement(each.get("key") or "", each.get("operator") or "", frozenset(each.get("values") or ()))
+            LabelRequirement(key, "In", frozenset({value or ""}))
+            for key, value in (stated.get("matchLabels") or {}).items()
+        ),
+        *(
+            LabelRequirement(each.get("key") or "", each.get("operator") or "", frozenset(each.get("values") or ()))
             for each in stated.get("matchExpressions") or ()
         ),
     )
@@ -92,7 +95,7 @@ def has(values: frozenset[str], wanted: str) -> bool:
     return "*" in values or wanted in values
 
 
-class Rule(NamedTuple):
+class ResourceRule(NamedTuple):
     """Operations on resources, and the names of objects; without names, on all objects."""
 
     operations: frozenset[str]
@@ -116,8 +119,8 @@ class MatchResources(NamedTuple):
             they are many.
     """
 
-    rules: tuple[Rule, ...] = ()
-    exclude: tuple[Rule, ...] = ()
+    rules: tuple[ResourceRule, ...] = ()
+    exclude: tuple[ResourceRule, ...] = ()
     namespaces: Selector = EVERYTHING
     objects: Selector = EVERYTHING
     is_exact: bool = False
@@ -134,25 +137,25 @@ class MatchResources(NamedTuple):
         return not self.objects and not any(rule.names for rule in (*self.rules, *self.exclude))
 
 
-class Stated(NamedTuple):
+class StatedExpression(NamedTuple):
     """An expression as a policy states it, and compiled.
 
     Args:
-        name: That of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
+        name: The name of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
     """
 
     text: str
     path: Path
     name: str
-    compiled: CompiledExpression | Failure
+    compiled: CompiledExpression | ExpressionFailure
 
 
-class Validation(NamedTuple):
+class CompiledValidation(NamedTuple):
     """A condition on an object."""
 
-    expression: Stated
+    expression: StatedExpression
     message: str
-    message_expression: Stated | None
+    message_expression: StatedExpression | None
     reason: str
 
 
@@ -172,13 +175,13 @@ class Policy:
     given: Given
     fails_open: bool
     match: MatchResources
-    param_kind: Kind | None
-    conditions: tuple[Stated, ...]
-    variables: tuple[Stated, ...]
-    composed: Mapping[str, Stated]
-    validations: tuple[Validation, ...] = ()
-    annotations: tuple[Stated, ...] = ()
-    mutations: tuple[Stated, ...] = ()
+    param_kind: GroupVersionKind | None
+    conditions: tuple[StatedExpression, ...]
+    variables: tuple[StatedExpression, ...]
+    composed: Mapping[str, StatedExpression]
+    validations: tuple[CompiledValidation, ...] = ()
+    annotations: tuple[StatedExpression, ...] = ()
+    mutations: tuple[StatedExpression, ...] = ()
     reinvoked: bool = False
     strongest: str = DENY
     uses: frozenset[str] = field(init=False)
@@ -191,13 +194,13 @@ class Policy:
         object.__setattr__(self, "uses", uses)
 
     @property
-    def of_validations(self) -> list[Stated]:
+    def of_validations(self) -> list[StatedExpression]:
         """The expressions of validations and of their messages."""
         pairs = ((each.expression, each.message_expression) for each in self.validations)
         return [each for pair in pairs for each in pair if each]
 
     @property
-    def without_messages(self) -> Iterator[Stated]:
+    def without_messages(self) -> Iterator[StatedExpression]:
         """All expressions, but those of messages."""
         validations = (each.expression for each in self.validations)
         return chain(self.conditions, self.composed.values(), validations, self.annotations, self.mutations)
@@ -210,7 +213,7 @@ class Policy:
                     each.compiled.program.prepare()
 
 
-def _variables(expressions: Iterable[Stated]) -> frozenset[str]:
+def _variables(expressions: Iterable[StatedExpression]) -> frozenset[str]:
     found = (each.compiled for each in expressions)
     return frozenset(name for each in found if isinstance(each, CompiledExpression) for name in each.program.variables)
 
@@ -251,19 +254,21 @@ def policy_of(given: Given, release: Release, strongest: str = DENY) -> Policy:
     mutating = obj["kind"] == MUTATING
     compiler = Compiler(release, params=bool(param_kind), composed=mutating, patches=mutating)
 
-    def compiled(holder: JSONObject, path: Path, role: Role, name: str = "", field: str = "expression") -> Stated:
-        return Stated(holder[field], path / field, name, compiler.compile(role, holder[field]))
+    def compiled(
+        holder: JSONObject, path: Path, role: Role, name: str = "", field: str = "expression"
+    ) -> StatedExpression:
+        return StatedExpression(holder[field], path / field, name, compiler.compile(role, holder[field]))
 
-    def variable(each: JSONObject, path: Path) -> Stated:
+    def variable(each: JSONObject, path: Path) -> StatedExpression:
         name, text = each["name"], each["expression"]
-        return Stated(text, path / "expression", name, compiler.variable(name, text))
+        return StatedExpression(text, path / "expression", name, compiler.variable(name, text))
 
-    def validation(each: JSONObject, path: Path) -> Validation:
+    def validation(each: JSONObject, path: Path) -> CompiledValidation:
         expression = compiled(each, path, VALIDATION)
         message = compiled(each, path, MESSAGE, field="messageExpression") if each.get("messageExpression") else None
-        return Validation(expression, each.get("message") or "", message, each.get("reason") or "Invalid")
+        return CompiledValidation(expression, each.get("message") or "", message, each.get("reason") or "Invalid")
 
-    def mutation(each: JSONObject, path: Path) -> Stated:
+    def mutation(each: JSONObject, path: Path) -> StatedExpression:
         kind = each["patchType"]
         return compiled(each[PATCHES[kind]], path / PATCHES[kind], MUTATIONS[kind], kind)
 
@@ -337,7 +342,7 @@ def _match_of(match: Mapping[str, Any]) -> MatchResources:
     )
 
 
-def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
+def _named_by(rules: tuple[ResourceRule, ...]) -> frozenset[tuple[str, str]] | None:
     if not rules or sum(len(each.groups) * len(each.resources) for each in rules) > _PAIRS:
         return None
     pairs = {(group, name) for rule in rules for group in rule.groups for name, _ in rule.resources}
@@ -346,8 +351,8 @@ def _named_by(rules: tuple[Rule, ...]) -> frozenset[tuple[str, str]] | None:
     return frozenset(each for pair in pairs for each in served_as(*pair))
 
 
-def _rule_of(rule: Mapping[str, Any]) -> Rule:
-    return Rule(
+def _rule_of(rule: Mapping[str, Any]) -> ResourceRule:
+    return ResourceRule(
         operations=frozenset(rule.get("operations") or ()),
         groups=frozenset(each or "" for each in rule.get("apiGroups") or ()),
         versions=frozenset(rule.get("apiVersions") or ()),

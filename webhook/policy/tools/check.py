@@ -33,9 +33,9 @@ from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
 from webhook.policy.manifest.expressions import CompiledExpression
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
-from webhook.policy.manifest.model import MUTATING, Given, Policy, Rule, Stated, policy_of
+from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
 from webhook.problem import ERROR, NOT_DECODED, NOTE, WARNING, Path, Problem, quoted, value_at
 from webhook.records import NamedTuple
@@ -97,7 +97,7 @@ def comparison_warnings(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
                 yield warning("impossible-value", stated.path, message, hint, before + constant.offset)
 
 
-def _matched(rule: Rule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
+def _matched(rule: ResourceRule, kinds: Kinds) -> Iterator[Mapping[str, str | None]]:
     """Yield all combinations of operation, resource and kind that a rule matches; None for what it leaves open."""
     operations = set(OPERATIONS) - {_ALL} if _ALL in rule.operations else rule.operations
     for group, (name, subresource) in product(rule.groups, rule.resources):
@@ -175,7 +175,7 @@ _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", fl
 
 
 class _LiteralFault(NamedTuple):
-    """What cannot work: its place in the expression, why, and how to fix it."""
+    """A part of an expression that cannot work: its place, why, and how to fix it."""
 
     offset: int
     text: str
@@ -314,7 +314,7 @@ _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
-def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem]:
+def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator[Problem]:
     """Find the resources in a rule that the release does not have."""
     path = _RULES / index
     if "*" in rule.groups:
@@ -350,7 +350,7 @@ def _unknown_resources(index: int, rule: Rule, kinds: Kinds) -> Iterator[Problem
             yield warning("unserved-version", path / "apiVersions", message, f"it serves {served}" if served else "")
 
 
-def _unknown_groups(rule: Rule, path: Path, kinds: Kinds) -> Iterator[Problem]:
+def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Problem]:
     for group in sorted(group for group in rule.groups if not (kinds.has_group(group) or kinds.defines(group))):
         if "." not in group:  # groups outside Kubernetes have a dot (apiextensions ``validation.go``)
             message = f"API group {quoted(group)} does not exist: the rule matches nothing in it"
@@ -369,7 +369,9 @@ def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
     if policy.kind != MUTATING or policy.match.is_exact:
         return
-    listed: dict[Kind, tuple[int, set[str]]] = {}  # the first rule for each kind, and the versions of all its rules
+    listed: dict[
+        GroupVersionKind, tuple[int, set[str]]
+    ] = {}  # the first rule for each kind, and the versions of all its rules
     for index, rule in enumerate(policy.match.rules):
         if "*" in rule.groups | rule.versions:
             continue
@@ -512,7 +514,7 @@ def _constants(policy: Policy) -> Iterator[Problem]:
             yield Problem(level, "fails-on-valid", "", expression.path, text)
 
 
-def _constant(stated: Stated) -> object:
+def _constant(stated: StatedExpression) -> object:
     """Return the value of an expression that uses no variables, else None."""
     compiled = stated.compiled
     if not isinstance(compiled, CompiledExpression) or compiled.program.variables:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from webhook.policy.evaluation.policyset import PolicySet
-from webhook.policy.evaluation.verdict import Decision
+from webhook.policy.evaluation.verdict import PolicyDecision
 from webhook.policy.manifest.model import Policy
 from webhook.problem import Path
 from webhook.records import NamedTuple
@@ -37,7 +37,7 @@ class Covered(NamedTuple):
         return f"no case makes this {' or '.join(self.missing)}" if self.missing else ""
 
 
-def coverage_of(policies: PolicySet, decisions: Iterable[Decision]) -> list[Covered]:
+def coverage_of(policies: PolicySet, decisions: Iterable[PolicyDecision]) -> list[Covered]:
     """List all validations and mutations of policies, with their coverage by decisions."""
     seen = {
         (each.policy.kind, each.policy.name, each.path, each.denied or each.changed)

@@ -25,8 +25,8 @@ from webhook.cel.types.base import Type
 from webhook.hints.policies import hint_of, nearest_field, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
-from webhook.policy.manifest.kinds import OF_OBJECT, Kind, Kinds, Resource
-from webhook.policy.manifest.model import MUTATING, Policy, Rule, Stated
+from webhook.policy.manifest.kinds import OF_OBJECT, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.model import MUTATING, Policy, ResourceRule, StatedExpression
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -118,14 +118,14 @@ def _unread(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Problem]
 
 
 def _missing(
-    matched: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release
-) -> Mapping[tuple[Path, int, str, bool], Mapping[Kind, tuple[str, str]]]:
+    matched: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds, release: Release
+) -> Mapping[tuple[Path, int, str, bool], Mapping[GroupVersionKind, tuple[str, str]]]:
     """Find the fields that some kinds do not have: where they stand, their name, and whether the policy tests for them.
 
     Returns:
         For each, the kinds, with the field beside it that has one of that name, empty if there is none, and a hint.
     """
-    missing: dict[tuple[Path, int, str, bool], dict[Kind, tuple[str, str]]] = {}
+    missing: dict[tuple[Path, int, str, bool], dict[GroupVersionKind, tuple[str, str]]] = {}
     for kind in filter(kinds.schema_of, matched):
         for stated, error, environment in _errors(kind, policy, kinds, release):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
@@ -151,7 +151,7 @@ def _tested(root: Expression) -> frozenset[int]:
 class _Mistyped(NamedTuple):
     """The error of an expression for a kind."""
 
-    kind: Kind
+    kind: GroupVersionKind
     text: str
     hint: str
     issues: tuple[Issue, ...]
@@ -165,7 +165,7 @@ def _tells_apart(error: _Mistyped) -> bool:
 
 
 def _found(
-    checked: Iterable[Kind], policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
+    checked: Iterable[GroupVersionKind], policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
 ) -> dict[Path, list[_Mistyped]]:
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
@@ -185,8 +185,8 @@ def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
 
 
 def _errors(
-    kind: Kind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
-) -> Iterator[tuple[Stated, CompileError, Environment]]:
+    kind: GroupVersionKind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool = False
+) -> Iterator[tuple[StatedExpression, CompileError, Environment]]:
     """Yield the expressions that are wrong for a kind, with their errors and environments."""
     typed = environment = _environment(kind, policy, kinds, release, as_stated=as_stated)
     known: dict[str, Type] = {}
@@ -203,9 +203,9 @@ def _errors(
             environment = with_variables(typed, dict(known))
 
 
-def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
+def kinds_to_check(policy: Policy, kinds: Kinds) -> list[GroupVersionKind]:
     """List the kinds that a policy matches, if its rules name them."""
-    found: set[Kind] = set()
+    found: set[GroupVersionKind] = set()
     for rule in policy.match.rules:
         if any("*" in each for each in (*rule.groups, *rule.versions)):
             continue
@@ -217,26 +217,26 @@ def kinds_to_check(policy: Policy, kinds: Kinds) -> list[Kind]:
     return sorted(found)
 
 
-def kinds_matched(policy: Policy, kinds: Kinds) -> list[Kind]:
+def kinds_matched(policy: Policy, kinds: Kinds) -> list[GroupVersionKind]:
     """List the kinds that the API server checks, and those of the objects that are sent to subresources."""
     sent = chain.from_iterable(_kinds_sent(rule, kinds) for rule in policy.match.rules)
     return list(dict.fromkeys([*kinds_to_check(policy, kinds), *islice(sent, MAX_KINDS)]))
 
 
-def _of_any_version(policy: Policy, kinds: Kinds) -> Iterator[Kind]:
+def _of_any_version(policy: Policy, kinds: Kinds) -> Iterator[GroupVersionKind]:
     """Yield the kinds, in each version that is served, of rules that name resources, but no versions."""
     for rule in policy.match.rules:
         if "*" in rule.versions:
             names = {name for name, subresource in rule.resources if not subresource}
             known = [each for group in rule.groups for each in kinds.of_group(group) if each.resource in names]
             yield from (
-                Kind(each.group, version, each.kind)
+                GroupVersionKind(each.group, version, each.kind)
                 for each in known
-                for version in kinds.versions(Kind(each.group, "", each.kind))
+                for version in kinds.versions(GroupVersionKind(each.group, "", each.kind))
             )
 
 
-def _kinds_sent(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
+def _kinds_sent(rule: ResourceRule, kinds: Kinds) -> Iterator[GroupVersionKind]:
     """Yield the kinds of the objects that are sent to the subresources that a rule names."""
     whole = {name for name, subresource in rule.resources if subresource in OF_OBJECT}
     yield from (kind for kind in _kinds_of(rule, whole, kinds) if kind.group in rule.groups)
@@ -245,13 +245,13 @@ def _kinds_sent(rule: Rule, kinds: Kinds) -> Iterator[Kind]:
             yield from filter(None, [kinds.sent_kind(Resource("", "", name), subresource)])
 
 
-def _kinds_of(rule: Rule, names: Collection[str], kinds: Kinds) -> Iterator[Kind]:
+def _kinds_of(rule: ResourceRule, names: Collection[str], kinds: Kinds) -> Iterator[GroupVersionKind]:
     """Yield the kinds of resources of a rule; the core group stands for all, as an empty one does in the RESTMapper.
 
     Source: apimachinery ``pkg/api/meta/restmapper.go``, ResourcesFor.
     """
     found = sorted(
-        (group, version, known.resource, Kind(known.group, version, known.kind))
+        (group, version, known.resource, GroupVersionKind(known.group, version, known.kind))
         for each in kinds.groups
         for known in kinds.of_group(each)
         if known.resource in names
@@ -261,12 +261,14 @@ def _kinds_of(rule: Rule, names: Collection[str], kinds: Kinds) -> Iterator[Kind
     return (kind for _, _, _, kind in found if kinds.find(kind))
 
 
-def _expressions(policy: Policy) -> Iterator[Stated]:
+def _expressions(policy: Policy) -> Iterator[StatedExpression]:
     """Yield the expressions of a policy, without those of variables."""
     return chain(policy.of_validations, policy.conditions, policy.annotations, policy.mutations)
 
 
-def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool) -> Environment:
+def _environment(
+    kind: GroupVersionKind, policy: Policy, kinds: Kinds, release: Release, *, as_stated: bool
+) -> Environment:
     has_params, makes_changes = policy.param_kind is not None, policy.kind == MUTATING
     environment = admission_environment(
         release, stored=True, params=has_params, authorizer=not as_stated, patch_types=makes_changes
@@ -286,7 +288,7 @@ def _environment(kind: Kind, policy: Policy, kinds: Kinds, release: Release, *, 
 
 
 @lru_cache(maxsize=64)
-def _typed(schema: Structure, kind: Kind, release: Release, *, as_stated: bool) -> tuple[Type, Library]:
+def _typed(schema: Structure, kind: GroupVersionKind, release: Release, *, as_stated: bool) -> tuple[Type, Library]:
     """Declare the types of a known kind."""
     declaration = Declaration(release, as_stated=as_stated)
     type_ = declaration.of(schema, _by_path(kind) if as_stated else f"{kind.api_version}.{kind.kind}")
@@ -294,7 +296,7 @@ def _typed(schema: Structure, kind: Kind, release: Release, *, as_stated: bool) 
     return type_, Library(structs=tuple(declaration.structs.values()))
 
 
-def _by_path(kind: Kind) -> str:
+def _by_path(kind: GroupVersionKind) -> str:
     """Name the type of a kind as the API server does, which adds the nanoseconds of the time in place of N."""
     return f"{kind.kind}N"
 
