@@ -15,6 +15,7 @@ from benchmarks.mutated import Reviews, Sent, uid_in
 from benchmarks.reviews import reviews, varied
 from benchmarks.served import served
 from tests.reviews import recorded
+from tests.rows import each_row
 from tests.serving import echo, serving
 from webhook import admission, server
 
@@ -31,27 +32,21 @@ Running 3s test @ https://127.0.0.1:8443/validate
 REVIEWS = Reviews(seed=1)
 
 
-def test_figures_are_milliseconds_and_microseconds_a_request() -> None:
-    assert webhook.figures([WRK.format("")], 1.5, 0.75, 40) == (2000.5, 0.85, 1250, 250, 125, 40)
+def test_figures_are_milliseconds_and_microseconds_a_request_and_those_of_loads_at_the_same_time_added_up() -> None:
+    load = WRK.format("")
+    assert webhook.figures([load], 1.5, 0.75, 40) == (2000.5, 0.85, 1250, 250, 125, 40)
+    slower = load.replace("850.00us", "2.00ms")
+    assert webhook.figures([slower, load], 1.5, 0.75, 40) == (4001, 2, 1250, 125, 62.5, 40)
+    assert webhook.Load(2, 5, 9, 100, 20, 40).best(webhook.Load(1, 4, 10, 90, 21, 50)) == (2, 4, 9, 90, 20, 50)
 
 
-def test_loads_at_the_same_time_are_added_up() -> None:
-    slower = WRK.format("").replace("850.00us", "2.00ms")
-    assert webhook.figures([slower, WRK.format("")], 1.5, 0.75, 40) == (4001, 2, 1250, 125, 62.5, 40)
-
-
-@pytest.mark.parametrize(
-    "result",
-    [WRK.format("  Non-2xx or 3xx responses: 1\n"), WRK.format("  Socket errors: connect 0, read 1\n"), "no such host"],
+@each_row(
+    "result", WRK.format("  Non-2xx or 3xx responses: 1\n"), WRK.format("  Socket errors: read 1\n"), "no such host"
 )
 def test_a_load_with_a_failure_is_not_a_measurement(result: str) -> None:
     with pytest.raises(SystemExit) as ended:
         webhook.figures([WRK.format(""), result], 1, 1, 1)
     assert ended.value.code == result
-
-
-def test_the_best_of_two_rounds_is_fast_and_large() -> None:
-    assert webhook.Load(2, 5, 9, 100, 20, 40).best(webhook.Load(1, 4, 10, 90, 21, 50)) == (2, 4, 9, 90, 20, 50)
 
 
 def test_webhooks_that_were_built_are_taken(tmp_path: Path) -> None:
@@ -71,21 +66,17 @@ def test_without_go_its_webhooks_are_left_out(
     assert set(found) == {webhook.FIXED, webhook.ADMITS, *webhook.DRAGUARDS}
 
 
-def test_a_build_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go = tmp_path / "go"
-    go.write_text("#!/bin/sh\necho no modules >&2\nexit 1\n", encoding="utf-8")
-    go.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    with pytest.raises(golang.NoGoError, match=r"fails in .*: no modules"):
-        golang.build(tmp_path / "build")
-
-
-def test_webhooks_are_built_in_the_directory_that_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_webhooks_are_built_where_it_is_wanted_and_a_build_that_fails_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\ntest -f go.mod && mkdir $3 && cp typed/main.go $3\n", encoding="utf-8")
     go.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert (golang.build(tmp_path / "built") / "main.go").is_file()
+    go.write_text("#!/bin/sh\necho no modules >&2\nexit 1\n", encoding="utf-8")
+    with pytest.raises(golang.NoGoError, match=r"fails in .*: no modules"):
+        golang.build(tmp_path / "build")
 
 
 def test_a_server_that_does_not_start_shows_what_it_wrote(tmp_path: Path) -> None:
@@ -112,19 +103,22 @@ def test_reviews_are_recorded_mutated_and_broken_ones() -> None:
     assert any(each.is_odd for each in sent)
 
 
-@pytest.mark.parametrize("change", [{"kind": "Review"}, {"apiVersion": 1}, {"request": None}, {"request": []}])
-@pytest.mark.parametrize("name", ["uid", "operation", "subResource"])
-def test_what_cannot_be_answered_has_no_uid(change: dict[str, Any], name: str) -> None:
-    review = recorded()[0].review
-    assert uid_in(json.dumps(review).encode()) == review["request"]["uid"]
-    assert uid_in(json.dumps(review | change).encode()) is None
-    assert uid_in(json.dumps(review | {"request": review["request"] | {name: 1}}).encode()) is None
-    assert uid_in(json.dumps(review | {"more": float("nan")}).encode()) is None
-    assert uid_in(json.dumps(review).encode()[:-1]) is None
+REVIEW = recorded()[0].review
+
+
+@each_row(
+    "change",
+    *({"kind": "Review"}, {"apiVersion": 1}, {"request": None}, {"request": []}, {"more": float("nan")}),
+    *({"request": REVIEW["request"] | {name: 1}} for name in ("uid", "operation", "subResource")),
+)
+def test_what_cannot_be_answered_has_no_uid(change: dict[str, Any]) -> None:
+    assert uid_in(json.dumps(REVIEW).encode()) == REVIEW["request"]["uid"]
+    assert uid_in(json.dumps(REVIEW | change).encode()) is None
+    assert uid_in(json.dumps(REVIEW).encode()[:-1]) is None
 
 
 SENT = Sent("/validate", b"", "u", is_deep=False)
-REFUSAL = {"allowed": False, "status": {"code": 422, "message": "no"}}
+GIVEN_UP = {"allowed": False, "status": {"code": 500, "message": "draguard could not answer: it is too deep"}}
 
 
 def answer(**response: Any) -> bytes:
@@ -136,54 +130,36 @@ def patch(*operations: dict[str, str]) -> str:
     return base64.b64encode(json.dumps(operations).encode()).decode()
 
 
-@pytest.mark.parametrize(
-    "response",
-    [
-        {},
-        REFUSAL,
-        {"patchType": "JSONPatch", "patch": patch({"op": "remove", "path": "/a"})},
-        {"warnings": ["beware"], "auditAnnotations": {"noted": "it"}},
-    ],
-)
-def test_a_good_answer_has_no_fault(response: dict[str, Any]) -> None:
-    assert soak.fault(SENT, 200, answer(**response)) == ""
-
-
-@pytest.mark.parametrize(
+@each_row(
     ("response", "result"),
-    [
-        ({"uid": "other"}, "the uid is not 'u'"),
-        ({"allowed": 1}, "allowed is neither true nor false"),
-        ({"allowed": False}, "KeyError"),
-        ({"allowed": False, "status": {"code": 422, "message": ""}}, "a refusal without code and message"),
-        (
-            {"allowed": False, "status": {"code": 500, "message": "draguard could not answer"}},
-            "the review could not be answered",
-        ),
-        ({"patch": patch()}, "patch and patchType do not go together"),
-        ({"patchType": "JSONPatch", "patch": patch({"op": "remove"})}, "the patch is not a JSON Patch"),
-        ({"patchType": "JSONPatch", "patch": "&"}, "Error"),
-        ({"warnings": [1]}, "a warning is not text"),
-        ({"auditAnnotations": {"noted": 1}}, "an audit annotation is not text"),
-        ({"auditAnnotations": {"noted": float("inf")}}, "Infinity"),
-    ],
+    ({}, ""),
+    ({"allowed": False, "status": {"code": 422, "message": "no"}}, ""),
+    ({"patchType": "JSONPatch", "patch": patch({"op": "remove", "path": "/a"})}, ""),
+    ({"warnings": ["beware"], "auditAnnotations": {"noted": "it"}}, ""),
+    ({"uid": "other"}, "the uid is not 'u'"),
+    ({"allowed": 1}, "allowed is neither true nor false"),
+    ({"allowed": False}, "KeyError"),
+    ({"allowed": False, "status": {"code": 422, "message": ""}}, "a refusal without code and message"),
+    (GIVEN_UP, "the review could not be answered"),
+    ({"patch": patch()}, "patch and patchType do not go together"),
+    ({"patchType": "JSONPatch", "patch": patch({"op": "remove"})}, "the patch is not a JSON Patch"),
+    ({"patchType": "JSONPatch", "patch": "&"}, "Error"),
+    ({"warnings": [1]}, "a warning is not text"),
+    ({"auditAnnotations": {"noted": 1}}, "an audit annotation is not text"),
+    ({"auditAnnotations": {"noted": float("inf")}}, "Infinity"),
 )
-def test_a_bad_answer_has_a_fault(response: dict[str, Any], result: str) -> None:
-    assert result in soak.fault(SENT, 200, answer(**response))
+def test_a_bad_answer_has_a_fault_and_a_good_one_none(response: dict[str, Any], result: str) -> None:
+    found = soak.fault(SENT, 200, answer(**response))
+    assert result in found if result else not found
 
 
-def test_only_malformed_reviews_are_called_malformed() -> None:
+def test_only_malformed_reviews_are_called_malformed_and_what_is_too_deep_may_be_left_unanswered() -> None:
+    deep, unknown = SENT._replace(is_deep=True), SENT._replace(uid=None)
     assert soak.fault(SENT, 400, b"no\n") == "400, not 200: b'no\\n'"
-    assert soak.fault(SENT._replace(is_deep=True), 400, b"no\n") == ""
-    assert soak.fault(SENT._replace(is_odd=True), 400, b"no\n") == ""
-    assert soak.fault(SENT._replace(uid=None), 400, b"no\n") == ""
-    assert soak.fault(SENT._replace(uid=None), 400, b"\n") == "400 without a reason"
-    assert soak.fault(SENT._replace(uid=None), 200, answer()).startswith("200, not 400")
-
-
-def test_what_is_too_deep_may_be_left_to_the_failure_policy() -> None:
-    given_up = answer(allowed=False, status={"code": 500, "message": "draguard could not answer: it is too deep"})
-    assert soak.fault(SENT._replace(is_deep=True), 200, given_up) == ""
+    assert [soak.fault(each, 400, b"no\n") for each in (deep, SENT._replace(is_odd=True), unknown)] == ["", "", ""]
+    assert soak.fault(unknown, 400, b"\n") == "400 without a reason"
+    assert soak.fault(unknown, 200, answer()).startswith("200, not 400")
+    assert soak.fault(deep, 200, answer(**GIVEN_UP)) == ""
 
 
 def test_an_exception_in_the_log_is_shown_with_the_line_before_it(tmp_path: Path) -> None:
@@ -194,23 +170,18 @@ def test_an_exception_in_the_log_is_shown_with_the_line_before_it(tmp_path: Path
     assert soak.exceptions(log)[0].endswith("review u\nTraceback (most recent call last):\n  …\nKeyError\n")
 
 
-def test_a_soak_finds_no_fault_in_the_webhook() -> None:
-    with serving(server.Reviews(partial(admission.answer, options=admission.ReviewOptions()))) as served:
+def soaked_by(answering: Any, number: int) -> soak.Soak:
+    with serving(server.Reviews(answering)) as served:
         soaked = soak.Soak(REVIEWS, f"https://localhost:{served.port}", served.trust())
-        soaked.send(range(200))
-    assert soaked.faults == []
-    assert soaked.done == 200
+        soaked.send(range(number))
+    return soaked
+
+
+def test_a_soak_finds_no_fault_in_the_webhook_and_faults_in_others() -> None:
+    soaked = soaked_by(partial(admission.answer, options=admission.ReviewOptions()), 200)
+    assert (soaked.faults, soaked.done) == ([], 200)
     assert soaked.outcomes["200"] > 140
-
-
-def test_a_soak_finds_faults_in_another_server() -> None:
-    with serving(server.Reviews(echo)) as served:
-        soaked = soak.Soak(REVIEWS, f"https://localhost:{served.port}", served.trust())
-        soaked.send(range(20))
-    assert len(soaked.faults) == 20
-
-
-def test_failed_connections_are_counted() -> None:
+    assert len(soaked_by(echo, 20).faults) == 20
     soaked = soak.Soak(REVIEWS, "https://127.0.0.1:1", ssl.create_default_context())
     soaked.send(range(2))
     assert soaked.outcomes == {"failed": 2}

@@ -1,7 +1,7 @@
 """Answers stay small and quick, however many findings there are; offline, all are reported."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +9,11 @@ import pytest
 
 import webhook
 from tests.attacks.answers import MADE, owners, pods, segments
-from tests.attacks.target import DRA
 from tests.command import draguard
+from tests.policy.examples import of
 from tests.rows import each_row
 from tests.steps import counting
+from tests.structured import claim, resource_slice
 from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer, read, review
 from webhook.admission.responses import MAX_CAUSES
 from webhook.api.judgement import ENOUGH, judge, judge_admitted
@@ -73,8 +74,7 @@ def test_many_controllers_are_reported_in_linear_time_and_memory() -> None:
 
 @pytest.mark.slow
 def test_what_is_cut_says_by_how_much() -> None:
-    assert cut("x" * 12, 10) == "x" * 10 + "\u2026 (2 more characters)"
-    assert cut("x" * 10, 10) == "x" * 10
+    assert [cut("x" * length, 10) for length in (10, 12)] == ["x" * 10, "x" * 10 + "\u2026 (2 more characters)"]
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_a_long_uid_is_refused_since_the_answer_repeats_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("version", ["\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST}])
+@each_row("version", "\x01" * LARGEST, json.loads("[" * 900 + "]" * 900), {"a": "x" * LARGEST})
 def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
     body = json.dumps({"kind": "AdmissionReview", "apiVersion": version}).encode()
     result = answer(body, Call("validate"), ReviewOptions())
@@ -98,10 +98,8 @@ def test_another_version_is_not_repeated_at_any_length(version: Any) -> None:
 @pytest.mark.parametrize("output", ["json", "sarif", "html", "junit"])
 def test_a_report_does_not_repeat_long_names_and_keys(output: str, tmp_path: Path) -> None:
     long = "k" * 100_000
-    fields = dict.fromkeys((f"field{number}" for number in range(100)), 1)
-    metadata = {"name": f"{long} ", "namespace": f"{long} "}
-    devices = [{"name": "gpu", "attributes": {long: fields}}]
-    made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": metadata, "spec": {"devices": devices}}
+    made = resource_slice({"name": "gpu", "attributes": {long: {f"field{number}": 1 for number in range(100)}}})
+    made["metadata"] = {"name": f"{long} ", "namespace": f"{long} "}
     (tmp_path / "slice.json").write_text(json.dumps(made), encoding="utf-8")
     done = draguard("validate", "--output", output, tmp_path)
     assert done.out.count("field") > 100
@@ -110,8 +108,7 @@ def test_a_report_does_not_repeat_long_names_and_keys(output: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_findings_share_a_long_key() -> None:
-    devices = [{"name": "gpu", "attributes": {"k" * 100_000: {"field1": 1, "field2": 2}}}]
-    made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": "a"}, "spec": {"devices": devices}}
+    made = resource_slice({"name": "gpu", "attributes": {"k" * 100_000: {"field1": 1, "field2": 2}}})
     keys = {id(problem.path[4]) for problem in webhook.validate(made) if len(problem.path) > 5}
     assert len(keys) == 1
 
@@ -120,26 +117,21 @@ MANY = 3 * ENOUGH
 
 
 def pod(**spec: Any) -> dict[str, Any]:
-    container = {"name": "a", "image": "b"}
-    metadata = {"name": "x", "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
+    return of("Pod", spec={"containers": [{"name": "a", "image": "b"}], **spec})
 
 
-def using(names: list[str], known: list[str]) -> dict[str, Any]:
-    claims = [{"name": name, "resourceClaimName": "c"} for name in known]
-    container = {"name": "a", "image": "b", "resources": {"claims": [{"name": name} for name in names]}}
-    return pod(containers=[container], resourceClaims=claims)
+def using(*claims: dict[str, str], known: Sequence[str] = ("c",)) -> dict[str, Any]:
+    container = {"name": "a", "image": "b", "resources": {"claims": [*claims]}}
+    return pod(containers=[container], resourceClaims=[{"name": name, "resourceClaimName": "c"} for name in known])
 
 
-WRONG = {
-    "items": pod(containers=[{}] * MANY),
-    "types": pod(containers=[1] * MANY),
-    "labels": {**pod(), "metadata": {"name": "x", "labels": {f"-{number}": "" for number in range(MANY)}}},
-    "rules": pod(resourceClaims=[{"name": "-", "resourceClaimName": "c"}] * MANY),
-}
-
-
-@pytest.mark.parametrize("obj", WRONG.values(), ids=WRONG.keys())
+@each_row(
+    "obj",
+    pod(containers=[{}] * MANY),
+    pod(containers=[1] * MANY),
+    pod() | {"metadata": {"name": "x", "labels": {f"-{number}": "" for number in range(MANY)}}},
+    pod(resourceClaims=[{"name": "-", "resourceClaimName": "c"}] * MANY),
+)
 def test_at_a_webhook_enough_findings_are_enough(obj: dict[str, Any]) -> None:
     found, everything = judge_admitted(obj), judge(obj)
     assert 0 < len(found) <= 3 * ENOUGH < len(everything) + 1
@@ -156,22 +148,18 @@ def test_unknown_fields_in_any_number_do_not_hide_what_is_wrong() -> None:
 
 @pytest.mark.slow
 def test_a_claim_that_is_not_there_is_found_among_any_number() -> None:
-    known = [f"c{number}" for number in range(150 * ENOUGH)]
-    (problem,) = judge_admitted(using(["other"], known))
+    (problem,) = judge_admitted(using({"name": "other"}, known=[f"c{number}" for number in range(150 * ENOUGH)]))
     assert problem.reason == "FieldValueNotFound"
 
 
 @each_row("release", "1.30", "1.36")
 def test_a_claim_used_as_a_whole_repeats_each_of_its_requests(release: str) -> None:
-    uses: list[dict[str, str]] = [{"name": "c", "request": "a"}, {"name": "c", "request": "b"}, {"name": "c"}]
-    obj = using(["c"], ["c"])
-    obj["spec"]["containers"][0]["resources"]["claims"] = uses
+    obj = using({"name": "c", "request": "a"}, {"name": "c", "request": "b"}, {"name": "c"})
     found = [str(each) for each in judge(obj, kubernetes=release) if each.reason == "FieldValueDuplicate"]
     assert found == ['spec.containers[0].resources.claims[2]: Duplicate value: "c"'] * 2 * (release == "1.36")
 
 
 def test_of_selectors_in_any_number_the_first_are_looked_at() -> None:
     selectors = [{"cel": {"expression": f'device.attributes["a.example"].a{number}'}} for number in range(100)]
-    request = {"name": "a", "exactly": {"deviceClassName": "a", "selectors": selectors}}
-    claim = {"kind": "ResourceClaim", "spec": {"devices": {"requests": [request]}}}
-    assert len(selectors_of(claim, Context(Inventory(), Release(36), frozenset()))) == 32
+    obj = claim({"name": "a", "exactly": {"deviceClassName": "a", "selectors": selectors}})
+    assert len(selectors_of(obj, Context(Inventory(), Release(36), frozenset()))) == 32

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT
+from tests.policy.examples import of
 from tests.structured import claim
 
 pytestmark = pytest.mark.process
@@ -25,18 +26,17 @@ FINE = (ROOT / "examples/fixed/pod-with-cats.yaml").read_bytes()
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """Make a repository with an error in one directory, beside the place where the action installs draguard."""
-    (tmp_path / "bad dir").mkdir()
+    for folder in ("bad dir", "fine", ".runner"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "bad dir/bad.yaml").write_bytes(BAD)
-    (tmp_path / "fine").mkdir()
     (tmp_path / "fine/fine.yaml").write_bytes(FINE)
-    (tmp_path / ".runner").mkdir()
     (tmp_path / ".runner/draguard").symlink_to(SCRIPT.parent.parent)
     return tmp_path
 
 
 def run(script: str, repository: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{SCRIPT.parent}:{os.environ['PATH']}", **variables}
-    command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
+    command = ["/bin/bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
     return subprocess.run(
         command, cwd=repository, env=environment, capture_output=True, text=True, check=False, timeout=60
     )
@@ -51,32 +51,28 @@ class TestAction:
         given = {name: str(declared["default"]) for name, declared in ACTION["inputs"].items()} | inputs
         expressions = {f"${{{{ inputs.{name} }}}}": value for name, value in given.items()}
         variables = {name: expressions[text] for name, text in step["env"].items()}
-        summary = repository / ".runner/summary.md"
-        runner = {
-            "RUNNER_TEMP": str(repository / ".runner"),
-            "GITHUB_STEP_SUMMARY": str(summary),
-            "GITHUB_OUTPUT": str(repository / ".runner/output"),
-        }
-        return run(step["run"], repository, **variables, **runner)
+        runner = repository / ".runner"
+        variables |= {"GITHUB_STEP_SUMMARY": str(runner / "summary.md"), "GITHUB_OUTPUT": str(runner / "output")}
+        return run(step["run"], repository, RUNNER_TEMP=str(runner), **variables)
 
-    def test_findings_are_annotations_and_a_summary(self, repository: Path) -> None:
-        done = self.validate(repository)
+    def test_findings_are_annotations_a_summary_and_reports_and_later_steps_get_the_counts(
+        self, repository: Path
+    ) -> None:
+        done = self.validate(repository, sarif="found.sarif")
         assert done.returncode == 1, done.stderr
         assert "::error file=bad dir/bad.yaml,line=5" in done.stdout
         assert "object-name" in (repository / ".runner/summary.md").read_text(encoding="utf-8")
-
-    def test_later_steps_get_the_counts_and_the_report(self, repository: Path) -> None:
-        assert self.validate(repository).returncode == 1
+        assert json.loads((repository / "found.sarif").read_text(encoding="utf-8"))["version"] == "2.1.0"
         written = (repository / ".runner/output").read_text(encoding="utf-8").splitlines()
         outputs = dict(line.split("=", 1) for line in written)
         assert outputs.keys() == ACTION["outputs"].keys()
         report = json.loads((repository / outputs["report"]).read_text(encoding="utf-8"))
-        assert {name: int(outputs[name]) for name in ("errors", "warnings")} == {"errors": 7, "warnings": 0}
-        assert sum(each["level"] == "error" for each in report["findings"]) == int(outputs["errors"])
+        assert (outputs["errors"], outputs["warnings"]) == ("7", "0")
+        assert sum(each["level"] == "error" for each in report["findings"]) == 7
 
     def test_further_options_a_configuration_and_a_cluster_can_be_given(self, repository: Path) -> None:
         (repository / "house.yaml").write_text("exclude: [bad.yaml]\n", encoding="utf-8")
-        class_ = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "tigers"}}
+        class_ = of("DeviceClass", "tigers", "resource.k8s.io/v1")
         (repository / "cluster.json").write_text(json.dumps(class_), encoding="utf-8")
         (repository / "fine/claim.json").write_text(json.dumps(claim()), encoding="utf-8")
         assert self.validate(repository, config="house.yaml").returncode == 0
@@ -84,15 +80,8 @@ class TestAction:
         assert "class-not-found" in self.validate(repository, paths="fine", cluster="cluster.json").stdout
         assert self.validate(repository, options="--unknown").returncode == 2
 
-    def test_a_report_for_code_scanning_is_written(self, repository: Path) -> None:
-        assert self.validate(repository, sarif="found.sarif").returncode == 1
-        report = json.loads((repository / "found.sarif").read_text(encoding="utf-8"))
-        assert report["version"] == "2.1.0"
-
-    def test_where_nothing_is_wrong_the_step_passes(self, repository: Path) -> None:
-        assert self.validate(repository, paths="fine", strict="true").returncode == 0
-
     def test_a_switch_is_true_or_false_or_that_of_the_configuration_file(self, repository: Path) -> None:
+        assert self.validate(repository, paths="fine", strict="true").returncode == 0
         (repository / "fine/.draguard.yaml").write_text("strict: true\n", encoding="utf-8")
         warned = b"# draguard: ignore[deprecated]\n" + FINE  # no reason, and nothing to suppress
         (repository / "fine/warned.yaml").write_bytes(warned)
@@ -132,7 +121,7 @@ class TestGitLab:
         variables = {name: expressions[text] for name, text in job["variables"].items()}
         return run("\n".join(job["script"]), repository, **variables)
 
-    def test_findings_are_code_quality_and_tests(self, repository: Path) -> None:
+    def test_findings_are_code_quality_and_tests_and_options_are_passed_on(self, repository: Path) -> None:
         done = self.validate(repository)
         assert done.returncode == 1, done.stderr
         assert "bad dir/bad.yaml:5:3: error object-name" in done.stdout
@@ -140,11 +129,8 @@ class TestGitLab:
         found = json.loads((repository / reports["codequality"]).read_text(encoding="utf-8"))
         assert "bad dir/bad.yaml" in [each["location"]["path"] for each in found]
         assert (repository / reports["junit"]).read_text(encoding="utf-8").startswith("<?xml")
-
-    def test_options_are_passed_on(self, repository: Path) -> None:
         done = self.validate(repository, paths="fine", options="--kubernetes-version=1.36 --strict")
-        assert done.returncode == 1
-        assert "not-served" in done.stdout
+        assert (done.returncode, "not-served" in done.stdout) == (1, True)
 
 
 def test_the_plugin_for_krew_is_made_of_its_templates(tmp_path: Path) -> None:
@@ -152,9 +138,7 @@ def test_the_plugin_for_krew_is_made_of_its_templates(tmp_path: Path) -> None:
     for each in ("LICENSE", ".github"):
         (tmp_path / each).symlink_to(ROOT / each)
     (tmp_path / "files").mkdir()
-    environment = {"PATH": os.environ["PATH"], "GITHUB_REF_NAME": "v1.2.3"}
-    command = ["bash", "-e", "-c", step]
-    subprocess.run(command, check=True, cwd=tmp_path, env=environment)
+    run(step, tmp_path, GITHUB_REF_NAME="v1.2.3").check_returncode()
     manifest = yaml.safe_load((tmp_path / "files/dra.yaml").read_text(encoding="utf-8"))
     (platform,) = manifest["spec"]["platforms"]
     assert manifest["spec"]["version"] == "v1.2.3"
@@ -162,7 +146,5 @@ def test_the_plugin_for_krew_is_made_of_its_templates(tmp_path: Path) -> None:
     assert platform["sha256"] == sha256((tmp_path / "files/kubectl-dra.tar.gz").read_bytes()).hexdigest()
     program = (tmp_path / "plugin/kubectl-dra").read_text(encoding="utf-8")
     assert "draguard-1.2.3-py3-none-any.whl" in program
-    done = subprocess.run(
-        ["/bin/sh", tmp_path / "plugin/kubectl-dra"], env={"PATH": ""}, check=False, capture_output=True
-    )
-    assert (done.returncode, b"needs uv" in done.stderr) == (2, True)
+    done = run(f"exec /bin/sh {tmp_path}/plugin/kubectl-dra", tmp_path, PATH="")
+    assert (done.returncode, "needs uv" in done.stderr) == (2, True)

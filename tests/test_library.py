@@ -18,7 +18,7 @@ import pytest
 
 import draguard
 import webhook
-from draguard import Finding, check_files, matches, validate
+from draguard import Finding, allocate, check_files, matches, simulate, validate
 from tests.command import ROOT, SCRIPT
 from tests.policies import POLICY
 from tests.rows import each_row
@@ -31,7 +31,13 @@ DEVICE: dict[str, Any] = {
     "attributes": {"model": {"string": "A100"}, "other.org/size": {"int": 3}},
     "capacity": {"memory": {"value": "40Gi"}},
 }
-CLAIM = json.dumps(claim())
+MISSPELT = claim() | {"spec": {"devices": {"reqests": []}}}
+
+
+def written(folder: Path, obj: Any = None) -> Path:
+    """Write a claim, or another object."""
+    (folder / "a.json").write_text(json.dumps(obj or claim()), encoding="utf-8")
+    return folder / "a.json"
 
 
 def test_the_package_has_the_name_of_the_distribution() -> None:
@@ -50,37 +56,35 @@ class TestFiles:
         assert str(wanted).startswith(f"{wanted.file}:8:3: error unknown-field: spec.resourceClass: ")
 
     def test_several_releases_and_paths_can_be_given(self, tmp_path: Path) -> None:
-        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
-        assert check_files([tmp_path / "a.json", str(tmp_path)], kubernetes="1.36") == []
+        claims = written(tmp_path)
+        assert check_files([claims, str(tmp_path)], kubernetes="1.36") == []
         (found,) = check_files(str(tmp_path), kubernetes=("1.33", "1.32", "1.36"))
         assert (found.problem.rule, found.releases) == ("not-served", ("1.32", "1.33"))
 
     def test_policies_say_which_they_are(self, tmp_path: Path) -> None:
-        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
+        claims, policies = written(tmp_path), tmp_path / "policy.yaml"
         expression = 'request.userInfo.username == "jane" && "dev" in request.userInfo.groups'
-        (tmp_path / "policy.yaml").write_text(POLICY.format(expression=expression), encoding="utf-8")
-        (found,) = check_files(tmp_path / "a.json", policies=tmp_path / "policy.yaml")
+        policies.write_text(POLICY.format(expression=expression), encoding="utf-8")
+        (found,) = check_files(claims, policies=policies)
         assert found.origin
         assert (found.origin.name, found.origin.line) == ("names", 8)
-        assert check_files(tmp_path / "a.json", policies=[tmp_path / "policy.yaml"], user="jane", groups=["dev"]) == []
+        assert check_files(claims, policies=[policies], user="jane", groups=["dev"]) == []
 
     def test_what_is_around_counts(self, tmp_path: Path) -> None:
         admin = claim({"name": "gpu", "exactly": {"deviceClassName": DRIVER, "adminAccess": True}})
-        admin["metadata"]["namespace"] = "ops"
-        (tmp_path / "a.json").write_text(json.dumps(admin), encoding="utf-8")
+        written(tmp_path, admin)
         label = {"resource.kubernetes.io/admin-access": "true"}
         assert [each.problem.level for each in check_files(tmp_path)] == ["warning"]
-        assert [each.problem.level for each in check_files(tmp_path, namespace_labels={"ops": {}})] == ["error"]
-        assert check_files(tmp_path, namespace_labels={"ops": label}) == []
+        assert [each.problem.level for each in check_files(tmp_path, namespace_labels={"default": {}})] == ["error"]
+        assert check_files(tmp_path, namespace_labels={"default": label}) == []
 
     def test_a_missing_file_is_a_finding(self) -> None:
         (found,) = check_files("-nowhere.yaml")
         assert str(found) == "-nowhere.yaml: error unreadable: no such file or directory"
 
     def test_a_finding_is_one_line_with_its_hint(self, tmp_path: Path) -> None:
-        wrong = json.loads(CLAIM)
-        wrong["spec"]["devices"]["requests"][0]["exactly"]["selectors"] = [{"cel": {"expression": "device.drivr"}}]
-        (tmp_path / "a.json").write_text(json.dumps(wrong), encoding="utf-8")
+        selectors = [{"cel": {"expression": "device.drivr"}}]
+        written(tmp_path, claim({"name": "gpu", "exactly": {"deviceClassName": DRIVER, "selectors": selectors}}))
         (found,) = check_files(tmp_path)
         assert "\n" in found.problem.message
         assert str(found).endswith(".cel.expression: undefined field 'drivr' (did you mean \"driver\"?)")
@@ -88,7 +92,7 @@ class TestFiles:
 
     def test_configuration_files_are_not_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / ".draguard.yaml").write_text("nonsense: true\n", encoding="utf-8")
-        (tmp_path / "a.json").write_text(CLAIM, encoding="utf-8")
+        written(tmp_path)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("DRAGUARD_KUBERNETES_VERSION", "1.27")
         assert check_files("a.json") == []
@@ -114,13 +118,20 @@ class TestFiles:
         with pytest.raises(ValueError, match=message):
             check_files(ROOT / "examples/fixed", **options)
 
-    def test_no_path_at_all_is_a_value_error(self) -> None:
-        with pytest.raises(ValueError, match=r"^paths must name at least one file or directory"):
-            check_files(ROOT.glob("no/such/*.yaml"))
+    @each_row(
+        ("paths", "message"),
+        (None, "be a path, or a list of such, not NoneType"),
+        (5, "be a path, or a list of such, not int"),
+        (b"a.yaml", "be a path, or a list of such, not bytes"),
+        (ROOT.glob("no/such/*.yaml"), "name at least one file or directory"),
+    )
+    def test_paths_of_another_type_and_none_at_all_are_value_errors(self, paths: Any, message: str) -> None:
+        with pytest.raises(ValueError, match=f"^paths must {message}"):
+            check_files(paths)
 
     def test_rules_are_chosen_as_on_the_command_line(self, tmp_path: Path) -> None:
         file, config = tmp_path / "a.yaml", tmp_path / ".draguard.yaml"
-        file.write_text(f"{CLAIM[:-1]}, status: {{}}, colour: red}}", encoding="utf-8")
+        file.write_text(json.dumps(claim() | {"status": {}, "colour": "red"}), encoding="utf-8")
         config.write_text("kubernetesVersions: ['1.36']\nlevels: {unknown-field: warn}\n", encoding="utf-8")
         (found,) = check_files(file)
         assert check_files(file, ignore="unknown-*") == check_files(file, select=["immutable"]) == []
@@ -140,34 +151,15 @@ class TestFiles:
         with pytest.raises(ValueError, match=r"^a List is not updated"):
             validate({"apiVersion": "v1", "kind": "List", "items": items}, claim())
 
-    @each_row("paths", None, 5, b"a.yaml")
-    def test_paths_of_another_type_are_value_errors(self, paths: Any) -> None:
-        with pytest.raises(ValueError, match=f"^paths must be a path, or a list of such, not {type(paths).__name__}"):
-            check_files(paths)
-
-
-class TestObjects:
     def test_a_finding_has_the_hint_of_the_command(self) -> None:
         stored = claim()
         stored["metadata"]["resourceVersion"] = "1"
         (found,) = validate({**stored, "spec": {}}, old=stored)
         assert found.message.endswith("field is immutable")
-        assert found.hint.startswith("changed: spec: {")
-        assert found.hint.endswith(" → {}; delete the object and create it again")
+        assert re.fullmatch("changed: spec: {.* → {}; delete the object and create it again", found.hint)
 
 
 class TestSelectors:
-    @each_row(
-        ("arguments", "options", "message"),
-        ((5, DEVICE), {}, "^selector must be a CEL expression or a selector, or a list of such, not int"),
-        ((["true", 5], DEVICE), {}, r"^selector\[1\] must be a CEL expression or a selector, not int"),
-        (("true", 5), {}, "^device must be an object, not int"),
-        (("true", DEVICE), {"driver": 3}, "^driver must be a string, not int"),
-    )
-    def test_wrong_arguments_are_value_errors(self, arguments: Any, options: dict[str, Any], message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            matches(*arguments, **options)
-
     @each_row(
         ("selector", "matched"),
         (f'device.driver == "{DRIVER}"', True),
@@ -185,20 +177,23 @@ class TestSelectors:
         assert matches(selector, DEVICE, driver=DRIVER).reason == "memory is 40Gi, wanted >= 80Gi"
 
     @each_row(
-        ("selector", "device", "message"),
-        ("devic", DEVICE, "compile error: .* undeclared reference to 'devic'"),
-        ('device.attributes["x.org"].y', DEVICE, "runtime error: no such key: y"),
-        ({"expression": "true"}, DEVICE, "a selector is a CEL expression, or"),
-        ("true", {"attributes": {"model": "A100"}}, r"device: attributes\[model\]: .*cannot unmarshal string"),
-        ("true", {"attributes": {"no name": {"int": 1}}}, "device: attributes"),
+        ("selector", "device", "driver", "message"),
+        ("devic", DEVICE, DRIVER, "compile error: .* undeclared reference to 'devic'"),
+        ('device.attributes["x.org"].y', DEVICE, DRIVER, "runtime error: no such key: y"),
+        ({"expression": "true"}, DEVICE, DRIVER, "a selector is a CEL expression, or"),
+        (5, DEVICE, DRIVER, "^selector must be a CEL expression or a selector, or a list of such, not int"),
+        (["true", 5], DEVICE, DRIVER, r"^selector\[1\] must be a CEL expression or a selector, not int"),
+        ("true", {"attributes": {"model": "A100"}}, DRIVER, r"device: attributes\[model\]: .*cannot unmarshal string"),
+        ("true", {"attributes": {"no name": {"int": 1}}}, DRIVER, "device: attributes"),
+        ("true", 5, DRIVER, "^device must be an object, not int"),
+        ("true", DEVICE, 3, "^driver must be a string, not int"),
+        ("true", DEVICE, "", "driver is not known"),
     )
-    def test_what_fails_is_a_value_error(self, selector: Any, device: dict[str, Any], message: str) -> None:
+    def test_what_fails_or_is_of_a_wrong_type_is_a_value_error(
+        self, selector: Any, device: Any, driver: Any, message: str
+    ) -> None:
         with pytest.raises(ValueError, match=message):
-            matches(selector, device, driver=DRIVER)
-
-    def test_the_driver_must_be_known(self) -> None:
-        with pytest.raises(ValueError, match="driver is not known"):
-            matches("true", DEVICE)
+            matches(selector, device, **({"driver": driver} if driver else {}))
 
 
 class TestPlainValues:
@@ -253,93 +248,94 @@ def block(language: str) -> str:
     return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[0])
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    (tmp_path / "manifests").mkdir()
-    (tmp_path / "manifests/claim.json").write_text(CLAIM, encoding="utf-8")
-    return tmp_path
+def run(folder: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # none is needed, and some are slow
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, env=environment
+    )
 
 
 @pytest.mark.process
-class TestExamples:
-    def test_that_for_pytest_passes_and_fails(self, repository: Path) -> None:
-        (repository / "test_manifests.py").write_text(block("python"), encoding="utf-8")
-        environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # none is needed, and some are slow
+def test_the_example_for_pytest_passes_and_fails(tmp_path: Path) -> None:
+    (tmp_path / "manifests").mkdir()
+    (tmp_path / "test_manifests.py").write_text(block("python"), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    written(tmp_path / "manifests")
+    assert "4 passed" in run(tmp_path, *command).stdout
+    written(tmp_path / "manifests", MISSPELT)
+    result = run(tmp_path, *command).stdout
+    assert "2 failed, 2 passed" in result
+    assert 'unknown field "spec.devices.reqests"' in result
 
-        def run() -> str:
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(repository)]
-            return subprocess.run(
-                command, cwd=repository, capture_output=True, text=True, check=False, timeout=120, env=environment
-            ).stdout
 
-        assert "4 passed" in run()
-        (repository / "manifests/claim.json").write_text(CLAIM.replace('"requests"', '"reqests"'), encoding="utf-8")
-        result = run()
-        assert "2 failed, 2 passed" in result
-        assert 'unknown field "spec.devices.reqests"' in result
-
-    def test_that_for_go_decodes_what_its_command_prints(self, repository: Path) -> None:
-        """Without Go: runs its command, and compares its struct with the output."""
-        code = block("go")
-        (called,) = re.findall(r"exec\.Command\((.*?)\)", code)
-        program, *arguments = shlex.split(called.replace(",", " "))
-        assert program == SCRIPT.name
-        (repository / "manifests/claim.json").write_text(CLAIM.replace('"requests"', '"reqests"'), encoding="utf-8")
-        done = subprocess.run(
-            [SCRIPT, *arguments], cwd=repository, capture_output=True, text=True, check=False, timeout=60
-        )
-        assert done.returncode == 1
-        report = json.loads(done.stdout)
-        fields = re.findall(r"(\w+) +(string|int) +`json:\"(\w+)\"`", code)
-        assert len(fields) == 7
-        for go, type_, name in fields:
-            assert go.lower() == name
-            assert f"each.{go}" in code
-            assert all(isinstance(each[name], {"string": str, "int": int}[type_]) for each in report["findings"])
+@pytest.mark.process
+def test_the_example_for_go_decodes_what_its_command_prints(tmp_path: Path) -> None:
+    """Without Go: runs its command, and compares its struct with the output."""
+    code = block("go")
+    (called,) = re.findall(r"exec\.Command\((.*?)\)", code)
+    program, *arguments = shlex.split(called.replace(",", " "))
+    assert program == SCRIPT.name
+    (tmp_path / "manifests").mkdir()
+    written(tmp_path / "manifests", MISSPELT)
+    done = run(tmp_path, SCRIPT, *arguments)
+    assert done.returncode == 1
+    found = json.loads(done.stdout)["findings"]
+    fields = re.findall(r"(\w+) +(string|int) +`json:\"(\w+)\"`", code)
+    assert len(fields) == 7
+    for go, type_, name in fields:
+        assert go.lower() == name
+        assert f"each.{go}" in code
+        assert all(isinstance(each[name], {"string": str, "int": int}[type_]) for each in found)
 
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {}}
 BARE = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
 NODES = [{"metadata": {"name": "n"}}]
 
-CALLS: dict[str, tuple[Callable[[Any], object], str]] = {
-    "validate, gates": (lambda bad: webhook.validate(POD, feature_gates=bad), "feature_gates must be a mapping"),
-    "validate, release": (lambda bad: webhook.validate(POD, kubernetes=bad), "kubernetes must be a string"),
-    "validate, subresource": (lambda bad: webhook.validate(POD, subresource=bad), "subresource must be a string"),
-    "validate, labels": (lambda bad: webhook.validate(POD, namespace_labels=bad), "namespace_labels must be a mapping"),
-    "simulate, gates": (lambda bad: webhook.simulate([], [POD], feature_gates=bad), "feature_gates must be a mapping"),
-    "simulate, release": (lambda bad: webhook.simulate([], [POD], kubernetes=bad), "kubernetes must be a string"),
-    "simulate, objects": (lambda bad: webhook.simulate(bad, [POD]), "objects must be a list of objects"),
-    "simulate, pods": (lambda bad: webhook.simulate([], bad), "pods must be a list of objects"),
-    "convert, version": (lambda bad: webhook.convert(BARE, bad), "api_version must be a string"),
-    "allocate": (webhook.allocate, "a scenario must be an object"),
-    "allocate, nodes": (lambda bad: webhook.allocate({"nodes": bad}), "nodes must be a list of objects"),
-    "allocate, node": (lambda bad: webhook.allocate({"nodes": [bad]}), r"nodes\[0\] must be an object"),
-    "allocate, slice": (
-        lambda bad: webhook.allocate({"slices": [{"metadata": {}, "spec": bad}]}),
-        r"slices\[0\]\.spec must be an object",
-    ),
-    "allocate, features": (lambda bad: webhook.allocate({"features": bad}), "features must be a mapping"),
-    "allocate, release": (lambda bad: webhook.allocate({"nodes": NODES, "release": str(bad)}), "release must be"),
-    "allocate, enable": (lambda bad: webhook.allocate({"nodes": NODES, "enable": bad}), "enable must be a list"),
-}
 
-
-@each_row("name", *CALLS)
+@each_row(
+    ("call", "message"),
+    (lambda bad: validate(POD, feature_gates=bad), "feature_gates must be a mapping"),
+    (lambda bad: validate(POD, kubernetes=bad), "kubernetes must be a string, not "),
+    (lambda bad: validate(POD, subresource=bad), "subresource must be a string"),
+    (lambda bad: validate(POD, namespace_labels=bad), "namespace_labels must be a mapping"),
+    (lambda bad: simulate([], [POD], feature_gates=bad), "feature_gates must be a mapping"),
+    (lambda bad: simulate([], [POD], kubernetes=bad), "kubernetes must be a string"),
+    (lambda bad: simulate(bad, [POD]), "objects must be a list of objects"),
+    (lambda bad: simulate([], bad), "pods must be a list of objects"),
+    (lambda bad: webhook.convert(BARE, bad), "api_version must be a string"),
+    (allocate, "a scenario must be an object"),
+    (lambda bad: allocate({"nodes": bad}), "nodes must be a list of objects"),
+    (lambda bad: allocate({"nodes": [bad]}), r"nodes\[0\] must be an object"),
+    (lambda bad: allocate({"slices": [{"metadata": {}, "spec": bad}]}), r"slices\[0\]\.spec must be an object"),
+    (lambda bad: allocate({"features": bad}), "features must be a mapping"),
+    (lambda bad: allocate({"nodes": NODES, "release": str(bad)}), "release must be"),
+    (lambda bad: allocate({"nodes": NODES, "enable": bad}), "enable must be a list"),
+)
 @each_row("bad", 3, 2.5, object())
-def test_are_refused_by_name(name: str, bad: object) -> None:
-    call, message = CALLS[name]
+def test_arguments_of_wrong_types_are_refused_by_name(call: Callable[[Any], object], message: str, bad: object) -> None:
     with pytest.raises(ValueError, match=message):
         call(bad)
 
 
-@each_row("gates", {"DRAPrioritizedList": "true"}, {1: True})
-def test_gates_are_true_or_false_by_name(gates: Any) -> None:
-    with pytest.raises(ValueError, match="feature_gates must be a mapping from str to bool: "):
-        webhook.validate(POD, feature_gates=gates)
+@each_row(
+    ("arguments", "message"),
+    ({"kubernetes": "1.26"}, r"Kubernetes 1\.26 is not known here; 1\.27 and later are"),
+    ({"subresource": "scale"}, "subresource 'scale' is not judged: give \"status\""),
+    ({"subresource": "Status", "old": claim()}, "subresource 'Status' is not judged"),
+    ({"subresource": "status"}, "a status is judged as an update: give the stored object as old"),
+    ({"feature_gates": {"DRADeviceTaint": True}}, "gate: DRADeviceTaint; did you mean DRADeviceTaints[?]"),
+    ({"feature_gates": {"x": True}}, "unrecognized feature gate: x; known are"),
+    ({"feature_gates": {"DRAAdminAccess": False}}, "gate DRAAdminAccess to false, feature is locked to true"),
+    ({"feature_gates": {"DRAPrioritizedList": "true"}}, "feature_gates must be a mapping from str to bool: "),
+    ({"feature_gates": {1: True}}, "feature_gates must be a mapping from str to bool: "),
+)
+def test_a_query_that_cannot_be_answered_is_a_value_error(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        validate(claim(), **arguments)
 
 
 @each_row("text", "", b"", {"kind": "Pod"})
 def test_text_and_mappings_are_no_lists(text: Any) -> None:
     with pytest.raises(ValueError, match="pods must be a list of objects"):
-        webhook.simulate([], text)
+        simulate([], text)

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.memory import MB, Process, Sample, report
 from benchmarks.served import Served
+from tests.rows import each_row
 
 REQUESTS = 200_000
 
@@ -21,10 +23,10 @@ def samples(
     files: Callable[[int], int] = lambda _sent: 20,
     others: int = 2,
 ) -> list[Sample]:
-    """Make what is observed of a webhook.
+    """Make what is observed of a webhook, after so many requests.
 
     Args:
-        serving: The bytes by which the process that serves has grown after so many requests.
+        serving: The bytes by which the process that serves has grown.
         forking: The same of the one that forks others.
         files: The open files of the process that serves.
         others: The number of processes for heavy reviews.
@@ -44,34 +46,27 @@ def samples(
     return found
 
 
-def test_processes_that_come_and_go_are_no_leak(capsys: pytest.CaptureFixture[str]) -> None:
+def test_processes_that_come_and_go_and_a_cache_that_fills_up_are_no_leak(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(samples(serving=lambda sent: 3 * MB * sent / REQUESTS), REQUESTS) == []
+    capsys.readouterr()
     assert report(samples(), REQUESTS) == []
     printed = capsys.readouterr().out
     assert "the process that serves: 88.0, then 88.0 MB, +0 bytes a review; 20, then 20 open files" in printed
     assert "processes for heavy reviews, replaced as they grow: up to 72.0 MB each" in printed
 
 
-def test_a_cache_that_fills_up_is_no_leak() -> None:
-    assert report(samples(serving=lambda sent: 3 * MB * sent / REQUESTS), REQUESTS) == []
-
-
-def test_a_leak_of_a_hundred_bytes_is_found() -> None:
-    assert report(samples(serving=lambda sent: 100 * sent), REQUESTS) == [
-        "the process that serves leaks memory: +100 bytes a review, once warm"
-    ]
-    assert report(samples(forking=lambda sent: 100 * sent), REQUESTS) == [
-        "the process that forks others leaks memory: +100 bytes a review, once warm"
-    ]
-
-
-def test_files_left_open_are_found() -> None:
-    assert report(samples(files=lambda sent: 20 + sent // 9000), REQUESTS) == [
-        "the process that serves leaves files open: 28, then 37"
-    ]
-
-
-def test_processes_left_over_are_found() -> None:
-    assert report(samples(others=5), REQUESTS) == ["5 processes for heavy reviews are left over, not 2"]
+@each_row(
+    ("observed", "said"),
+    ({"serving": lambda sent: 100 * sent}, "the process that serves leaks memory: +100 bytes a review, once warm"),
+    (
+        {"forking": lambda sent: 100 * sent},
+        "the process that forks others leaks memory: +100 bytes a review, once warm",
+    ),
+    ({"files": lambda sent: 20 + sent // 9000}, "the process that serves leaves files open: 28, then 37"),
+    ({"others": 5}, "5 processes for heavy reviews are left over, not 2"),
+)
+def test_memory_files_and_processes_that_are_left_are_found(observed: dict[str, Any], said: str) -> None:
+    assert report(samples(**observed), REQUESTS) == [said]
 
 
 def test_too_few_reviews_tell_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,10 +107,8 @@ def test_processes_are_found_with_their_depth(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
         processes = Served("", os.getpid(), tmp_path).processes()
         child.kill()
-    assert [(each.pid, each.depth) for each in processes if each.pid in {os.getpid(), child.pid}] == [
-        (os.getpid(), 0),
-        (child.pid, 1),
-    ]
+    depths = {each.pid: each.depth for each in processes}
+    assert (processes[0].pid, depths[os.getpid()], depths[child.pid]) == (os.getpid(), 0, 1)
     assert processes[0].memory > MB
     assert processes[0].files >= 3
     assert Served("", child.pid, tmp_path).processes() == []

@@ -14,7 +14,7 @@ from tests.command import ROOT, draguard
 from tests.rows import each_row
 from tests.simulation import clusters
 from tests.structured import claim, resource_slice
-from webhook import Problem, simulate, validate
+from webhook import simulate, validate
 from webhook.api import gates
 from webhook.api.versions import DEFAULT, NEWEST
 from webhook.check.target import kubernetes
@@ -24,16 +24,14 @@ from webhook.release import Release
 TOO_EXPENSIVE = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit"
 
 
-def said(problems: list[Problem]) -> list[str]:
-    return [str(problem) for problem in problems if problem.level == "error"]
-
-
-def derived(*expressions: str) -> dict[str, Any]:
-    """Make a claim that derives attributes."""
+def errors_of_derived(*expressions: str) -> list[str]:
+    """Return the errors of a claim that derives attributes."""
     attributes = [{"name": f"derived/a{index}", "expression": each} for index, each in enumerate(expressions)]
     compared = [{"matchAttribute": each["name"]} for each in attributes]
     exactly = {"deviceClassName": "gpu.example.com", "derivedAttributes": attributes}
-    return claim({"name": "gpu", "exactly": exactly}, constraints=compared)
+    obj = claim({"name": "gpu", "exactly": exactly}, constraints=compared)
+    found = validate(obj, kubernetes="1.37", feature_gates={"DRADerivedAttributes": True})
+    return [str(problem) for problem in found if problem.level == "error"]
 
 
 def loops(depth: int) -> str:
@@ -44,37 +42,28 @@ def loops(depth: int) -> str:
     return expression
 
 
-class TestDerivedAttributes:
-    PATH = "spec.devices.requests[0].exactly.derivedAttributes"
+PATH = "spec.devices.requests[0].exactly.derivedAttributes"
+DEAR = " && ".join([loops(3)] * 6)
 
-    @each_row(
-        ("expression", "found"),
-        ("x" * 10241, "Too long: may not be more than 10240 bytes"),
-        ("device", 'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)'),
-        ("device.no", 'Invalid value: "device.no": compilation failed: '),
-        (loops(4), "Forbidden: too complex, exceeds cost limit"),
-        ("int('x')", "Internal error: program instantiation failed: "),
-        ("device.driver", None),
-        ("device.attributes['a'].b", None),
-        ("[device.driver]", 'Invalid value: "[device.driver]": must evaluate to a primitive scalar '),
-    )
-    def test_an_expression_is_compiled(self, expression: str, found: str | None) -> None:
-        problems = said(validate(derived(expression), kubernetes="1.37", feature_gates={"DRADerivedAttributes": True}))
-        starts = [] if found is None else [f"{self.PATH}[0].expression: {found}"]
-        assert [each[: len(start)] for each, start in zip(problems, starts, strict=False)] == starts
-        assert bool(problems) == bool(starts)
 
-    def test_all_together_have_a_limit(self) -> None:
-        dear = " && ".join([loops(3)] * 6)
-        gates = {"DRADerivedAttributes": True}
-        assert said(validate(derived(dear), kubernetes="1.37", feature_gates=gates)) == []
-        assert said(validate(derived(dear, dear), kubernetes="1.37", feature_gates=gates)) == [
-            f"spec.devices: Forbidden: {TOO_EXPENSIVE}"
-        ]
+@each_row(
+    ("expression", "found"),
+    ("x" * 10241, "Too long: may not be more than 10240 bytes"),
+    ("device", 'Invalid value: "device": must evaluate to a primitive scalar (string, integer, boolean, semver)'),
+    ("device.no", 'Invalid value: "device.no": compilation failed: '),
+    (loops(4), "Forbidden: too complex, exceeds cost limit"),
+    ("int('x')", "Internal error: program instantiation failed: "),
+    ("[device.driver]", 'Invalid value: "[device.driver]": must evaluate to a primitive scalar '),
+)
+def test_an_expression_that_derives_an_attribute_is_compiled(expression: str, found: str) -> None:
+    assert errors_of_derived(expression)[0].startswith(f"{PATH}[0].expression: {found}")
 
-    def test_there_are_32_at_most(self) -> None:
-        problems = said(validate(derived(*["1"] * 33), kubernetes="1.37", feature_gates={"DRADerivedAttributes": True}))
-        assert f"{self.PATH}: Too many: 33: must have at most 32 items" in problems
+
+def test_attributes_are_derived_within_limits() -> None:
+    for fine in ("device.driver", "device.attributes['a'].b", DEAR):
+        assert errors_of_derived(fine) == []
+    assert errors_of_derived(DEAR, DEAR) == [f"spec.devices: Forbidden: {TOO_EXPENSIVE}"]
+    assert f"{PATH}: Too many: 33: must have at most 32 items" in errors_of_derived(*["1"] * 33)
 
 
 @each_row(
@@ -109,19 +98,15 @@ def test_a_later_release_is_judged_as_the_newest_with_a_note(
     assert validate(claim(), kubernetes="1.99") == validate(claim(), kubernetes=f"1.{NEWEST}")
 
 
-@each_row(
-    ("file", "stated"),
-    ("webhook/engine/suite.schema.json", "The Kubernetes release; {} if not given."),
-    ("docs/policies.md", "# the release; {} if not given"),
-    ("docs/validate.md", "Without `--kubernetes-version` Kubernetes {} judges;"),
-)
-def test_what_judges_if_none_is_stated_is_named(file: str, stated: str) -> None:
-    assert stated.format(f"1.{DEFAULT}") in (ROOT / file).read_text()
-
-
-def test_the_help_of_suites_names_what_judges_if_none_is_stated() -> None:
+def test_what_judges_if_none_is_stated_is_named() -> None:
     shown = " ".join(draguard("policy", "test", "--help").out.split())
-    assert f"(default: the suite's own, or 1.{DEFAULT})" in shown
+    for text, stated in (
+        ((ROOT / "webhook/engine/suite.schema.json").read_text(), "The Kubernetes release; {} if not given."),
+        ((ROOT / "docs/policies.md").read_text(), "# the release; {} if not given"),
+        ((ROOT / "docs/validate.md").read_text(), "Without `--kubernetes-version` Kubernetes {} judges;"),
+        (shown, "(default: the suite's own, or {})"),
+    ):
+        assert stated.format(f"1.{DEFAULT}") in text
 
 
 def found_in(obj: dict[str, Any], release: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.command import ROOT, SCRIPT
+from tests.structured import CLAIM
 
 pytestmark = pytest.mark.tools
 
@@ -46,14 +47,13 @@ def run(hook: str, repository: Path, *files: str, args: tuple[str, ...] = ()) ->
 
 
 @pytest.mark.parametrize("hook", VALIDATING)
-def test_a_hook_passes_where_nothing_is_wrong(hook: str, repository: Path) -> None:
+def test_a_hook_passes_or_fails_with_the_place_of_each_finding_for_a_release(hook: str, repository: Path) -> None:
     done = run(hook, repository, "fine.yaml", "values.yml", "package.json")
     assert (done.returncode, done.stderr) == (0, "")
     assert "6 documents in 3 files: no problems (Kubernetes 1.37); 3 skipped" in done.stdout
-
-
-@pytest.mark.parametrize("hook", VALIDATING)
-def test_a_hook_fails_with_the_place_of_each_finding(hook: str, repository: Path) -> None:
+    done = run(hook, repository, "fine.yaml", args=("--kubernetes-version", "1.36"))
+    assert done.returncode == 1
+    assert "fine.yaml:1:1: error not-served: apiVersion: " in done.stdout
     (repository / "bad.yaml").write_bytes(BAD)
     done = run(hook, repository, "bad.yaml")
     assert done.returncode == 1
@@ -75,37 +75,21 @@ def test_one_hook_looks_at_what_was_changed_the_other_at_all(repository: Path) -
     assert run("draguard-validate-all", repository, "fine.yaml").returncode == 1
 
 
-@pytest.mark.parametrize("hook", VALIDATING)
-def test_a_release_can_be_given(hook: str, repository: Path) -> None:
-    done = run(hook, repository, "fine.yaml", args=("--kubernetes-version", "1.36"))
-    assert done.returncode == 1
-    assert "fine.yaml:1:1: error not-served: apiVersion: " in done.stdout
-
-
 def test_a_hook_converts_files_which_pre_commit_takes_for_a_failure(repository: Path) -> None:
-    file = repository / "old.yaml"
-    file.write_text(
-        "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}  # c\n", encoding="utf-8"
+    file, text = (
+        repository / "old.yaml",
+        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}  # c\n",
     )
+    file.write_text(text.replace("/v1", "/v1beta1"), encoding="utf-8")
     assert run("draguard-convert", repository, "old.yaml", "values.yml", "package.json").returncode == 0
-    converted = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}  # c\n"
-    assert file.read_text(encoding="utf-8") == converted
+    assert file.read_text(encoding="utf-8") == text
 
 
 def test_a_hook_fixes_files_and_fails_for_what_is_left(repository: Path) -> None:
     file = repository / "claim.yaml"
-    written = """\
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: a}
-spec:
-  devices:
-    reqests:
-    - {name: a, exactly: {deviceClassName: gpu.nvidia.com}}
-"""
-    file.write_text(written, encoding="utf-8")
+    file.write_text(CLAIM.replace("requests", "reqests"), encoding="utf-8")
     assert run("draguard-fix", repository, "claim.yaml", "values.yml").returncode == 0
-    assert file.read_text(encoding="utf-8") == written.replace("reqests", "requests")
+    assert file.read_text(encoding="utf-8") == CLAIM
     (repository / "bad.yaml").write_bytes(BAD)
     assert run("draguard-fix", repository, "bad.yaml").returncode == 1
 
@@ -119,30 +103,15 @@ def test_a_hook_runs_the_suites_of_policies(repository: Path) -> None:
     assert (done.returncode, "failed" in done.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("hook", HOOKS)
-def test_a_hook_is_declared_as_pre_commit_wants_it(hook: str) -> None:
-    declared = HOOKS[hook]
-    assert {"id", "name", "entry", "language", "description"} <= declared.keys()
-    assert declared["language"] == "python"
-    assert declared["require_serial"] is True
+def test_hooks_are_declared_as_pre_commit_wants_it() -> None:
+    for declared in HOOKS.values():
+        assert {"id", "name", "entry", "language", "description"} <= declared.keys()
+        assert (declared["language"], declared["require_serial"]) == ("python", True)
 
 
-@pytest.mark.parametrize(
-    ("name", "taken"),
-    [
-        ("manifests/claim.yaml", True),
-        ("a/b.json", True),
-        ("values.yml", True),
-        ("chart/templates/pod.yaml", False),
-        ("package.json", False),
-        ("web/tsconfig.build.json", False),
-        (".eslintrc.json", False),
-        ("notes.txt", False),
-        ("--write-baseline=all.json", False),
-        ("a/-b.yaml", True),
-    ],
-)
-def test_only_what_can_be_a_manifest_is_taken(name: str, *, taken: bool) -> None:
-    hook = HOOKS["draguard-validate"]
-    matches = re.search(hook["files"], name) and not re.search(hook["exclude"], name)
-    assert bool(matches) == taken
+def test_only_what_can_be_a_manifest_is_taken() -> None:
+    hook, manifests = HOOKS["draguard-validate"], ["manifests/claim.yaml", "a/b.json", "values.yml", "a/-b.yaml"]
+    others = ["chart/templates/pod.yaml", "package.json", "web/tsconfig.build.json", ".eslintrc.json", "notes.txt"]
+    others.append("--write-baseline=all.json")
+    taken = [name for name in [*manifests, *others] if re.search(hook["files"], name)]
+    assert [name for name in taken if not re.search(hook["exclude"], name)] == manifests

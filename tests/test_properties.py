@@ -14,7 +14,6 @@ from webhook.admission import Call, MalformedReviewError, ReviewOptions, answer,
 from webhook.api.versions import VERSIONS
 from webhook.documents import Document, parse
 from webhook.documents.dump import dump
-from webhook.engine import prescheduled
 
 pytestmark = pytest.mark.slow
 
@@ -24,16 +23,30 @@ REVIEWS = [each.review for each in recorded()]
 KINDS = [(version, kind) for version, each in VERSIONS.items() for kind in each.kinds]
 
 
-@given(
-    obj=mutated(OBJECTS), old=st.none() | mutated(OBJECTS) | json_values, subresource=st.sampled_from(["", "status"])
+requests = st.fixed_dictionaries(
+    {
+        "old": st.none() | mutated(OBJECTS) | json_values,
+        "kubernetes": st.sampled_from([None, *(f"1.{release}" for release in range(27, 39))]),
+        "subresource": st.sampled_from(["", "status"]),
+        "feature_gates": st.sampled_from([None, {"AllAlpha": True}, {"AllBeta": False}]),
+        "namespace_labels": st.sampled_from([None, {}, {"resource.kubernetes.io/admin-access": "true"}]),
+    }
 )
+
+
+@given(obj=mutated(OBJECTS), asked=requests)
 @EXAMPLES
-def test_no_object_makes_validate_raise(obj: Any, old: Any, subresource: str) -> None:
-    for problem in validate(obj, old, subresource="" if old is None else subresource):
+def test_no_object_makes_validate_raise_or_is_changed(obj: Any, asked: Any) -> None:
+    if asked["old"] is None:
+        asked |= {"subresource": ""}
+    before = json.dumps([obj, asked])
+    for problem in validate(obj, **asked):
         assert problem.field is not None
         assert problem.message
         assert problem.rule
+        assert problem.level in {"error", "warning"}
         json.dumps([*problem.path])
+    assert json.dumps([obj, asked]) == before
 
 
 @given(kind=st.sampled_from(KINDS), rest=json_values, metadata=json_values, release=st.sampled_from(range(27, 37)))
@@ -65,16 +78,6 @@ def test_no_review_makes_review_raise_anything_but_its_own_error(asked: Any, end
 @EXAMPLES
 def test_no_body_makes_answer_raise(body: bytes) -> None:
     assert answer(body, Call("validate"), ReviewOptions()).status in {200, 400}
-
-
-@given(
-    obj=mutated(OBJECTS) | json_values,
-    by=st.sampled_from(["hostname", "name"]),
-    pods=st.sampled_from(["claims", "all"]),
-)
-@EXAMPLES
-def test_no_object_makes_mutate_raise(obj: Any, by: Any, pods: Any) -> None:
-    prescheduled.rewrite_manifest(obj, prescheduled.RewriteOptions(select_node_by=by, pods=pods))
 
 
 @given(obj=mutated(OBJECTS), cut=st.integers(0, 400), junk=st.text(max_size=10))

@@ -1,8 +1,6 @@
 """Requests that are too large for the tables of ``requests``."""
 
-import copy
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 
 from tests.conformance.recorded import NAMESPACE_LABELS
-from tests.objects import places, seeded, value
+from tests.objects import mutated
 from tests.rows import each_row
 from tests.structured import changed, claim, errors, of_kind, resource_slice
 from webhook import validate
@@ -76,12 +74,7 @@ def test_counters_are_limited_in_all_up_to_1_34_and_one_by_one_later() -> None:
 def test_a_handle_holds_data_or_structured_data() -> None:
     structured = {"nodeName": "node_1", "results": [{}, {"namedResources": {"name": "Gpu"}}]}
     handles = [{"driverName": "gpu.example.com", "data": "x", "structuredData": structured}] * 33
-    old = {
-        "apiVersion": "resource.k8s.io/v1alpha2",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "claim", "namespace": "default"},
-        "spec": {"resourceClassName": "gpu.example.com"},
-    }
+    old = of_kind("ResourceClaim", {"resourceClassName": "gpu.example.com"}, "v1alpha2")
     status = {"driverName": "gpu.example.com", "allocation": {"resourceHandles": handles}}
     found = errors(validate(old | {"status": status}, old, kubernetes="1.30", subresource="status"))
     path = "status.allocation.resourceHandles"
@@ -129,11 +122,8 @@ def test_a_message_about_health_says_something_in_1024_bytes() -> None:
 )
 def test_tolerated_numbers_have_any_length(value: str, found: list[str]) -> None:
     tolerations = [{"key": "memory", "operator": "Lt", "value": value}]
-    problems = validate(
-        changed(POD, spec__tolerations=tolerations),
-        kubernetes="1.36",
-        feature_gates={"TaintTolerationComparisonOperators": True},
-    )
+    gates = {"TaintTolerationComparisonOperators": True}
+    problems = validate(changed(POD, spec__tolerations=tolerations), kubernetes="1.36", feature_gates=gates)
     assert [each.message.rpartition(": ")[2] for each in problems if "strconv.ParseInt" in each.message] == found
 
 
@@ -148,22 +138,9 @@ def test_a_pod_nested_without_end_is_compared() -> None:
     assert validate(GATED | {"spec": GATED["spec"] | {"dnsConfig": deep}}, GATED)
 
 
-VALUES: dict[str, Any] = {"keys": ["name", "limits", "x"], "more": ["gpu", "1Gi", "x:y@z"]}
-
-
-def shaken(dice: Random) -> Any:
-    """Change up to three places of the pod."""
-    pod = copy.deepcopy(GATED)
-    for _ in range(dice.randrange(4)):
-        if found := [place for place in places(pod["spec"]) if place[1] is not None]:
-            holder, key = dice.choice(found)
-            holder[key] = value(dice, **VALUES)
-    return pod
-
-
 @pytest.mark.slow
 @settings(max_examples=800)
-@given(seeded(shaken), seeded(shaken))
+@given(mutated([GATED], most=3), mutated([GATED], most=3))
 def test_no_change_makes_an_update_raise(new: Any, old: Any) -> None:
     for problem in validate(new, old):
         assert problem.field is not None

@@ -214,14 +214,12 @@ def kinds(file: Path) -> Iterator[tuple[str, str]]:
 
 @dataclass
 class Agreement:
-    """How far we agree with recorded verdicts.
+    """How far we agree with recorded verdicts: the numbers of cases, and the differences, for people.
 
     Args:
-        cases: The number of compared cases.
         verdicts: The cases in which the object is allowed or refused as recorded.
         causes: The cases in which it is refused for the same reasons and fields.
         texts: The cases in which it is refused in exactly the same words.
-        disagreements: The differences, for people.
     """
 
     cases: int = 0
@@ -229,6 +227,13 @@ class Agreement:
     causes: int = 0
     texts: int = 0
     disagreements: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, cases: Iterable[Case]) -> "Agreement":
+        agreement = cls()
+        for case in cases:
+            agreement.add(case)
+        return agreement
 
     def add(self, case: Case) -> None:
         """Count one case."""

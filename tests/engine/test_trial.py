@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.policy.examples import definition, mutating, rule, validating
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
 from webhook.engine.trial import try_policies
@@ -64,10 +64,24 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
     ("discovery.k8s.io", "endpointslices", "object.endpoints.all(e, size(e.addresses) > 0)", ""),
     ("storage.k8s.io", "volumeattachments", "object.spec.nodeName != ''", ""),
     ("storage.k8s.io", "volumeattachments", "object.spec.source.persistentVolumeName != ''", ""),
+    ("storage.k8s.io", "storageclasses", "object.reclaimPolicy == 'Delete'", ""),
     ("networking.k8s.io", "servicecidrs", "int(object.metadata.name) > 0", "a plain ServiceCIDR is created"),
+    ("networking.k8s.io", "networkpolicies", "'Ingress' in object.spec.policyTypes", ""),
     ("resource.k8s.io", "devicetaintrules", "object.spec.taint.value == ''", "a DeviceTaintRule without value"),
+    ("", "configmaps", "object.data.size() < 3", "a ConfigMap without data"),
+    ("", "services", "object.spec.selector.size() > 0", "a Service without selector"),
+    ("", "services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", ""),
+    ("batch", "cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),
+    (
+        "apps",
+        "statefulsets",
+        "object.spec.volumeClaimTemplates.size() < 3",
+        "a StatefulSet without volumeClaimTemplates",
+    ),
 )
-def test_policies_are_tried_on_every_kind(group: str, resource: str, expression: str, found: str) -> None:
+def test_policies_are_tried_on_every_kind_with_its_defaults(
+    group: str, resource: str, expression: str, found: str
+) -> None:
     problems = tried(*validating(expression, rules=[rule(resource, group=group, operations=["CREATE"])]))
     assert [message.startswith(f"fails when {found}") for _, message, _ in problems] == [True] * bool(found)
 
@@ -172,48 +186,10 @@ def test_a_condition_that_fails_is_found(
     assert [(path, text.partition(": ")[0]) for path, text, _ in tried(*given)] == (expected if is_found else [])
 
 
-ATOMIC = "may not mutate atomic arrays, maps or structs: "
-
-
-@each_row(
-    ("rule", "patch", "reason"),
-    (PODS, "Object{spec: Object.spec{nodeSelector: {'pool': 'gpu'}}}", f"{ATOMIC}.spec.nodeSelector"),
-    (PODS, "Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: 'a'}]}}", f"{ATOMIC}.spec.tolerations"),
-    (
-        rule("deployments", group="apps"),
-        "Object{spec: Object.spec{template: ITS{spec: ITS.spec{tolerations: []}}}}".replace(
-            "ITS", "Object.spec.template"
-        ),
-        f"{ATOMIC}.spec.template.spec.tolerations",
-    ),
-    (
-        rule("deployments", group="apps"),
-        "Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}",
-        f"{ATOMIC}.spec.selector",
-    ),
-    (
-        CLAIMS,
-        "Object{spec: Object.spec{devices: Object.spec.devices{requests: [Object.spec.devices.requests{}]}}}",
-        f"{ATOMIC}.spec.devices.requests",
-    ),
-    (
-        PODS,
-        "Object{spec: Object.spec{containers: ['a', 'a'].map(n, Object.spec.containers{name: n})}}",
-        '.spec.containers: duplicate entries for key [name="a"]',
-    ),
-    (PODS, "Object{metadata: Object.metadata{annotations: {'n': 1}}}", ".metadata.annotations.n: expected string"),
-    (
-        PODS,
-        "[JSONPatch{op: 'add', path: '/spec/hostNetwork', value: 'yes'}]",
-        "cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool",
-    ),
-    (PODS, "[JSONPatch{op: 'add', path: '/spec/nope', value: 'x'}]", 'unknown field "spec.nope"'),
-    (PODS, "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", ""),
-    (PODS, "[JSONPatch{op: 'add', path: '/spec/tolerations', value: [{'key': 'a', 'operator': 'Exists'}]}]", ""),
-)
-def test_a_change_that_fails_after_its_evaluation_is_found(rule: dict[str, Any], patch: str, reason: str) -> None:
+@each_row_beside("group", "resource", "patch", "reason")
+def test_a_change_that_fails_after_its_evaluation_is_found(group: str, resource: str, patch: str, reason: str) -> None:
     field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"
-    found = tried(*changing(patch, rules=[rule]))
+    found = tried(*changing(patch, rules=[rule(resource, group=group)]))
     assert [path for path, _, _ in found] == [f"spec.mutations[0].{field}.expression"] * bool(reason)
     assert all(reason in message for _, message, _ in found)
 
@@ -228,71 +204,14 @@ def test_of_policies_that_take_very_much_work_the_rest_is_not_tried(monkeypatch:
     assert [each.name for each in trial.untried] == ["b", "c"]
 
 
-@each_row(
-    ("rule", "expression", "when", "reason", "hint"),
-    (
-        CLAIMS,
-        "object.metadata.labels['team'] != ''",
-        "a ResourceClaim without labels is created",
-        "no such key: labels",
-        "read object.metadata.?labels[?'KEY'].orValue('')",
-    ),
-    (
-        CLAIMS,
-        "optional.ofNonZeroValue(object.spec.devices.requests).orValue([]).all(r, r.exactly.count < 3)",
-        "a ResourceClaim with firstAvailable is created",
-        "no such key: exactly",
-        "guard it by has(….exactly), or read .?exactly",
-    ),
-    (
-        CLAIMS,
-        "object.spec.devices.config.size() == 0",
-        "a ResourceClaim without config is created",
-        "no such key: config",
-        "guard it by has(….config), or read .?config",
-    ),
-    (
-        {**CLAIMS, "resources": ["resourceslices"]},
-        "object.spec.devices.all(each, 'model' in each.attributes)",
-        "a ResourceSlice without attributes is created",
-        "no such key: attributes",
-        "guard it by has(….attributes), or read .?attributes",
-    ),
-    (
-        CLAIMS,
-        "size(object.spec.devices.requests) < 5",
-        "a ResourceClaim without requests is created",
-        "no such overload: size",
-        "requests is null then: read optional.ofNonZeroValue(object.spec.devices.requests).orValue([])",
-    ),
-    (
-        {**CLAIMS, "operations": ["DELETE"]},
-        "object.spec != null",
-        "a plain ResourceClaim is deleted",
-        "no such key: spec",
-        "object is null then: leave DELETE out of the operations, or read oldObject",
-    ),
-    (
-        {**CLAIMS, "operations": ["*"]},
-        "request.operation == 'DELETE' || object.spec == oldObject.spec",
-        "a plain ResourceClaim is created",
-        "no such key: spec",
-        "oldObject is null then: write oldObject == null || …",
-    ),
-    (
-        PODS,
-        "object.spec.containers.all(each, int(each.image) > 1)",
-        "a plain Pod is created",
-        "type conversion error from 'string' to 'int'",
-        "guard it: what it reads may be missing or different",
-    ),
-)
+@each_row_beside("resource", "operation", "expression", "when", "reason", "hint")
 def test_expressions_that_fail_for_a_small_object_are_found(
-    rule: dict[str, Any], expression: str, when: str, reason: str, hint: str
+    *, resource: str, operation: str, expression: str, when: str, reason: str, hint: str
 ) -> None:
+    rules = [rule(resource, group="" if resource == "pods" else "resource.k8s.io", operations=[operation])]
     for policy, effect in (("Fail", "refuses it"), ("Ignore", "does not apply")):
         message = f"fails when {when}, and the policy {effect} then: {reason}"
-        given = validating(expression, rules=[rule], failurePolicy=policy)
+        given = validating(expression, rules=rules, failurePolicy=policy)
         assert tried(*given) == [("spec.validations[0].expression", message, hint)]
 
 
@@ -363,19 +282,3 @@ def test_mutations_of_an_object_that_grows_take_bounded_work(monkeypatch: pytest
     found = tried(*changing(*mutations, match={"matchPolicy": "Exact"}))
     assert "take more work than draguard allows" in found[0][1]
     assert 10 < len(mutations) - len(found) < 60
-
-
-@each_row(
-    ("resource", "expression", "about"),
-    ("configmaps", "object.data.size() < 3", "a ConfigMap without data"),
-    ("services", "object.spec.selector.size() > 0", "a Service without selector"),
-    ("cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),
-    ("statefulsets", "object.spec.volumeClaimTemplates.size() < 3", "a StatefulSet without volumeClaimTemplates"),
-    ("services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", None),
-    ("storageclasses", "object.reclaimPolicy == 'Delete'", None),
-    ("networkpolicies", "'Ingress' in object.spec.policyTypes", None),
-)
-def test_other_kinds_are_tried_with_their_defaults(resource: str, expression: str, about: str | None) -> None:
-    rules = [rule(resource, group="*", apiVersions=["*"], operations=["CREATE"])]
-    messages = [message for _, message, _ in tried(*validating(expression, rules=rules))]
-    assert [message.startswith(f"fails when {about}") for message in messages] == [True] * bool(about)
