@@ -57,7 +57,7 @@ def several(name: str, value: Any, what: str, *of: type) -> list[Any]:
     """Return an argument that may be one value or several as a list.
 
     Args:
-        what: What each value is, in words.
+        what: The meaning of each value, in words.
         of: The types of which each value may be.
 
     Raises:

@@ -176,7 +176,7 @@ _REPEATED: Final = (
     "kubectl apply -k and kustomize refuse it, kubectl apply -f silently takes the last one, and the API server refuses"
     " it in YAML that is sent with fieldValidation=Strict"
 )
-"""What becomes of a key that is given twice."""
+"""The treatment of a key that is given twice."""
 
 
 def unread(what: Unreadable) -> Finding:

@@ -12,7 +12,7 @@ class Issue(NamedTuple):
 
     Args:
         code: The message, with braces for the arguments; those that are looked for are in :mod:`webhook.cel.errors`.
-        arguments: What the message names, and what it leaves out after that.
+        arguments: The values that the message names, followed by those that it leaves out.
         offset: The code point of the error, from 0; negative if it concerns the whole.
         line: The line of that code point, from 1; -1 for the whole.
         column: Its column, from 0; -1 for the whole.

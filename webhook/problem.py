@@ -75,7 +75,7 @@ class InYaml(Told):
     """A hint about YAML, with the same in the words of JSON.
 
     Args:
-        json: What to say of a file that is meant to be JSON.
+        json: The hint for a file that is meant to be JSON.
     """
 
     json: str = ""
@@ -180,7 +180,7 @@ class Problem(NamedTuple):
         spelled: The API server's spelling of the path, where it differs from ``path``.
         fix: The change at ``path``, where that is certain.
         character: The offset in the expression at ``path``, in code points; None if the whole expression is meant.
-        detail: What the API server requires of the value, or says of it.
+        detail: The API server's requirement for the value, or its statement about it.
         value: The rejected text; empty for other values.
         allowed: The values that are supported instead.
         issues: The errors in the text of the expression at ``path``.

@@ -14,7 +14,7 @@ def open_regular(path: str, flags: int) -> int:
     """Open a regular file; not a pipe or device, which might block its reader or never end.
 
     Args:
-        flags: Those of ``os.open``; so it is an opener for ``open``.
+        flags: The flags of ``os.open``; so it is an opener for ``open``.
 
     Raises:
         OtherFileError: It is not a regular file.

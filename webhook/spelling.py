@@ -44,9 +44,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, quotes
 
     Args:
         name: The name as written.
-        otherwise: What to say if none is near.
+        otherwise: The text if none is near.
         quotes: The quotation mark around the name.
-        lead: What precedes the question.
+        lead: The text before the question.
     """
     near = nearest(name, known)
     return f"{lead}did you mean {quotes}{near}{quotes}?" if near else otherwise

@@ -7,7 +7,7 @@ class UsageError(Exception):
     """A usage error.
 
     Args:
-        message: What is wrong, and how to fix it.
+        message: The mistake, and how to fix it.
         option: The option whose value is wrong, such as ``--cluster``; empty if it is about something else.
         value: The value that is wrong, if the message does not name it.
     """

@@ -15,6 +15,7 @@ from tests.cli.running import ask, running
 from tests.command import draguard
 from tests.policy.examples import ANYTHING, PODS, binding, mutating, policy, validating
 from tests.rows import each_row
+from tests.structured import changed
 from webhook.admission import Endpoint, ReviewOptions, review
 from webhook.admission.responses import MAX_ANNOTATION_KEY
 from webhook.documents.dump import dump
@@ -46,23 +47,14 @@ class TestValidating:
         assert answered(saying("true"), POD) == ALLOWED
         response = answered(saying(reason="Forbidden"), POD)
         refusal = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: no"
-        assert response == {
-            "uid": "c7df00db",
-            "allowed": False,
-            "status": {
-                "status": "Failure",
-                "code": 403,
-                "reason": "Forbidden",
-                "message": f'pods "pod" is forbidden: {refusal}',
-                "details": {"name": "pod", "group": "", "kind": "pods", "causes": [{"message": refusal}]},
-            },
-        }
+        message = f'pods "pod" is forbidden: {refusal}'
+        details = {"name": "pod", "group": "", "kind": "pods", "causes": [{"message": refusal}]}
+        status = {"status": "Failure", "code": 403, "reason": "Forbidden", "message": message, "details": details}
+        assert response == {"uid": "c7df00db", "allowed": False, "status": status}
 
     def test_keys_of_audit_annotations_are_such_as_the_api_server_takes_of_webhooks(self) -> None:
-        noting = policy(
-            auditAnnotations=[{"key": "k" * 60, "valueExpression": "'v'"}, {"key": "a", "valueExpression": "'w'"}]
-        )
-        annotations = answered([noting, binding()], POD)["auditAnnotations"]
+        noted = [{"key": "k" * 60, "valueExpression": "'v'"}, {"key": "a", "valueExpression": "'w'"}]
+        annotations = answered([policy(auditAnnotations=noted), binding()], POD)["auditAnnotations"]
         assert annotations == {"p." + "k" * 60: "v", "p.a": "w"}
         long = policy("x." * 60 + "x", auditAnnotations=[{"key": "k" * 63, "valueExpression": "'v'"}])
         (key,) = answered([long, binding(policy_name="x." * 60 + "x")], POD)["auditAnnotations"]
@@ -76,7 +68,7 @@ class TestValidating:
         ]
         noting = [policy(f"n{index}", auditAnnotations=noted) for index in range(3)]
         bound = [binding(validationActions=["Audit"]), *(binding(f"n{index}") for index in range(3))]
-        long = {**POD, "metadata": {**POD["metadata"], "annotations": {"long": "\0" * 200_000}}}
+        long = changed(POD, metadata__annotations__long="\0" * 200_000)
         response = answered([audited, *noting, *bound], long)
         assert response["allowed"]
         assert "no such key" in json.loads(response["auditAnnotations"]["validation_failure"])[0]["message"]
@@ -144,11 +136,7 @@ class TestMutating:
     @each_row("fail_open", *(False, True))
     def test_a_patch_longer_than_an_answer_may_be_is_decided_by_the_failure_policy(self, fail_open: bool) -> None:
         added = mutating("m", "Object{metadata: Object.metadata{annotations: {'copy': object.metadata.annotations.a}}}")
-        long = {
-            **POD,
-            "spec": {"containers": []},
-            "metadata": {**POD["metadata"], "annotations": {"a": "x" * 800_000}},
-        }
+        long = changed(POD, spec={"containers": []}, metadata__annotations={"a": "x" * 800_000})
         response = review(asked(long), "mutate", ReviewOptions(policies=load(added), fail_open=fail_open))["response"]
         assert response["allowed"] is fail_open
         assert "the patch would be longer than an answer may be" in json.dumps(response)

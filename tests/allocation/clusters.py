@@ -171,7 +171,6 @@ def devices(slices: list[Json], *claims: Json, **more: Any) -> list[str] | None:
 
 
 def selecting(expression: str, **exactly: Any) -> Json:
-    """Make a request with a selector."""
     return request(selectors=[{"cel": {"expression": expression}}], **exactly)
 
 

@@ -34,7 +34,6 @@ class Agreement:
     disagreements: list[str] = field(default_factory=list)
 
     def add(self, scenario: dict[str, Any]) -> None:
-        """Compare one scenario."""
         self.scenarios += 1
         recorded, ours = scenario["outcome"], allocate(scenario)
         if ours["implementation"] != recorded["implementation"]:

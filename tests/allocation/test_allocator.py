@@ -27,7 +27,7 @@ from tests.allocation.clusters import (
     result,
     selecting,
 )
-from tests.rows import each_row
+from tests.rows import each_row, each_row_beside
 from webhook import allocate
 from webhook.allocation import Allocator, Failure, Features, Result, search
 from webhook.allocation.demand import Ask
@@ -93,27 +93,7 @@ def test_no_implementation_may_support_the_features() -> None:
         Allocator([], [], features=Features(ConsumableCapacity=True), implementations=["stable"])
 
 
-@each_row(
-    ("selector", "detail"),
-    (
-        {"operator": "Near"},
-        'operator: Unsupported value: "Near": supported values: '
-        + ", ".join(f'"{each}"' for each in ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")),
-    ),
-    ({"operator": "In"}, "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty"),
-    (
-        {"operator": "Exists", "values": ["a"]},
-        'values: Invalid value: ["a"]: values set must be empty for exists and does not exist',
-    ),
-    (
-        {"operator": "Gt", "values": ["a"]},
-        "values[0]: Invalid value: \"a\": for 'Gt', 'Lt' operators, the value must be an integer",
-    ),
-    (
-        {"operator": "Lt", "values": []},
-        "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value is required",
-    ),
-)
+@each_row_beside("selector", "detail")
 def test_a_node_selector_that_cannot_be_parsed_ends_the_attempt(selector: Json, detail: str) -> None:
     term = {"matchExpressions": [{"key": "zone", **selector}]}
     text, scope = error([resource_slice(nodeSelector={"nodeSelectorTerms": [term]})], claim(request()))
@@ -241,34 +221,6 @@ def test_a_malformed_scenario_is_refused(part: Json, detail: str) -> None:
         allocate({**SCENARIO, **part})
 
 
-def test_the_second_alternative_for_all_devices_was_mixed_up_with_the_first() -> None:
-    def all_from(index: int) -> Json:
-        asked = selecting(f'device.attributes["{DRIVER}"].index >= {index}', allocationMode="All")["exactly"]
-        return {"name": f"s{index}", **asked}
-
-    published = [device(f"d{index}", attributes={"index": {"int": index}}) for index in range(2)]
-    asked = claim({"name": "r", "firstAvailable": [all_from(2), all_from(1)]})
-    found = [fits([resource_slice(*published)], asked, release=Release(release)) for release in (35, 36)]
-    assert found == [False, True]
-
-
-def test_the_result_states_whether_the_order_of_claims_matters() -> None:
-    tainted = {"taints": [{"key": "broken", "effect": "NoSchedule"}]}
-    slices = [
-        resource_slice(device("d0", **consuming(), **tainted), count=2),
-        resource_slice(name="s1", count=2, sharedCounters=counters()),
-    ]
-    tolerant = claim(request(tolerations=[{"operator": "Exists"}]), name="tolerant")
-    assert not answer(slices, tolerant).depends_on_order
-    # Counters taken for a device before its taints are checked stay taken.
-    assert answer(slices, tolerant, claim(request())).depends_on_order
-    plain = [resource_slice(device("d0"), device("d1"))]
-    assert not answer(plain, claim(), claim(request())).depends_on_order
-    assert answer(plain, claim(request(adminAccess=True)), claim(request())).depends_on_order
-    broken = selecting(f'device.attributes["{DRIVER}"].x == 1')
-    assert answer(plain, claim(broken), claim(request())).depends_on_order
-
-
 @each_row(
     ("result", "type_", "detail"),
     ("1.5", "double", "type conversion error from Double to 'bool'"),
@@ -335,15 +287,6 @@ def test_to_add_a_device_takes_no_longer_for_the_counter_sets_of_others() -> Non
     assert common.state == {(("n0", f"a{n}"), frozenset({"x"})) for n in range(3)}
     common.common |= before[1] or {}
     assert common.state == {(("n0", f"a{n}"), frozenset({"x"})) for n in (0, 2)}
-
-
-@each_row("counts", (2, 3), (3, 2))
-def test_the_order_matters_if_an_outdated_pool_may_seem_complete(counts: tuple[int, int]) -> None:
-    slices = [resource_slice(device(f"d{count}"), name=f"s{at}", count=count) for at, count in enumerate(counts)]
-    newer = resource_slice(name="newer", nodeName="elsewhere", count=3)
-    newer["spec"]["pool"]["generation"] = 2
-    assert answer([*slices, newer], claim(request())).depends_on_order
-    assert not answer([slices[counts.index(3)], newer], claim(request())).depends_on_order
 
 
 def test_tolerations_are_recorded_from_1_35_on() -> None:

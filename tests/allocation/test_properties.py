@@ -173,7 +173,10 @@ def by_request(funnels: Sequence[Funnel]) -> Iterator[tuple[int, int, list[Funne
     yield from ((claim, place, asks) for (claim, place), asks in found.items())
 
 
-def check_recorded(file: Any, most: int | None) -> None:
+@pytest.mark.no_cover
+@pytest.mark.parametrize("most", [_QUICK, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition("-")[0])
+def test_reasons_in_recorded_scenarios_are_true(file: Any, most: int | None) -> None:
     compared = 0
     for scenario in islice(scenarios(file), most):
         try:
@@ -182,18 +185,6 @@ def check_recorded(file: Any, most: int | None) -> None:
             continue
         compared += check(allocator, scenario.get("claims") or (), scenario.get("nodes") or ())
     assert compared
-
-
-@pytest.mark.no_cover
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition("-")[0])
-def test_reasons_in_recorded_scenarios_are_true(file: Any) -> None:
-    check_recorded(file, _QUICK)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition("-")[0])
-def test_reasons_in_all_recorded_scenarios_are_true(file: Any) -> None:
-    check_recorded(file, None)
 
 
 @given(st.randoms(use_true_random=False))

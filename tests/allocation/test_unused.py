@@ -17,36 +17,25 @@ from webhook.release import Release
 CLAIM = claim(request())
 
 
-def resource_slice(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str) -> Json:
+def part(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str) -> Json:
     pool = {"name": "pool", "generation": generation, "resourceSliceCount": count}
     made = [{"name": each} for each in devices or (name,)]
     return {"metadata": {"name": name}, "spec": {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": made}}
 
 
+OF_2 = "incomplete: 1 of 2 slices of generation 1"
+DISAGREE = "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)"
+OUTDATED = "outdated: its slices for the node are older than generation 2"
+
+
 @each_row(
     ("slices", "why", "devices"),
-    ([resource_slice("a", count=2)], "incomplete: 1 of 2 slices of generation 1", 1),
-    (
-        [resource_slice("a"), resource_slice("b")],
-        "incomplete: 2 slices of generation 1, but resourceSliceCount is 1",
-        2,
-    ),
-    ([resource_slice("a"), resource_slice("b", generation=3, count=2)], "incomplete: 1 of 2 slices of generation 3", 1),
-    (
-        [resource_slice("a", "n0", 1, 2, "x", "y"), resource_slice("b", "n0", 1, 2, "x")],
-        "invalid: duplicate device name x",
-        3,
-    ),
-    (
-        [resource_slice("a", count=3), resource_slice("b", count=2)],
-        "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)",
-        2,
-    ),
-    (
-        [resource_slice("a", count=2), resource_slice("b", "n1", generation=2)],
-        "outdated: its slices for the node are older than generation 2",
-        1,
-    ),
+    ([part("a", count=2)], OF_2, 1),
+    ([part("a"), part("b")], "incomplete: 2 slices of generation 1, but resourceSliceCount is 1", 2),
+    ([part("a"), part("b", generation=3, count=2)], "incomplete: 1 of 2 slices of generation 3", 1),
+    ([part("a", "n0", 1, 2, "x", "y"), part("b", "n0", 1, 2, "x")], "invalid: duplicate device name x", 3),
+    ([part("a", count=3), part("b", count=2)], DISAGREE, 2),
+    ([part("a", count=2), part("b", "n1", generation=2)], OUTDATED, 1),
 )
 def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: int) -> None:
     (funnel,) = Allocator(CLASSES, slices, features=ALL).attempt([CLAIM]).explain(NODE)
@@ -55,9 +44,9 @@ def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: 
 
 
 def test_a_pool_of_another_node_concerns_no_other() -> None:
-    shared = resource_slice("a", count=2)
+    shared = part("a", count=2)
     shared["spec"] |= {"sharedCounters": counters("s"), "devices": []}
-    other = resource_slice("b", "n1", count=3)
+    other = part("b", "n1", count=3)
     attempt = Allocator(CLASSES, [shared, other], features=ALL).attempt([CLAIM])
     for node, known in (("n0", 0), ("n1", 1)):
         (funnel,) = attempt.explain({"metadata": {"name": node}})
@@ -65,19 +54,18 @@ def test_a_pool_of_another_node_concerns_no_other() -> None:
 
 
 def test_the_whole_cluster() -> None:
-    catalog = Catalog([resource_slice("a", count=2), resource_slice("b", "n1", count=2)])
+    catalog = Catalog([part("a", count=2), part("b", "n1", count=2)])
     assert unused(catalog, implementation(ALL, RECORDED)) == {}
-    catalog = Catalog([resource_slice("a", count=2)])
-    assert unused(catalog, implementation(ALL, RECORDED)) == {0: "incomplete: 1 of 2 slices of generation 1"}
+    catalog = Catalog([part("a", count=2)])
+    assert unused(catalog, implementation(ALL, RECORDED)) == {0: OF_2}
     assert unused(catalog, implementation(Features(), Release(34))) == {}
 
 
 @each_row("counts", (2, 3), (3, 2))
 def test_slices_that_disagree_are_used_by_chance(counts: tuple[int, int]) -> None:
-    first, second = (resource_slice(name, count=count) for name, count in zip("ab", counts, strict=True))
+    first, second = (part(name, count=count) for name, count in zip("ab", counts, strict=True))
     found = unused(Catalog([first, second]), implementation(ALL, RECORDED))
-    why = "incomplete: slices of generation 1 disagree on resourceSliceCount (2, 3)"
-    assert found == {0: why, 1: why}
+    assert found == {0: DISAGREE, 1: DISAGREE}
 
 
 BESIDE = "devices beside sharedCounters are ignored from Kubernetes 1.35 on, and belong into another slice"
@@ -86,20 +74,20 @@ LABELLED = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operato
 
 
 def with_counters() -> Json:
-    made = resource_slice("a")
+    made = part("a")
     made["spec"]["sharedCounters"] = counters("s")
     return made
 
 
 def per_device() -> Json:
-    made = resource_slice("a")
+    made = part("a")
     del made["spec"]["nodeName"]
     made["spec"] |= {"perDeviceNodeSelection": True, "devices": [{"name": "a", "nodeName": "n0"}]}
     return made
 
 
 def selecting(generation: int = 1, count: int = 1, selector: Json = LABELLED) -> Json:
-    made = resource_slice(f"g{generation}", "", generation, count)
+    made = part(f"g{generation}", "", generation, count)
     del made["spec"]["nodeName"]
     made["spec"]["nodeSelector"] = selector
     return made
@@ -127,8 +115,7 @@ def test_devices_of_slices_that_a_release_ignores(*, made: Any, release: int, pa
 def test_outdated_slices_may_select_nodes_by_labels() -> None:
     elsewhere = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["y"]}]}]}
     funnel = funnels([selecting(count=2), selecting(2, selector=elsewhere)], ALL, RECORDED)
-    why = "outdated: its slices for the node are older than generation 2"
-    assert [(each.why, each.devices) for each in funnel.unused] == [(why, 1)]
+    assert [(each.why, each.devices) for each in funnel.unused] == [(OUTDATED, 1)]
     assert funnels([selecting(count=2), selecting(2)], ALL, RECORDED).unused == []
 
 

@@ -23,7 +23,7 @@ class Attack:
 
     Args:
         text: Its description.
-        run: Runs it; returns further faults, if there are any.
+        run: Runs it; may return further faults.
         slowest: Seconds within which each review of the ordinary client is answered.
         growth: Bytes by which the memory of all processes together may grow.
         seconds: Its duration.
@@ -33,7 +33,7 @@ class Attack:
     """
 
     text: str
-    run: Callable[[Target], list[str]]
+    run: Callable[[Target], list[str] | None]
     slowest: float = 0.5
     growth: int = 100 * MIB
     seconds: float = 8.0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.attacks import MIB, Attack
-from tests.attacks.target import DRA, JSON, TIMEOUT, Target, claim, review
+from tests.attacks.target import DRA, JSON, TIMEOUT, Target, claim, pod, review
 
 CONNECTIONS = 4
 SIZE = 60_000
@@ -38,40 +38,32 @@ def owners() -> bytes:
 
 def segments() -> bytes:
     """Make a slice whose pool has a name of many empty parts, of which each is reported with the whole."""
-    pool = {"name": "/" * SIZE, "generation": 1, "resourceSliceCount": 1}
-    return published({"driver": "gpu.example.com", "nodeName": "node", "pool": pool, "devices": []})
+    return published("/" * SIZE, [])
 
 
 def attributes() -> bytes:
     """Make a slice whose devices have names and attributes that are all wrong."""
-    devices = [
-        {
-            "name": f"{'X' * 100}{number}",
-            "attributes": {f"/{'é' * 30}{at}": {"int": 1, "bool": True} for at in range(8)},
-        }
-        for number in range(60)
-    ]
-    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
-    return published({"driver": "gpu.example.com", "nodeName": "node", "pool": pool, "devices": devices})
+    wrong = {f"/{'é' * 30}{at}": {"int": 1, "bool": True} for at in range(8)}
+    return published("p", [{"name": f"{'X' * 100}{number}", "attributes": wrong} for number in range(60)])
 
 
-def published(spec: dict[str, Any]) -> bytes:
+def published(name: str, devices: list[Any]) -> bytes:
     """Make the review of a slice."""
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": "node", "pool": pool, "devices": devices}
     made = {"apiVersion": DRA, "kind": "ResourceSlice", "metadata": {"name": "node"}, "spec": spec}
     return review("ResourceSlice", "resourceslices", made, namespace="")
 
 
 def metadata() -> bytes:
     """Make a claim whose labels, finalizers and managers are all wrong."""
-    count = SIZE // 200
-    return claim(
-        ["true"],
-        {
-            "labels": {f"-{'y' * 40}{number}": "%" * 64 for number in range(count)},
-            "finalizers": [f"{'z' * 20} {number}" for number in range(count)],
-            "managedFields": [{"operation": f"No{number}", "fieldsType": "x"} for number in range(count)],
-        },
-    )
+    numbers = range(SIZE // 200)
+    wrong = {
+        "labels": {f"-{'y' * 40}{number}": "%" * 64 for number in numbers},
+        "finalizers": [f"{'z' * 20} {number}" for number in numbers],
+        "managedFields": [{"operation": f"No{number}", "fieldsType": "x"} for number in numbers],
+    }
+    return claim(["true"], wrong)
 
 
 def tolerations() -> bytes:
@@ -84,26 +76,17 @@ def tolerations() -> bytes:
 
 def pods() -> bytes:
     """Make a pod with claims that are all the same."""
-    spec = {
-        "nodeName": "n" * 300,
-        "resourceClaims": [{"name": "a", "resourceClaimName": "%", "resourceClaimTemplateName": "%"}] * (SIZE // 90),
-        "containers": [{"name": "c", "resources": {"claims": [{"name": "nothing"}] * 200}}],
-    }
-    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
-    return review("Pod", "pods", made)
+    claims = [{"name": "a", "resourceClaimName": "%", "resourceClaimTemplateName": "%"}] * (SIZE // 90)
+    containers = [{"name": "c", "resources": {"claims": [{"name": "nothing"}] * 200}}]
+    return pod({"nodeName": "n" * 300, "resourceClaims": claims, "containers": containers})
 
 
 def terms(count: int = SIZE // 30) -> bytes:
     """Make a pod that names its node, and has many terms of node affinity, each of which would get the node's name."""
-    node = ".".join(["n" * 60] * 4)
     required = {"nodeSelectorTerms": [{"matchExpressions": [0]}] * count}
-    spec = {
-        "nodeName": node,
-        "resourceClaims": [{"name": "a", "resourceClaimName": "b"}],
-        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}},
-    }
-    made = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "tenant"}, "spec": spec}
-    return review("Pod", "pods", made)
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    claims = [{"name": "a", "resourceClaimName": "b"}]
+    return pod({"nodeName": ".".join(["n" * 60] * 4), "resourceClaims": claims, "affinity": affinity})
 
 
 def strange_json() -> bytes:
@@ -111,8 +94,8 @@ def strange_json() -> bytes:
     deep = "[" * 900 + "]" * 900
     number = "9" * 4000
     twice = ",".join(f'"a": {at}' for at in range(2000))
-    text = claim(["true"]).decode()
-    return text.replace('"spec": {', f'"deep": {deep}, "long": {number}, "twice": {{{twice}}}, "spec": {{', 1).encode()
+    strange = f'"deep": {deep}, "long": {number}, "twice": {{{twice}}}, "spec": {{'
+    return claim(["true"]).replace(b'"spec": {', strange.encode(), 1)
 
 
 MADE = (syntax, owners, segments, attributes, metadata, tolerations, pods, terms, strange_json)

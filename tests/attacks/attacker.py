@@ -24,7 +24,7 @@ def main(name: str, port: str, monitoring: str, ca: str, seconds: str) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     end = time.monotonic() + float(seconds)
     target = Target(int(port), int(monitoring), Path(ca).read_text(encoding="ascii"), end)
-    json.dump(attacks_of(name.partition("-")[0])[name].run(target), sys.stdout)
+    json.dump(attacks_of(name.partition("-")[0])[name].run(target) or [], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,18 @@
 """A Secret that loses the certificate of the replicas, while clients trust ``caBundle``."""
 
-import base64
-import os
-import re
 import socket
 import ssl
-import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests import apiserver
 from tests.apiserver import ApiServer
 from tests.attacks import Attack
 from tests.attacks.target import Target
-from tests.cluster.replicas import LEASE, NAME, SECRET, VALIDATING, configuration, documented_roles
-from tests.command import SCRIPT
+from tests.cli.running import running
+from tests.cluster.replicas import NAME, SECRET, bundles, managed
 
 REPLICAS = 2
 PATIENCE = 30.0
@@ -26,29 +20,17 @@ PATIENCE = 30.0
 
 def _replica(api: ApiServer, directory: Path, stack: ExitStack) -> int:
     host, _, port = api.address.rpartition(":")
-    environment = {**os.environ, "KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
-    command = [
-        str(SCRIPT),
-        *("serve", "--host=127.0.0.1", "--port=0", "--shutdown-delay=0", "--manage-certificate"),
-        *("--manage-namespace=draguard-system", "--manage-webhooks=draguard", f"--manage-name={NAME}"),
-        *(f"--manage-account={api.account}", f"--manage-directory={directory}"),
-    ]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    assert process.stderr
-    for line in process.stderr:
-        if found := re.search(r"listening on https://\S+?:(\d+)\b", line):
-            threading.Thread(target=process.stderr.read, daemon=True).start()
-            return int(found[1])
-    raise RuntimeError("a replica has ended")
+    options = ("--manage-namespace=draguard-system", "--manage-webhooks=draguard", f"--manage-name={NAME}")
+    directories = (f"--manage-account={api.account}", f"--manage-directory={directory}")
+    env = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
+    started = running("--host=127.0.0.1", "--manage-certificate", *options, *directories, env=env)
+    return stack.enter_context(started)[0]
 
 
 def _refusals(api: ApiServer, ports: list[int]) -> Iterator[str]:
     """Shake hands with each replica as the API server does."""
-    for webhook in api.objects[VALIDATING]["webhooks"]:
-        bundle = base64.b64decode(webhook["clientConfig"].get("caBundle", "")).decode()
-        trusting = ssl.create_default_context(cadata=bundle)
+    for bundle in bundles(api):
+        trusting = ssl.create_default_context(cadata=bundle.decode())
         for port in ports:
             try:
                 with socket.create_connection(("127.0.0.1", port), 10) as plain:
@@ -61,16 +43,11 @@ def _empty(target: Target) -> list[str]:
     """Empty the Secret again and again, and go on until all has come to rest."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        account = directory / "account"
-        account.mkdir()
-        api = stack.enter_context(apiserver.running(account, documented_roles()))
-        for path, stored in ((SECRET, {}), (LEASE, {"spec": {}}), (VALIDATING, configuration())):
-            api.put(path, stored)
+        api = stack.enter_context(managed(directory))
         ports = [_replica(api, directory / str(number), stack) for number in range(REPLICAS)]
         end = time.monotonic() + PATIENCE
-        while not all(webhook["clientConfig"].get("caBundle") for webhook in api.objects[VALIDATING]["webhooks"]):
-            if time.monotonic() > end:
-                return ["no caBundle was written"]
+        while not all(bundles(api)):
+            assert time.monotonic() < end, "no caBundle was written"
             time.sleep(0.1)
         while next(_refusals(api, ports), "") and time.monotonic() < end:
             time.sleep(0.1)  # until all replicas serve with it

@@ -3,7 +3,7 @@
 import socket
 import ssl
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from tests.attacks import CLIENT_CA, Attack
-from tests.attacks.target import Target, together, trusting
+from tests.attacks.target import Target, trusting
 from tests.identities import authority, identity
 from webhook.certificates import certs
 
@@ -49,33 +49,28 @@ def last_flight(plain: socket.socket, settings: ssl.SSLContext, host: str = "127
             handshake.do_handshake()
         except ssl.SSLWantReadError:
             plain.sendall(to_send.read())
-            received.write(plain.recv(1 << 16))
+            if not received.write(plain.recv(1 << 16)):
+                raise ConnectionAbortedError from None
         else:
             return to_send.read()
 
 
-def _present(target: Target, settings: ssl.SSLContext) -> None:
+def _chains(length: int, target: Target) -> None:
     """End many handshakes at once, again and again."""
-
-    def end(connection: socket.socket, flight: bytes) -> None:
-        with suppress(OSError):
-            connection.settimeout(5)
-            connection.sendall(flight)
-            connection.recv(1)
-
-    while not target.is_over:
-        connections = [target.plain() for _ in range(TOGETHER)]
-        together(*[partial(end, each, last_flight(each, settings)) for each in connections])
-        for connection in connections:
-            connection.close()
-
-
-def _chains(length: int, target: Target) -> list[str]:
+    settings = trusting(target.ca)
     with tempfile.TemporaryDirectory() as directory:
-        settings = trusting(target.ca)
         settings.load_cert_chain(chain(Path(directory, "bad.pem"), length))
-        _present(target, settings)
-    return []
+
+    def begin() -> tuple[socket.socket, Callable[[], object]]:
+        connection = target.plain()
+        return connection, partial(_end, connection, last_flight(connection, settings))
+
+    target.bursts(TOGETHER, begin, patience=5)
+
+
+def _end(connection: socket.socket, flight: bytes) -> None:
+    connection.sendall(flight)
+    connection.recv(1)
 
 
 ATTACK = {

@@ -5,18 +5,9 @@ import threading
 
 from tests.attacks import Attack
 from tests.attacks.selectors import optional_maps, patterns
-from tests.attacks.target import JSON, TIMEOUT, Target, padded, repeated, review
+from tests.attacks.target import JSON, TIMEOUT, Target, padded, pod, repeated
 
-FORBIDDEN = review(
-    "Pod",
-    "pods",
-    {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "forbidden", "namespace": "tenant"},
-        "spec": {"containers": [{"name": "c"}], "resourceClaims": [{"name": "gpu"}, {"name": "gpu"}]},
-    },
-)
+FORBIDDEN = pod({"containers": [{"name": "c"}], "resourceClaims": [{"name": "gpu"}, {"name": "gpu"}]})
 """A pod that names a claim twice."""
 
 

@@ -1,10 +1,9 @@
 """Handshakes over finite fields, which take a server hundreds of times as long as those over elliptic curves."""
 
-from contextlib import suppress
 from typing import Final
 
 from tests.attacks import Attack
-from tests.attacks.target import Target, together
+from tests.attacks.target import Target
 
 CONNECTIONS = 32
 KEYS: Final = {
@@ -41,18 +40,16 @@ def hello(group: str) -> bytes:
     return b"\x16\x03\x01" + long(b"\1" + long(message, 3))
 
 
-def _run(target: Target) -> list[str]:
+def _run(target: Target) -> None:
     """Send the same message again and again, which takes the client no time."""
     message = hello("ffdhe8192")
 
-    def client() -> None:
-        while not target.is_over:
-            with suppress(OSError), target.plain() as connection:
-                connection.sendall(message)
-                connection.recv(1 << 14)
+    def once() -> None:
+        with target.plain() as connection:
+            connection.sendall(message)
+            connection.recv(1 << 14)
 
-    together(*[client] * CONNECTIONS)
-    return []
+    target.repeat(once, CONNECTIONS)
 
 
 ATTACK = Attack(f"handshakes over finite fields, on {CONNECTIONS} connections", _run, seconds=4)

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from tests.attacks import Attack
-from tests.attacks.target import Target, review
+from tests.attacks.target import Target, pod
 
 NODE = "node-1"
 PRETENDING: list[dict[str, Any]] = [
@@ -30,19 +30,13 @@ def _pretend(target: Target) -> list[str]:
     for number, (metadata, user) in enumerate(itertools.cycle(itertools.product(PRETENDING, USERS))):
         if target.is_over:
             break
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": f"pod-{number}", "namespace": "tenant", **metadata},
-            "spec": {"nodeName": NODE, "containers": [{"name": "main", "image": "image"}]},
-        }
-        body = review("Pod", "pods", pod, userInfo=user)
+        spec = {"nodeName": NODE, "containers": [{"name": "main", "image": "image"}]}
+        body = pod(spec, {"name": f"pod-{number}", **metadata}, userInfo=user)
         for status, answer in target.flood([body], path="/mutate"):
             if status != 200 or "patch" not in json.loads(answer)["response"]:
                 faults.append(f"{user['username']} keeps the node's name with {metadata}")
     return faults
 
 
-ATTACK = Attack(
-    "pods that pretend to be a kubelet's, by what they say and who creates them", _pretend, options=("--pods=all",)
-)
+TEXT = "pods that pretend to be a kubelet's, by what they say and who creates them"
+ATTACK = Attack(TEXT, _pretend, options=("--pods=all",))

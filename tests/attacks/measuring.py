@@ -16,44 +16,20 @@ from pathlib import Path
 from statistics import median
 
 from tests.attacks import CLIENT_CA, MIB, Attack, attacks
-from tests.attacks.target import DRA, JSON, TIMEOUT, Target, review, trusting
+from tests.attacks.target import JSON, TIMEOUT, Target, review, trusting
 from tests.identities import authority, identity
 from tests.processes import Process, certificate, serving
+from tests.structured import claim, resource_slice
 from webhook.certificates import certs
 
 CHART_LIMIT = 512 * MIB
 """The memory limit of the webhook in the chart."""
 PATIENCE = 100.0
 """Seconds that an attack may take beyond its time."""
-ORDINARY = review(
-    "ResourceClaim",
-    "resourceclaims",
-    {
-        "apiVersion": DRA,
-        "kind": "ResourceClaim",
-        "metadata": {"name": "ordinary", "namespace": "team"},
-        "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
-    },
-    namespace="team",
-    userInfo={"username": "alice"},
-)
-SLICE = review(
-    "ResourceSlice",
-    "resourceslices",
-    {
-        "apiVersion": DRA,
-        "kind": "ResourceSlice",
-        "metadata": {"name": "node-1", "annotations": {"padding": "x" * 190_000}},
-        "spec": {
-            "driver": "gpu.example.com",
-            "nodeName": "node-1",
-            "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
-            "devices": [{"name": f"gpu-{number}", "attributes": {"index": {"int": number}}} for number in range(64)],
-        },
-    },
-    namespace="",
-    userInfo={"username": "system:serviceaccount:drivers:gpu"},
-)
+ORDINARY = review("ResourceClaim", "resourceclaims", claim(), userInfo={"username": "alice"})
+LONG = resource_slice(*({"name": f"gpu-{at}", "attributes": {"index": {"int": at}}} for at in range(64)))
+LONG["metadata"]["annotations"] = {"padding": "x" * 190_000}
+SLICE = review("ResourceSlice", "resourceslices", LONG, namespace="", userInfo={"username": "driver"})
 
 
 @dataclass
@@ -208,11 +184,7 @@ def _ask(target: Target, measured: Measured, *, is_anew: bool) -> None:
             connection = _kept.connection = http.client.HTTPSConnection(
                 "127.0.0.1", target.port, timeout=5, context=settings
             )
-        connection.request("POST", f"/validate?{TIMEOUT}", ORDINARY, JSON)
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != http.client.OK or not json.loads(answer)["response"]["allowed"]:
-            measured.faults.append(f"an ordinary review was answered {response.status}: {answer[:200]!r}")
+        _send(connection, ORDINARY, measured)
     except (OSError, http.client.HTTPException) as error:
         measured.faults.append(f"an ordinary review was not answered: {error!r}")
         if connection:
@@ -229,13 +201,19 @@ def _slice(target: Target, measured: Measured) -> None:
     """Send an ordinary ResourceSlice, of a length that makes it a heavy review."""
     connection = target.connection()
     with suppress(OSError, http.client.HTTPException):
-        connection.request("POST", f"/validate?{TIMEOUT}", SLICE, JSON)
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != http.client.OK or not json.loads(answer)["response"]["allowed"]:
-            measured.faults.append(f"a ResourceSlice was answered {response.status}: {answer[:200]!r}")
+        _send(connection, SLICE, measured)
     connection.close()
     time.sleep(0.3)
+
+
+def _send(connection: http.client.HTTPSConnection, body: bytes, measured: Measured) -> None:
+    connection.request("POST", f"/validate?{TIMEOUT}", body, JSON)
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status != http.client.OK or not json.loads(answer)["response"]["allowed"]:
+        measured.faults.append(
+            f"an ordinary review of {len(body)} bytes was answered {response.status}: {answer[:200]!r}"
+        )
 
 
 def _probe(target: Target, measured: Measured) -> None:

@@ -3,10 +3,4 @@
 from tests.attacks import Attack
 from tests.attacks.target import Target
 
-
-def _run(target: Target) -> list[str]:
-    target.rest()
-    return []
-
-
-ATTACK = Attack("nothing", _run, slices=True)
+ATTACK = Attack("nothing", Target.rest, slices=True)

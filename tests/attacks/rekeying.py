@@ -4,9 +4,7 @@ import hmac
 import socket
 import ssl
 import tempfile
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -14,7 +12,7 @@ from typing import Final
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from tests.attacks import Attack
-from tests.attacks.target import Target, together, trusting
+from tests.attacks.target import Target, trusting
 
 DEMANDS: Final = 2400
 """How many fill the server's buffer of a connection."""
@@ -71,29 +69,24 @@ def send_sealed(connection: ssl.SSLSocket, data: bytes) -> None:
     socket.socket.sendall(connection, data)
 
 
-def _demanding(connections: int) -> Callable[[Target], list[str]]:
-    def send(connection: ssl.SSLSocket, demands: bytes) -> None:
-        with suppress(OSError):
-            connection.settimeout(2)
-            send_sealed(connection, demands)
+def sealed(connections: int, content: Callable[[Keys], bytes]) -> Callable[[Target], None]:
+    """Send what is encrypted over some connections at once, again and again."""
 
-    def run(target: Target) -> list[str]:
-        while not target.is_over:
-            ready = list[tuple[ssl.SSLSocket, bytes]]()
-            for _ in range(connections):
-                with suppress(OSError):
-                    connection, keys = keyed(trusting(target.ca), target.plain())
-                    ready.append((connection, b"".join(keys.demand() for _ in range(DEMANDS))))
-            together(*(partial(send, *each) for each in ready))
-            time.sleep(0.2)
-            for connection, _ in ready:
-                connection.close()
-        return []
+    def run(target: Target) -> None:
+        def begin() -> tuple[socket.socket, Callable[[], object]]:
+            connection, keys = keyed(trusting(target.ca), target.plain())
+            return connection, partial(send_sealed, connection, content(keys))
+
+        target.bursts(connections, begin)
 
     return run
 
 
+def _demands(keys: Keys) -> bytes:
+    return b"".join(keys.demand() for _ in range(DEMANDS))
+
+
 ATTACK = {
-    str(count): Attack(f"new keys demanded {DEMANDS:,} times at once, on {count} connections", _demanding(count))
+    str(count): Attack(f"new keys demanded {DEMANDS:,} times at once, on {count} connections", sealed(count, _demands))
     for count in (10, 100)
 }

@@ -1,9 +1,10 @@
 """Selectors that take long to compile: macros in macros, and patterns; as they are, and padded to heavy reviews."""
 
+from collections.abc import Callable
+from typing import Any
+
 from tests.attacks import MIB, Attack
 from tests.attacks.target import Target, claim, padded, repeated
-
-CONNECTIONS = 8
 
 
 def optional_maps(number: int) -> bytes:
@@ -23,40 +24,32 @@ def nested(number: int) -> bytes:
     return claim(f"{text} || {number} == {at}" for at in range(200))
 
 
-def _macros(target: Target) -> list[str]:
-    target.flood(repeated(optional_maps), connections=CONNECTIONS)
-    return []
+def either(number: int) -> bytes:
+    """Make one or the other, padded."""
+    return padded(optional_maps(number) if number % 2 else patterns(number), 100_000)
 
 
-def _patterns(target: Target) -> list[str]:
-    target.flood(repeated(patterns), connections=CONNECTIONS)
-    return []
+def single(number: int) -> bytes:
+    """Make a claim with one selector."""
+    deep = "optional.of(1)" + "".join(f".optMap(y{at}, y{at})" for at in range(9)) + ".hasValue()"
+    return claim([f"{deep} || {number} == 1" if number % 2 else f"''.matches('(?i)\\\\pL{{200}}{number}')"])
 
 
-def _nested(target: Target) -> list[str]:
-    target.flood(repeated(nested), connections=CONNECTIONS, path="/validate/ignore")
-    return []
+def _flood(make: Callable[[int], bytes], **how: Any) -> Callable[[Target], None]:
+    def run(target: Target) -> None:
+        target.flood(repeated(make), **{"connections": 8, **how})
+
+    return run
 
 
-def _padded(target: Target) -> list[str]:
-    bodies = repeated(lambda number: padded(optional_maps(number) if number % 2 else patterns(number), 100_000))
-    target.flood(bodies, connections=CONNECTIONS)
-    return []
-
-
-def _kept(target: Target) -> list[str]:
-    def one(number: int) -> bytes:
-        deep = "optional.of(1)" + "".join(f".optMap(y{at}, y{at})" for at in range(9)) + ".hasValue()"
-        return claim([f"{deep} || {number} == 1" if number % 2 else f"''.matches('(?i)\\\\pL{{200}}{number}')"])
-
-    target.flood((one(number) for number in range(400)), connections=2)
-    return []
+def _kept(target: Target) -> None:
+    target.flood(map(single, range(400)), connections=2)
 
 
 ATTACK = {
-    "macros": Attack("claims with 96 selectors of ten optMap each", _macros),
-    "patterns": Attack("claims with patterns that RE2 takes long to compile", _patterns),
-    "nested": Attack("claims with macros in macros", _nested),
-    "padded": Attack("the same, padded to heavy reviews", _padded, slices=True),
+    "macros": Attack("claims with 96 selectors of ten optMap each", _flood(optional_maps)),
+    "patterns": Attack("claims with patterns that RE2 takes long to compile", _flood(patterns)),
+    "nested": Attack("claims with macros in macros", _flood(nested, path="/validate/ignore")),
+    "padded": Attack("the same, padded to heavy reviews", _flood(either), slices=True),
     "kept": Attack("200 selectors and 200 patterns, each another", _kept, growth=60 * MIB, seconds=30),
 }

@@ -9,8 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 JSON = {"Content-Type": "application/json"}
 TIMEOUT = "timeout=5s"
 DRA = "resource.k8s.io/v1"
@@ -45,14 +47,19 @@ class Target:
         """Return a TCP connection."""
         return socket.create_connection(("127.0.0.1", port or self.port), 10, (source or self.source, 0))
 
+    @cached_property
+    def trust(self) -> ssl.SSLContext:
+        """Settings that trust its certificate."""
+        return trusting(self.ca)
+
     def tls(self, source: str = "") -> ssl.SSLSocket:
         """Return a TLS connection."""
-        return trusting(self.ca).wrap_socket(self.plain(source=source), server_hostname="127.0.0.1")
+        return self.trust.wrap_socket(self.plain(source=source), server_hostname="127.0.0.1")
 
     def connection(self, source: str = "") -> http.client.HTTPSConnection:
         """Return an HTTP connection."""
         return http.client.HTTPSConnection(
-            "127.0.0.1", self.port, timeout=30, context=trusting(self.ca), source_address=(source or self.source, 0)
+            "127.0.0.1", self.port, timeout=30, context=self.trust, source_address=(source or self.source, 0)
         )
 
     def flood(
@@ -79,15 +86,54 @@ class Target:
         together(*[client] * connections)
         return answers
 
-    def crowd(self, count: int, open_one: Callable[[], socket.socket]) -> list[socket.socket]:
-        """Open many connections and keep them: all of them, or most if time is over."""
-        kept = []
+    def crowd(self, count: int, open_one: Callable[[], T], least: float = 0.5) -> list[T]:
+        """Open many connections and keep them: all of them, or a share if time is over."""
+        kept = list[T]()
         for _ in range(count):
             with suppress(OSError):
                 kept.append(open_one())
-            if self.is_over and len(kept) > count / 2:
+            if self.is_over and len(kept) > least * count:
                 break
+        assert len(kept) > least * count, "the attack did not take place"
         return kept
+
+    def repeat(self, work: Callable[[], object], clients: int = 8) -> None:
+        """Let some clients do something again and again until time is over, also if it fails."""
+
+        def client() -> None:
+            while not self.is_over:
+                with suppress(OSError):
+                    work()
+
+        together(*[client] * clients)
+
+    def send(self, requests: Iterable[bytes], clients: int = 8) -> None:
+        """Let some clients send each of these over a connection of its own, again and again, and await an answer."""
+
+        def once() -> None:
+            for request in requests:
+                with suppress(OSError), self.tls() as connection:
+                    connection.sendall(request)
+                    connection.recv(1 << 16)
+
+        self.repeat(once, clients)
+
+    def bursts(
+        self, count: int, begin: Callable[[], tuple[socket.socket, Callable[[], object]]], patience: float = 2
+    ) -> None:
+        """Open connections, and do what has been prepared for each on all of them at once; again and again."""
+
+        def end(connection: socket.socket, work: Callable[[], object]) -> None:
+            with suppress(OSError):
+                connection.settimeout(patience)
+                work()
+
+        while not self.is_over:
+            begun = self.crowd(count, begin)
+            together(*(partial(end, *each) for each in begun))
+            time.sleep(0.2)
+            for connection, _ in begun:
+                connection.close()
 
     def rest(self) -> None:
         """Wait until time is over."""
@@ -139,6 +185,12 @@ def claim(expressions: Iterable[str], metadata: dict[str, Any] | None = None, **
         "spec": {"devices": {"requests": requests}, **spec},
     }
     return review("ResourceClaim", "resourceclaims", made)
+
+
+def pod(spec: dict[str, Any], metadata: dict[str, Any] | None = None, **request: Any) -> bytes:
+    """Write the review of a pod."""
+    named = {"name": "x", "namespace": "tenant", **(metadata or {})}
+    return review("Pod", "pods", {"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec}, **request)
 
 
 def repeated(make: Callable[[int], bytes]) -> Iterator[bytes]:

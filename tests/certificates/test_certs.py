@@ -1,6 +1,7 @@
 import base64
 import os
 import resource
+import shutil
 import socket
 import ssl
 import stat
@@ -90,7 +91,7 @@ def write_authority(
     key: Key | None = None,
     begins: timedelta = timedelta(days=-1),
     ends: timedelta = timedelta(days=4000),
-    constraints: x509.BasicConstraints | None = None,
+    is_authority: bool = True,
     identified: bool = True,
 ) -> None:
     """Write an authority that draguard did not make."""
@@ -102,7 +103,7 @@ def write_authority(
         x509.CertificateBuilder(name, name, key.public_key(), 7)
         .not_valid_before(datetime.now(UTC) + begins)
         .not_valid_after(datetime.now(UTC) + ends)
-        .add_extension(constraints or x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
         .add_extension(x509.KeyUsage(**usage, key_cert_sign=True, crl_sign=True), critical=True)
     )
     if identified:
@@ -182,16 +183,14 @@ class TestIssue:
         assert not extensions.get_extension_for_class(x509.BasicConstraints).value.ca
         assert not extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
 
-    @pytest.mark.parametrize("there", FILES)
-    def test_nothing_is_written_where_a_file_would_be_overwritten(self, directory: Path, there: str) -> None:
+    def test_nothing_is_written_where_a_file_or_a_dangling_link_would_be_overwritten(self, directory: Path) -> None:
         directory.mkdir()
-        (directory / there).write_text("precious")
-        with pytest.raises(CertificateError, match=there):
-            issue(directory)
-        assert contents(directory) == {there: b"precious"}
-
-    def test_a_dangling_link_counts_as_a_file(self, directory: Path) -> None:
-        directory.mkdir()
+        for there in FILES:
+            (directory / there).write_text("precious")
+            with pytest.raises(CertificateError, match=there):
+                issue(directory)
+            assert contents(directory) == {there: b"precious"}
+            (directory / there).unlink()
         (directory / "tls.key").symlink_to("elsewhere")
         with pytest.raises(CertificateError, match=r"tls\.key is already there"):
             issue(directory)
@@ -231,49 +230,44 @@ class TestIssue:
             with pytest.raises(CertificateError) as caught:
                 issue(directory, ["localhost"])
             assert contents(directory) == before
-            for path in directory.iterdir():
-                path.unlink()
-            directory.rmdir()
+            shutil.rmtree(directory)
             return str(caught.value)
 
-        write_authority(directory, ends=timedelta(hours=-1))
-        assert "ca.crt expired on " in refusal()
-        write_authority(directory, begins=timedelta(days=1))
-        assert "ca.crt is not valid before " in refusal()
-        write_authority(directory, ends=timedelta(days=30, hours=1))
-        assert "before the serving certificate would: give --days 30 or fewer" in refusal()
-        write_authority(directory, constraints=x509.BasicConstraints(ca=False, path_length=None))
-        assert "ca.crt is not the certificate of an authority" in refusal()
-        write_authority(directory, identified=False)
-        assert "SubjectKeyIdentifier" in refusal()
-        write_authority(directory, key=ed25519.Ed25519PrivateKey.generate())
-        assert "ca.key holds neither an ECDSA nor an RSA key" in refusal()
-        write_authority(directory)
-        (directory / "ca.key").write_bytes(ephemeral(["localhost"]).key)
-        assert "ca.key is not the key of " in refusal()
-        write_authority(directory)
+        for options, said in (
+            ({"ends": timedelta(hours=-1)}, "ca.crt expired on "),
+            ({"begins": timedelta(days=1)}, "ca.crt is not valid before "),
+            ({"ends": timedelta(days=30, hours=1)}, "before the serving certificate would: give --days 30 or fewer"),
+            ({"is_authority": False}, "ca.crt is not the certificate of an authority"),
+            ({"identified": False}, "SubjectKeyIdentifier"),
+            ({"key": ed25519.Ed25519PrivateKey.generate()}, "ca.key holds neither an ECDSA nor an RSA key"),
+        ):
+            write_authority(directory, **options)
+            assert said in refusal()
         locked = serialization.BestAvailableEncryption(b"secret")
-        (directory / "ca.key").write_bytes(key_pem(ec.generate_private_key(ec.SECP256R1()), locked))
-        assert "ca.key holds no private key that can be read" in refusal()
-        write_authority(directory)
-        (directory / "ca.crt").write_bytes(b"\0")
-        assert "ca.crt holds no usable certificate authority" in refusal()
-        write_authority(directory)
-        (directory / "ca.crt").unlink()
-        assert "ca.key is there without ca.crt" in refusal()
-        write_authority(directory)
-        (directory / "ca.key").unlink()
-        assert "ca.crt is there without ca.key" in refusal()
-
-    @pytest.mark.parametrize("days", [0, -1, 36501, 10**20])
-    def test_a_senseless_number_of_days_is_refused(self, directory: Path, days: int) -> None:
-        with pytest.raises(CertificateError, match="give 1 to 36500"):
-            issue(directory, days=days)
-        with pytest.raises(CertificateError, match="authority cannot be valid for"):
-            issue(directory, ca_days=days)
-        assert not directory.exists()
+        for name, content, said in (
+            ("ca.key", ephemeral(["localhost"]).key, "ca.key is not the key of "),
+            (
+                "ca.key",
+                key_pem(ec.generate_private_key(ec.SECP256R1()), locked),
+                "ca.key holds no private key that can",
+            ),
+            ("ca.crt", b"\0", "ca.crt holds no usable certificate authority"),
+            ("ca.crt", None, "ca.key is there without ca.crt"),
+            ("ca.key", None, "ca.crt is there without ca.key"),
+        ):
+            write_authority(directory)
+            (directory / name).unlink()
+            if content:
+                (directory / name).write_bytes(content)
+            assert said in refusal()
 
     def test_a_senseless_validity_or_none_of_names_is_refused(self, directory: Path) -> None:
+        for days in (0, -1, 36501, 10**20):
+            with pytest.raises(CertificateError, match="give 1 to 36500"):
+                issue(directory, days=days)
+            with pytest.raises(CertificateError, match="authority cannot be valid for"):
+                issue(directory, ca_days=days)
+            assert not directory.exists()
         with pytest.raises(CertificateError, match="valid for 31 days, its authority for 30"):
             issue(directory, days=31, ca_days=30)
         issue(directory, days=30, ca_days=30)
@@ -352,21 +346,19 @@ class TestBundle:
         assert base64.b64decode(ca_bundle(tmp_path / "both")) == both
 
     def test_neither_a_private_key_nor_anything_else_is_published(self, tmp_path: Path) -> None:
-        pair = ephemeral(["a"])
-        (tmp_path / "both").write_bytes(pair.ca + pair.key)
-        with pytest.raises(CertificateError, match="private key"):
-            ca_bundle(tmp_path / "both")
-        path = tmp_path / "ca.crt"
-        with pytest.raises(CertificateError, match=r"cannot read .*ca\.crt: No such file"):
-            ca_bundle(path)
+        pair, path = ephemeral(["a"]), tmp_path / "ca.crt"
+        for content, said in (
+            (b"", r"cannot read .*ca\.crt: No such file"),
+            (pair.ca + pair.key, "private key"),
+            (b"hello", "no PEM certificate"),
+            (b"\n" * (2**20 + 1), "larger than 1 MiB"),
+        ):
+            if content:
+                path.write_bytes(content)
+            with pytest.raises(CertificateError, match=said):
+                ca_bundle(path)
         with pytest.raises(CertificateError, match="Is a directory"):
             ca_bundle(tmp_path)
-        path.write_text("hello")
-        with pytest.raises(CertificateError, match="no PEM certificate"):
-            ca_bundle(path)
-        path.write_bytes(b"\n" * 2**20 + b"\n")
-        with pytest.raises(CertificateError, match="larger than 1 MiB"):
-            ca_bundle(path)
 
 
 @pytest.fixture

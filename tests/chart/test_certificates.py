@@ -76,12 +76,6 @@ class TestSelfManaged:
         accounts = rendered(managed).all("ServiceAccount")
         assert all(each["automountServiceAccountToken"] is False for each in accounts)
 
-    def test_the_notes_say_what_happens_until_the_api_server_trusts_it(self) -> None:
-        assert "fail closed (resources, prescheduled)" in rendered("denying").notes
-        assert "fail closed" not in rendered().notes
-        assert "caBundle" in rendered().notes
-        assert "caBundle" not in rendered("a given Secret").notes
-
 
 def egress(release: Rendered, component: str) -> tuple[list[str], object]:
     spec = release.network_policy(component)["spec"]

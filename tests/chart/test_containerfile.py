@@ -34,16 +34,13 @@ def locked(file: str) -> dict[str, tuple[str, int]]:
 
 class TestWhatItIsMadeOf:
     @pytest.mark.parametrize("file", WANTED)
-    def test_every_dependency_is_locked_in_a_version_that_fits(self, file: str) -> None:
+    def test_every_dependency_is_locked_in_a_version_that_fits_and_all_have_hashes(self, file: str) -> None:
         found = locked(file)
+        assert all(hashes for _, hashes in found.values())
         for text in WANTED[file]:
             requirement = Requirement(text)
             version, _ = found.get(canonicalize_name(requirement.name), ("0", 0))
             assert requirement.specifier.contains(version), f"{text}: docs/install.md says how {file} is made anew"
-
-    @pytest.mark.parametrize("file", WANTED)
-    def test_every_locked_package_has_hashes(self, file: str) -> None:
-        assert all(hashes for _, hashes in locked(file).values())
 
     def test_only_wheels_of_locked_bytes_are_installed(self) -> None:
         steps = [line for each in containerfile.instructions() for line in each.text.split("&&") if " install " in line]

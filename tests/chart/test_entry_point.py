@@ -22,6 +22,7 @@ from tests.chart.process import NAME, PRIVILEGED, Running
 from tests.chart.rendering import VALUES, Manifest, rendered, with_values
 from tests.command import SCRIPT
 from tests.serving import eventually
+from tests.structured import claim
 from webhook.certificates import certs
 
 pytestmark = pytest.mark.process
@@ -80,15 +81,8 @@ class TestEntryPoint:
             assert (name, code, response["allowed"], "patch" in response) == (name, 200, True, is_rewritten)
 
     def test_policies_are_evaluated(self, draguard: Running) -> None:
-        claim = {
-            "apiVersion": "resource.k8s.io/v1",
-            "kind": "ResourceClaim",
-            "metadata": {"name": "a", "namespace": "default"},
-            "spec": {},
-        }
-
         def response(group: str) -> Any:
-            review = asked(claim, userInfo={"username": "a", "groups": [group]})
+            review = asked(claim(), userInfo={"username": "a", "groups": [group]})
             return json.loads(draguard.request("POST", "/validate", json.dumps(review).encode())[1])["response"]
 
         assert response("boss")["allowed"]

@@ -4,30 +4,22 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from charts.render import CHART
-from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
+from tests.chart.rendering import NAMESPACE, Manifest, component_of, rendered
 from tests.cluster.scanned import Process, Scanned, cluster, scanner
 from tests.command import ROOT
 from tests.rows import each_row
 from tests.scan.clusters import claim, device, device_class, made, node, pod, slices
-from tests.server.test_metrics import OF_TARGETS, named_in
+from tests.server.test_metrics import FILES, check, expressions, named_in, panels, rules
 from tests.serving import eventually
 from webhook.cli.parser import make_parser
 from webhook.why.scene import SORTS
 
 pytestmark = [pytest.mark.tools, pytest.mark.process]
 
-FILES = CHART / "files"
-ALERTS = [
-    rule for group in yaml.safe_load((FILES / "scan-alerts.yaml").read_text())["groups"] for rule in group["rules"]
-]
-DASHBOARD = json.loads((FILES / "scan-dashboard.json").read_text(encoding="utf-8"))
-PANELS = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+ALERTS, PANELS = rules("scan-alerts.yaml"), expressions(panels("scan-dashboard.json"))
 
 
 def scan_of(values: str) -> Manifest:
@@ -78,12 +70,7 @@ class TestRunning:
         for name, labels in re.findall(r"^(\w+)(?:\{(.*)\})? ", running.page("/metrics")[1], re.MULTILINE):
             served.setdefault(name, set()).update(re.findall(r"(\w+)=", labels))
         for expression in [*PANELS, *(each["expr"] for each in ALERTS)]:
-            found = list(named_in(expression))
-            assert found, expression
-            known = OF_TARGETS.union(*(served[name] for name, _ in found))
-            assert all(labels <= known for _, labels in found), expression
-            grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", expression)
-            assert {each.strip() for group in grouped for each in group.split(",")} <= known, expression
+            check(expression, served)
         ours = {name for name in served if name.startswith("draguard_")}
         assert ours == {name for expression in PANELS for name, _ in named_in(expression) if name in ours}
         documented = re.findall(r"\| `(draguard_\w+)(?:\{(.*?)\})?` \|", (ROOT / "docs/scan.md").read_text())
@@ -107,37 +94,19 @@ def _resource(path: str) -> str:
 
 
 class TestMonitoring:
-    def test_each_alert_is_documented_and_says_what_to_do(self) -> None:
-        text = (ROOT / "docs/scan.md").read_text(encoding="utf-8")
-        assert {each["alert"] for each in ALERTS} == set(re.findall(r"\| (Draguard\w+) \|", text))
-        for alert in ALERTS:
-            assert alert["labels"]["severity"] == "warning"
-            assert alert["for"]
-            named = re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"])
-            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in named), alert["alert"]
-
     def test_causes_are_those_that_there_are(self) -> None:
         text = (ROOT / "docs/scan.md").read_text(encoding="utf-8")
         assert set(re.findall(r"^\| `([a-z-]+)` \|", text, re.MULTILINE)) == set(SORTS)
+        assert all(alert["for"] for alert in ALERTS)
         (alert,) = (each for each in ALERTS if each["alert"] == "DraguardPodsWaitInVain")
         assert set(re.findall(r'!~"([^"]*)"', alert["expr"])[0].split("|")) < set(SORTS)
-
-    def test_panels_do_not_overlap_and_ask_the_data_source_that_is_chosen(self) -> None:
-        taken: set[tuple[int, int]] = set()
-        for panel in DASHBOARD["panels"]:
-            at = panel["gridPos"]
-            cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
-            assert not cells & taken, panel["title"]
-            assert at["x"] + at["w"] <= 24
-            assert panel["datasource"]["uid"] == "${datasource}"
-            taken |= cells
 
     def test_the_operator_and_grafana_get_both_parts(self) -> None:
         release = rendered("scanned")
         assert [each["metadata"]["name"] for each in release.all("PrometheusRule")] == ["draguard", "draguard-scan"]
         files = {name: json.loads(text) for each in release.all("ConfigMap") for name, text in each["data"].items()}
         assert files.keys() == {"draguard.json", "draguard-scan.json"}
-        assert files["draguard-scan.json"] == DASHBOARD
+        assert files["draguard-scan.json"] == json.loads((FILES / "scan-dashboard.json").read_text(encoding="utf-8"))
         assert release.all("PrometheusRule")[1]["spec"]["groups"][0]["rules"] == ALERTS
         selector = release.one("ServiceMonitor")["spec"]["selector"]["matchLabels"]
         service = release.one("Service", "scan")
@@ -147,19 +116,16 @@ class TestMonitoring:
 
 class TestObjects:
     def test_without_it_nothing_of_it_is_there(self) -> None:
-        assert "scan" not in {
-            each["metadata"]["labels"]["app.kubernetes.io/component"] for each in rendered().manifests
-        }
+        assert "scan" not in map(component_of, rendered().manifests)
 
     @each_row("values", "scanned", "scanned by several", "only reports", "only metrics")
-    def test_its_pod_keeps_the_restricted_standard_and_draguard_takes_its_options(self, values: str) -> None:
-        spec = scan_of(values)
+    def test_its_pod_is_as_confined_as_the_webhook_s_and_draguard_takes_its_options(self, values: str) -> None:
+        spec, webhook = scan_of(values), rendered(values)
         (container,) = spec["containers"]
+        assert spec["securityContext"].items() <= webhook.pod["spec"]["securityContext"].items()
         assert spec["securityContext"]["runAsNonRoot"]
         assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert container["securityContext"]["readOnlyRootFilesystem"]
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["securityContext"] == webhook.container["securityContext"]
         arguments = make_parser().parse_args(container["args"])
         assert (arguments.command, arguments.write_reports) == ("scan", values != "only metrics")
         assert (arguments.monitoring_port is None) == ("livenessProbe" not in container) == (values == "only reports")
@@ -194,24 +160,3 @@ class TestObjects:
         assert release.one("ClusterRoleBinding", "scan")["subjects"][0]["name"] == "mine"
         assert scan_of("only reports")["serviceAccountName"] == "mine"
         assert "draguard-scan" not in {each["metadata"]["name"] for each in release.all("ServiceAccount")}
-
-    @each_row(
-        ("values", "said"),
-        ({"every": "5"}, "/scan/every"),
-        ({"replicaCount": 0}, "/scan/replicaCount"),
-        ({"reports": "yes"}, "/scan/reports"),
-    )
-    def test_values_that_cannot_be_meant_are_refused(self, values: dict[str, Any], said: str) -> None:
-        with pytest.raises(Exception, match=re.escape(said)):
-            with_values(scan={"enabled": True, **values})
-
-    def test_a_scan_without_a_result_is_refused(self) -> None:
-        with pytest.raises(Exception, match="what is found goes nowhere"):
-            with_values(scan={"enabled": True, "reports": False}, monitoring={"enabled": False})
-
-
-def test_the_notes_tell_what_reports_need() -> None:
-    assert "It scans the cluster every 5m" in rendered("scanned").notes
-    assert "CustomResourceDefinitions of openreports.io" in rendered("scanned").notes
-    assert "openreports.io" not in rendered("only metrics").notes
-    assert "It scans" not in rendered().notes

@@ -13,6 +13,7 @@ import pytest
 from tests.chart.rendering import NAMESPACE, Manifest, rendered, with_values
 from tests.reviews import recorded
 from tests.rows import each_row, each_row_beside
+from tests.structured import claim, of_kind
 from webhook.api.versions import NEWEST, VERSIONS
 from webhook.engine import prescheduled
 from webhook.policy.evaluation.policyset import PolicySet, match
@@ -72,12 +73,7 @@ def pod(**spec: Any) -> Manifest:
 
 
 CLAIMS = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
-CLAIM: Manifest = {
-    "apiVersion": "resource.k8s.io/v1",
-    "kind": "ResourceClaim",
-    "metadata": {"name": "a", "namespace": "default"},
-    "spec": {},
-}
+CLAIM = claim()
 
 
 def rules_of(*webhooks: str) -> set[tuple[str, str, str]]:
@@ -218,38 +214,29 @@ class TestReach:
                 count += 1
         assert count > 100
 
-    @each_row("kind", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
-    def test_workloads_reach_it_if_their_template_has_claims(self, kind: str) -> None:
-        for spec, webhooks in (({}, set()), (CLAIMS, {"workloads"})):
-            workload = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a"}}
-            assert ask({**workload, "spec": {"template": {"spec": spec}}}) == webhooks
-
     @each_row(
-        ("version", "kind", "body"),
-        ("batch/v1", "CronJob", {"spec": {"jobTemplate": {"spec": {"template": {"spec": CLAIMS}}}}}),
-        ("batch/v1", "Job", {"spec": {"template": {"spec": CLAIMS}}}),
-        ("v1", "PodTemplate", {"template": {"spec": CLAIMS}}),
-        ("v1", "ReplicationController", {"spec": {"template": {"spec": CLAIMS}}}),
+        ("version", "kind", "path"),
+        *(("apps/v1", kind, "spec.template.spec") for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")),
+        ("batch/v1", "CronJob", "spec.jobTemplate.spec.template.spec"),
+        ("batch/v1", "Job", "spec.template.spec"),
+        ("v1", "PodTemplate", "template.spec"),
+        ("v1", "ReplicationController", "spec.template.spec"),
     )
-    def test_other_templates_reach_it_if_they_have_claims(self, version: str, kind: str, body: Any) -> None:
+    def test_templates_reach_it_if_they_have_claims(self, version: str, kind: str, path: str) -> None:
         empty = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}}
-        assert ask({**empty, **body}) == {"workloads"}
+        for spec, webhooks in (({}, set()), (CLAIMS, {"workloads"})):
+            body: Any = spec
+            for step in reversed(path.split(".")):
+                body = {step: body}
+            assert ask({**empty, **body}) == webhooks
         assert ask({**empty, "spec": {}}) == ask(empty) == set()
 
     def test_a_group_of_pods_reaches_it_if_it_has_claims(self) -> None:
+        about = {"group": "scheduling.k8s.io", "version": "v1alpha2"}
+        kind, resource = about | {"kind": "PodGroup"}, about | {"resource": "podgroups"}
         for spec, webhooks in ((CLAIMS, {"pods"}), ({}, set())):
-            review = {
-                "operation": "CREATE",
-                "namespace": "default",
-                "kind": {"group": "scheduling.k8s.io", "version": "v1alpha2", "kind": "PodGroup"},
-                "resource": {"group": "scheduling.k8s.io", "version": "v1alpha2", "resource": "podgroups"},
-                "object": {
-                    "apiVersion": "scheduling.k8s.io/v1alpha2",
-                    "kind": "PodGroup",
-                    "metadata": {},
-                    "spec": spec,
-                },
-            }
+            obj = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {}, "spec": spec}
+            review = {"operation": "CREATE", "namespace": "default", "kind": kind, "resource": resource, "object": obj}
             assert reached(request_of_review(review)) == webhooks
 
     @each_row_beside("changes", "reaches")
@@ -275,13 +262,10 @@ class TestReach:
         assert ask(old, old=old, subresource="status") == set()
         assert ask({**old, "status": {"reservedFor": []}}, old=old, subresource="status") == {"status"}
 
-    def test_a_deletion_never_reaches_it(self) -> None:
-        assert ask(CLAIM, operation="DELETE") == set()
-
     @each_row(("namespace", "reaches"), ("default", True), ("kube-system", False), (NAMESPACE, False))
     def test_exempt_namespaces_never_reach_it(self, namespace: str, *, reaches: bool) -> None:
-        claim = CLAIM | {"metadata": {"name": "a", "namespace": namespace}}
-        assert ask(claim) == ({"resources"} if reaches else set())
+        theirs = CLAIM | {"metadata": {"name": "a", "namespace": namespace}}
+        assert ask(theirs) == ({"resources"} if reaches else set())
         mine = pod(nodeName="a", **CLAIMS)
         mine["metadata"]["namespace"] = namespace
         assert ask(mine) == ({"pods", "prescheduled"} if reaches else set())
@@ -296,12 +280,11 @@ class TestReach:
             found = match(hook.policy.match, request, Kinds(NEWEST), lambda _name: {"guarded": "yes", **labels})
             assert (found is None) == is_exempt
 
-    def test_objects_of_the_cluster_do(self) -> None:
-        device_class = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "a"}}
-        assert ask(device_class) == {"resources"}
-
-    def test_requirements_of_one_s_own_narrow_the_namespaces(self) -> None:
-        assert ask(CLAIM) == {"resources"}
+    def test_objects_of_the_cluster_do_deletions_do_not_and_requirements_of_one_s_own_narrow_the_namespaces(
+        self,
+    ) -> None:
+        assert ask(of_kind("DeviceClass", {}, "v1")) == ask(CLAIM) == {"resources"}
+        assert ask(CLAIM, operation="DELETE") == set()
         assert ask(CLAIM, "everything differs") == set()
         assert ask(CLAIM, "everything differs", user={"username": "me"}) == set()
 

@@ -1,10 +1,11 @@
 """Runs draguard serve as a process, and sends requests to it."""
 
+import os
 import re
 import signal
 import ssl
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from tests import serving
@@ -12,10 +13,11 @@ from tests.command import SCRIPT
 
 
 @contextmanager
-def running(*arguments: str) -> Iterator[tuple[int, str]]:
+def running(*arguments: str, env: Mapping[str, str] | None = None) -> Iterator[tuple[int, str]]:
     """Run the server on a free port; yield the port and what it has written to standard output."""
     command = [str(SCRIPT), "serve", "--port=0", "--shutdown-delay=0", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    variables, pipe = {**os.environ, **(env or {})}, subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=variables) as server:
         assert server.stdout
         assert server.stderr
         try:

@@ -66,9 +66,11 @@ class TestHelp:
         result = [line for line in lines if not line.startswith("  draguard ")]
         assert columns - 12 < max(map(len, (line for line in result if not line.startswith("  kube")))) <= columns
 
-    def test_no_name_is_broken_between_lines(self) -> None:
-        for parser in parsers(make_parser()):
-            assert not re.findall(r".*\w-$", parser.format_help(), re.MULTILINE)
+    def test_its_lines_fit_on_a_screen_and_break_no_name(self) -> None:
+        helps = {each.prog: each.format_help() for each in parsers(make_parser())}
+        wide = [prog for prog, text in helps.items() if max(map(len, text.splitlines())) > 100]
+        assert wide == ["draguard schema", "draguard policy generate"]  # by their examples
+        assert not re.findall(r".*\w-$|^ *None$", "".join(helps.values()), re.MULTILINE)
 
     def test_each_command_with_arguments_has_examples(self) -> None:
         helps = {each.prog: each.format_help() for each in parsers(make_parser())}

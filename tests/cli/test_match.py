@@ -21,15 +21,12 @@ def matched(expression: str, *slices: dict[str, Any], output: str = "text") -> D
     return draguard("match", "-e", expression, "--cluster", "-", "-o", output, stdin=stdin)
 
 
-def _slice(index: int, devices: list[Any] | None = None) -> dict[str, Any]:
-    every = [device(f"gpu-{number}", {"model": "A100"}) for number in range(8)]
-    return slices(*(devices or every), on=f"n{index:03}")
+def _slice(index: int) -> dict[str, Any]:
+    return slices(*(device(f"gpu-{number}", {"model": "A100"}) for number in range(8)), on=f"n{index:03}")
 
 
-def asking(device_class: str, **more: Any) -> bytes:
-    claim = clusters.claim(**more)
-    claim["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] = device_class
-    return json.dumps({"apiVersion": "resource.k8s.io/v1", **claim}).encode()
+def asking(**asked: Any) -> bytes:
+    return json.dumps({"apiVersion": "resource.k8s.io/v1", **clusters.claim(**asked)}).encode()
 
 
 class TestMatch:
@@ -47,7 +44,7 @@ class TestMatch:
         assert done.code == 1
 
     def test_devices_without_the_capacity_that_is_asked_for_do_not_match(self) -> None:
-        claim = asking("gpu.example.com", capacity={"requests": {"memory": "60Gi"}})
+        claim = asking(deviceClassName="gpu.example.com", capacity={"requests": {"memory": "60Gi"}})
         done = draguard("match", "-", "--cluster", CLUSTER, stdin=claim)
         assert "4 of 8 devices match" in done.out
         assert "  false 4 A100  node-c, node-d: capacity memory: a device has 40Gi, 60Gi is wanted\n" in done.out
@@ -55,7 +52,7 @@ class TestMatch:
         assert "8 of 8 devices match" in before.out  # DRAConsumableCapacity is off
 
     def test_a_class_that_does_not_exist_matches_nothing(self) -> None:
-        done = draguard("match", "-", "--cluster", CLUSTER, stdin=asking("gone"))
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin=asking(deviceClassName="gone"))
         assert done.code == 1
         line, released = done.out.splitlines()
         assert released == "matched as Kubernetes 1.37"
@@ -64,7 +61,7 @@ class TestMatch:
 
     def test_pods_with_errors_beside_a_claim_do_not_count(self) -> None:
         pod = b"apiVersion: v1\nkind: Pod\nspec: {resourceClaims: [{name: A}]}\n---\n"
-        done = draguard("match", "-", "--cluster", CLUSTER, stdin=pod + asking("gpu.example.com"))
+        done = draguard("match", "-", "--cluster", CLUSTER, stdin=pod + asking(deviceClassName="gpu.example.com"))
         assert "8 of 8 devices match" in done.out
         assert done.err == ""
 
@@ -148,12 +145,12 @@ class TestMatch:
     )
     def test_an_attribute_that_not_every_device_has(self, devices: list[Any], hint: str) -> None:
         read = 'device.attributes["gpu.example.com"].i'
-        done = matched(f"{read} == 0", _slice(0, devices))
+        done = matched(f"{read} == 0", slices(*devices))
         assert (done.code, f"no such key: i ({hint.format(f'has({read}) && …')})" in done.out) == (1, True)
 
     def test_a_denied_value_is_right_for_a_device_without_the_attribute(self) -> None:
         read = 'device.attributes["gpu.example.com"].health'
-        out = matched(f'{read} != "bad"', _slice(0, [device("d0", {"health": "bad"}), device("d1")])).out
+        out = matched(f'{read} != "bad"', slices(device("d0", {"health": "bad"}), device("d1"))).out
         assert f"no such key: health (this device has no health; check first: !has({read}) || …)" in out
 
     @each_row(

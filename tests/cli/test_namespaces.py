@@ -65,14 +65,6 @@ class TestNamespaces:
         assert levels("--namespace-labels=default=", stdin=claim) == [("error", "admin-access")]
         assert levels("--namespace-labels=ops=", "--namespace=ops", stdin=claim) == [("error", "admin-access")]
 
-    def test_each_release_has_its_own_label(self) -> None:
-        claim = ADMIN_CLAIM.replace("/v1\n", "/v1beta2\n", 1)
-        labels = "--namespace-labels=ops=resource.k8s.io/admin-access=true"
-        on = "--feature-gates=DRAAdminAccess=true", "--runtime-config=api/beta=true"
-        assert levels("--kubernetes-version=1.33", *on, labels, stdin=claim) == []
-        found = levels("--kubernetes-version=1.34", *on, labels, stdin=claim)
-        assert found == [("error", "admin-access")]
-
     @each_row("namespace", "metadata: 1", "metadata:\n  name: [ops]", "metadata:\n  name: ops\n  labels: 1")
     def test_a_namespace_that_is_none_does_no_harm(self, namespace: str) -> None:
         manifests = f"apiVersion: v1\nkind: Namespace\n{namespace}\n---\n{ADMIN_CLAIM}"

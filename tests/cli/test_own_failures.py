@@ -50,21 +50,16 @@ def fail_of(of: Callable[..., bool], original: Callable[..., Any]) -> Callable[.
     return broken
 
 
-@pytest.fixture(params=["review", "find", "is_pod_without_claims", "_views"])
-def fault(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Inject a fault into a step: judging, finding the kind, passing over pods, looking up references."""
-    name: str = request.param
-    module = references if name == "_views" else judge
-    if name == "find":
-        monkeypatch.setattr(judge.Judge, "kind_of", breaking(judge.Judge.kind_of))
-    else:
-        monkeypatch.setattr(module, name, breaking(getattr(module, name)))
-    return name
-
-
-def test_one_object_is_reported_and_all_others_are_judged(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("of", "step"),  # judging, finding the kind, passing over pods, looking up references
+    [(judge, "review"), (judge.Judge, "kind_of"), (judge, "is_pod_without_claims"), (references, "_views")],
+)
+def test_one_object_is_reported_and_all_others_are_judged(
+    of: object, step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(of, step, breaking(getattr(of, step)))
     broken = CLAIM.replace("NAME", "broken")
-    broken = broken.replace("cuont: 1", "count: 1") if fault == "_views" else broken
+    broken = broken.replace("cuont: 1", "count: 1") if step == "_views" else broken
     for index, text in enumerate((CLAIM.replace("NAME", "a"), broken, CLAIM.replace("NAME", "b"))):
         (tmp_path / f"{index}.yaml").write_text(text, encoding="utf-8")
     done = draguard("validate", "-o", "json", "--ignore", "internal-error", tmp_path)

@@ -67,11 +67,6 @@ class TestAnswers:
         spec = {"nodeName": "node-1", "nodeSelector": {"kubernetes.io/hostname": "node-2"}, "resourceClaims": [{}]}
         assert answered(review("a", spec), "--endpoint=mutate")["allowed"] is False
 
-    def test_each_is_on_one_line(self) -> None:
-        text = "\n".join(json.dumps(review(uid), indent=2) for uid in "abc")
-        done = draguard("review", "-", stdin=text.encode())
-        assert uids(done.out) == ["a", "b", "c"]
-
     def test_options_are_those_of_the_webhook(self) -> None:
         for options in ((), ("--select-node-by", "name"), ("--pods", "claims")):
             assert "patch" in answered(review("a"), "--endpoint", "mutate", *options)

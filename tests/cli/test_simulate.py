@@ -272,6 +272,15 @@ def test_a_runtime_makes_pods_for_those_who_use_it(tmp_path: Path) -> None:
     assert f"note: {note}" in done.err
 
 
+def test_a_workload_of_pod_groups_makes_no_pods() -> None:
+    groups = "[{name: g, resourceClaims: [{name: gpu, resourceClaimTemplateName: large-gpu}]}]"
+    workload = "apiVersion: scheduling.k8s.io/v1beta1\nkind: Workload\nmetadata: {name: w, namespace: team-y}\n"
+    done = draguard(
+        "simulate", "-", "--cluster", CLUSTER, stdin=f"{workload}spec: {{podGroupTemplates: {groups}}}".encode()
+    )
+    assert (done.code, "make pods only where others use them" in done.err) == (2, True)
+
+
 def test_a_workload_without_pods_is_explained() -> None:
     job = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: t, namespace: ml}\n"
     job += "spec: {runtimeRef: {name: torch}}"

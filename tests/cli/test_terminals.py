@@ -6,7 +6,7 @@ import os
 import pty
 import re
 import subprocess
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -16,9 +16,8 @@ from tests.command import ROOT, SCRIPT, draguard
 from tests.rows import each_row
 from tests.simulation import clusters
 from tests.simulation.clusters import written
-from tests.structured import claim_manifest, resource_slice
+from tests.structured import resource_slice
 from webhook.check import progress
-from webhook.cli import main
 from webhook.cli.console import show_lines
 from webhook.report.diff import unified
 from webhook.report.text import colored
@@ -96,9 +95,8 @@ class TestProgress:
         self, options: list[str], shown: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(progress, "PATIENCE", 0.0)
-        with redirect_stdout(io.StringIO()), redirect_stderr(Terminal()) as terminal:
-            assert main(["validate", *options, str(ROOT / TestColour.BAD)]) == 1
-        assert ("documents" in terminal.getvalue()) is shown
+        said = draguard("validate", *options, ROOT / TestColour.BAD, columns=80).err
+        assert ("documents" in said) is shown
 
 
 EVIL = "H\x1b[2J\n::error::pwned ##[x]\x1b[31m"
@@ -208,12 +206,3 @@ def test_a_diff_has_the_lines_of_a_file() -> None:
     lines = unified("a", "a: x\u2028y\n\x85", "a: x\u2028y\n")
     wanted = "--- a\n+++ a\n@@ -1,2 +1 @@\n a: x\u2028y\n-\x85\n\\ No newline at end of file\n"
     assert list(lines) == [f"{line}\n" for line in wanted.split("\n")[:-1]]
-
-
-def test_quiet_leaves_notes(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(claim_manifest("a"), encoding="utf-8")
-    (line,) = draguard("validate", "--quiet", tmp_path).out.splitlines()
-    assert line.startswith("note: references not checked: DeviceClass gpu.example.com ")
-    assert "show findings and notes only: no summary, no progress" in " ".join(
-        draguard("validate", "--help").out.split()
-    )

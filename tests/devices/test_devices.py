@@ -19,7 +19,6 @@ SHARE = {"shareID": "57490d4c-9dce-4d24-bb17-ca7ff07a2c22", "consumedCapacity": 
 
 
 def listed(*objects: Any, options: tuple[str, ...] = ()) -> Done:
-    """List the devices of a cluster."""
     return draguard("devices", "--cluster", "-", *options, stdin=as_list(*objects).encode())
 
 
@@ -32,7 +31,6 @@ def test_kinds_that_were_not_collected_are_warned_of() -> None:
 
 
 def answer(*objects: Any, options: tuple[str, ...] = ()) -> Any:
-    """List the devices of a cluster as JSON."""
     done = listed(*objects, options=("-o", "json", *options))
     assert done.code == 0, done.err
     return json.loads(done.out)

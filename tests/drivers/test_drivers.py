@@ -354,7 +354,6 @@ class TestSchema:
 class TestRules:
     @staticmethod
     def broken(rule: str, asked: Any) -> list[dict[str, Any]]:
-        """Return the findings of a rule."""
         profile = {"driver": "d.example.org", "classes": {"c.example.org": "x"}, "devices": {"x": {}}}
         Path("profile.yaml").write_text(json.dumps({**profile, "rules": [{"rule": rule}]}), encoding="utf-8")
         return findings("validate", "--driver-profile", "profile.yaml", "-", stdin=json.dumps(asked))

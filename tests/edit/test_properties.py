@@ -18,7 +18,6 @@ from webhook.edit.tree import Edit, PlacedNode, Tree, apply, tree_of
 
 
 def places(node: Node, around: Node | None = None, entry: Entry | None = None) -> Iterator[PlacedNode]:
-    """Iterate over all values in a document."""
     yield PlacedNode(node, around, entry)
     for each in node.entries or ():
         yield from places(each.value, node, each)
@@ -104,7 +103,6 @@ def broken(text: str, dice: Random) -> Iterator[tuple[str, str]]:
 
 
 def by_file(folder: Path, *options: str) -> dict[str, list[dict[str, Any]]]:
-    """Validate a directory; return the findings in each file."""
     found: dict[str, list[dict[str, Any]]] = {}
     for each in findings("validate", *options, folder):
         found.setdefault(Path(each["file"]).name, []).append(each)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rows import each_row
+from tests.structured import changed, of_kind, resource_slice
 from webhook.check.cluster import cluster_documents
 from webhook.inventory import Inventory, MalformedError
 from webhook.inventory.affinity import as_int64, term_selects, unmatched
@@ -38,35 +39,26 @@ def test_what_is_held_in_an_older_version_is_returned_in_the_newest() -> None:
 @each_row("version", "v1", "v1beta2", "v1beta1")
 def test_slices_of_1_34_have_devices_and_counters(version: str) -> None:
     """They stay in a cluster that is upgraded, although later API servers reject such slices."""
-    counters = {"consumesCounters": [{"counterSet": "set", "counters": {"memory": {"value": "1Gi"}}}]}
+    amounts = {"counters": {"memory": {"value": "1Gi"}}}
+    counters = {"consumesCounters": [{"counterSet": "set", **amounts}]}
     device = {"name": "d0", "basic": counters} if version == "v1beta1" else {"name": "d0", **counters}
-    spec = {
-        "driver": "gpu.example.com",
-        "nodeName": "a",
-        "pool": {"name": "a", "generation": 1, "resourceSliceCount": 1},
-        "devices": [device],
-        "sharedCounters": [{"name": "set", "counters": {"memory": {"value": "1Gi"}}}],
-    }
-    made = {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", "metadata": {"name": "s"}}
-    (found,) = Inventory([{**made, "spec": spec}]).all("ResourceSlice")
+    made = resource_slice(device, version=version, sharedCounters=[{"name": "set", **amounts}])
+    (found,) = Inventory([made]).all("ResourceSlice")
     assert found["spec"]["devices"] == [{"name": "d0", **counters}]
-    del spec["pool"]
-    with pytest.raises(MalformedError, match=r"ResourceSlice s: spec\.pool"):
-        Inventory([{**made, "spec": spec}])
+    with pytest.raises(MalformedError, match=r"ResourceSlice slice: spec\.pool"):
+        Inventory([changed(made, spec__pool=...)])
 
 
 def test_an_object_of_resource_k8s_io_in_a_version_that_no_release_has_cannot_be_decoded() -> None:
-    made = {"apiVersion": "resource.k8s.io/v1(", "kind": "ResourceSlice", "metadata": {"name": "s"}}
-    with pytest.raises(MalformedError, match=r"s: no release serves ResourceSlice in resource\.k8s\.io/v1\("):
-        Inventory([{**made, "spec": {"driver": "a", "devices": "web"}}])
+    with pytest.raises(MalformedError, match=r"object: no release serves ResourceSlice in resource\.k8s\.io/v1\("):
+        Inventory([of_kind("ResourceSlice", {"driver": "a", "devices": "web"}, "v1(")])
 
 
 def test_the_selectors_of_an_object_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("webhook.inventory.REVIEW", 100)
     selectors = [{"cel": {"expression": f"[1].all(x, [{number}].exists(y, y > x))"}} for number in range(20)]
-    made = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
     with pytest.raises(MalformedError, match="take more work than draguard allows"):
-        Inventory([{**made, "spec": {"selectors": selectors}}])
+        Inventory([of_kind("DeviceClass", {"selectors": selectors}, "v1")])
 
 
 def test_what_has_no_nulls_is_not_copied() -> None:
@@ -96,18 +88,14 @@ def test_a_reference_means_the_workload_of_its_group() -> None:
 
 VALUES = ["0", "1", "01", "2", "a"]
 LABELS: list[dict[str, str]] = [{}, *({"k": value} for value in [*VALUES, "3", "b"])]
-REQUIREMENTS = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "operator": st.sampled_from(["In", "NotIn"]),
-            "values": st.lists(st.sampled_from(VALUES), min_size=1, max_size=3),
-        }
-    ),
-    st.fixed_dictionaries({"operator": st.sampled_from(["Exists", "DoesNotExist"])}),
-    st.fixed_dictionaries(
-        {"operator": st.sampled_from(["Gt", "Lt"]), "values": st.lists(st.sampled_from(VALUES), min_size=1, max_size=1)}
-    ),
-)
+
+
+def requirement(most: int, *operators: str) -> st.SearchStrategy[dict[str, Any]]:
+    values = {"values": st.lists(st.sampled_from(VALUES), min_size=1, max_size=most)} if most else {}
+    return st.fixed_dictionaries({"operator": st.sampled_from(operators), **values})
+
+
+REQUIREMENTS = requirement(3, "In", "NotIn") | requirement(0, "Exists", "DoesNotExist") | requirement(1, "Gt", "Lt")
 
 
 def spec(*terms: Any, **more: Any) -> dict[str, Any]:
@@ -168,47 +156,37 @@ def test_numbers_are_read_as_in_go(text: str, number: int | None) -> None:
     assert as_int64(text) == number
 
 
+ENTRIES = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "p", "namespace": "default", "uid": "1"},
-    "spec": {
-        "schedulingGroup": {"podGroupName": "g"},
-        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "t"}],
-    },
+    "spec": {"schedulingGroup": {"podGroupName": "g"}, "resourceClaims": ENTRIES},
     "status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "c"}]},
 }
 OF_POD = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1", "controller": True}
 OF_GROUP = {**OF_POD, "apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "name": "g", "uid": "2"}
 ANOTHERS = {**OF_POD, "name": "other", "uid": "3"}
-NO_OWNER = "ResourceClaim default/c was not created for Pod default/p"
+NEITHER = "neither Pod nor PodGroup g is the owner"
 
 
 @each_row(
     ("owner", "groups", "blocked"),
     (OF_POD, True, ""),
     (OF_GROUP, True, ""),
-    (OF_GROUP, False, f"{NO_OWNER} (Pod is not owner)"),
-    (ANOTHERS, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
-    ({**OF_GROUP, "name": "h"}, True, f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)"),
-    (
-        {**OF_GROUP, "apiVersion": "scheduling.volcano.sh/v1beta1"},
-        True,
-        f"{NO_OWNER} (neither Pod nor PodGroup g is the owner)",
-    ),
-    (ANOTHERS, False, f"{NO_OWNER} (Pod is not owner)"),
+    (OF_GROUP, False, "Pod is not owner"),
+    (ANOTHERS, True, NEITHER),
+    ({**OF_GROUP, "name": "h"}, True, NEITHER),
+    ({**OF_GROUP, "apiVersion": "scheduling.volcano.sh/v1beta1"}, True, NEITHER),
+    (ANOTHERS, False, "Pod is not owner"),
 )
 def test_a_claim_from_a_template_belongs_to_the_pod_or_its_group(
     owner: dict[str, Any], *, groups: bool, blocked: str
 ) -> None:
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c", "namespace": "default", "ownerReferences": [owner]},
-        "spec": {},
-    }
-    found = claims_of(POD, Inventory([claim]), groups=groups)
-    assert (found.reason if isinstance(found, Blocked) else "") == blocked
+    metadata = {"name": "c", "namespace": "default", "ownerReferences": [owner]}
+    found = claims_of(POD, Inventory([{**of_kind("ResourceClaim", {}, "v1"), "metadata": metadata}]), groups=groups)
+    reason = f"ResourceClaim default/c was not created for Pod default/p ({blocked})"
+    assert (found.reason if isinstance(found, Blocked) else "") == (reason if blocked else "")
 
 
 def daemon_set(name: str, path: str = "/var/lib/kubelet/plugins_registry", **container: Any) -> JSONObject:
@@ -222,43 +200,32 @@ def pod(node: str, **status: Any) -> JSONObject:
     return {"kind": "Pod", "spec": {"nodeName": node}, "status": status}
 
 
+INTEL = "gpu.intel.com"
 OWN = daemon_set("a", "/var/lib/kubelet/plugins/gpu.example.com")
 
 
 @each_row(
     ("daemon_sets", "pods", "served", "drivers", "expected"),
-    ([OWN, daemon_set("b")], {}, {}, {"gpu.example.com"}, {"a": ["gpu.example.com"], "b": []}),
-    ([daemon_set("a", args=["--driver=x.com"])], {}, {}, {"x.com", "y.com"}, {"a": ["x.com"]}),
-    ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, {"x.com"}, {"x": []}),
-    ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": ["z.com"]}),
-    ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, {"z.com"}, {"a": [], "b": []}),
-    (
-        [daemon_set("intel-gpu"), daemon_set("amd")],
-        {},
-        {},
-        {"gpu.intel.com"},
-        {"intel-gpu": ["gpu.intel.com"], "amd": []},
-    ),
-    (
-        [daemon_set("intel-old"), daemon_set("intel-new")],
-        {},
-        {},
-        {"gpu.intel.com"},
-        {"intel-old": ["gpu.intel.com"], "intel-new": ["gpu.intel.com"]},
-    ),
-    ([daemon_set("nvidia-gpu")], {}, {}, {"gpu.intel.com", "gpu.nvidia.com"}, {"nvidia-gpu": ["gpu.nvidia.com"]}),
-    ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, {"dra.cpu", "x.com"}, {"cpus": ["x.com"]}),
-    ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, {"x.com"}, {}),
+    ([OWN, daemon_set("b")], {}, {}, "gpu.example.com", {"a": "gpu.example.com", "b": ""}),
+    ([daemon_set("a", args=["--driver=x.com"])], {}, {}, "x.com y.com", {"a": "x.com"}),
+    ([daemon_set("x"), daemon_set("csi", image="csi/node-driver-registrar:1")], {}, {}, "x.com", {"x": ""}),
+    ([daemon_set("a"), daemon_set("b")], {"b": [pod("n")]}, {"z.com": {"n"}}, "z.com", {"a": "", "b": "z.com"}),
+    ([daemon_set("a"), daemon_set("b")], {}, {"z.com": {"n"}}, "z.com", {"a": "", "b": ""}),
+    ([daemon_set("intel-gpu"), daemon_set("amd")], {}, {}, INTEL, {"intel-gpu": INTEL, "amd": ""}),
+    ([daemon_set("intel-old"), daemon_set("intel-new")], {}, {}, INTEL, {"intel-old": INTEL, "intel-new": INTEL}),
+    ([daemon_set("nvidia-gpu")], {}, {}, "gpu.intel.com gpu.nvidia.com", {"nvidia-gpu": "gpu.nvidia.com"}),
+    ([daemon_set("cpus")], {"cpus": [pod("n")]}, {"x.com": {"n"}}, "dra.cpu x.com", {"cpus": "x.com"}),
+    ([daemon_set("a", "/var/lib/other", image="x.com")], {}, {}, "x.com", {}),
 )
 def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
-    daemon_sets: list[JSONObject],
-    pods: dict[str, list[JSONObject]],
-    served: dict[str, set[str]],
-    drivers: set[str],
-    expected: dict[str, list[str]],
+    daemon_sets: list[JSONObject], pods: Any, served: dict[str, set[str]], drivers: str, expected: dict[str, str]
 ) -> None:
-    found = plugins(((each, pods.get(each["metadata"]["name"], [])) for each in daemon_sets), served, drivers)
-    assert {each.workload["metadata"]["name"]: list(each.drivers) for each in found} == expected
+    each_with_pods = ((each, pods.get(each["metadata"]["name"], [])) for each in daemon_sets)
+    found = plugins(each_with_pods, served, {*drivers.split()})
+    assert {each.workload["metadata"]["name"]: " ".join(each.drivers) for each in found} == expected
+
+
+CRASHED = {"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
 
 
 @each_row(
@@ -266,13 +233,7 @@ def test_a_driver_is_run_by_the_daemon_set_that_names_it_or_is_on_its_nodes(
     ({"phase": "Running"}, ""),
     ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}, "it is not ready"),
     ({"phase": "Failed", "reason": "Evicted"}, "it is not running: Failed (Evicted)"),
-    (
-        {
-            "phase": "Running",
-            "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
-        },
-        "a is not running (CrashLoopBackOff)",
-    ),
+    ({"phase": "Running", "containerStatuses": [CRASHED]}, "a is not running (CrashLoopBackOff)"),
 )
 def test_the_trouble_of_a_pod(status: JSONObject, expected: str) -> None:
     assert trouble_of(pod("n", **status)) == expected

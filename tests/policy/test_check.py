@@ -84,13 +84,33 @@ def test_rules_of_unknown_groups_are_left_alone(rule: dict[str, Any]) -> None:
 def test_versions_in_which_objects_cannot_be_changed_are_found(
     versions: list[str], match_policy: str, others: str
 ) -> None:
-    rule = {"apiGroups": ["resource.k8s.io"], "operations": ["CREATE"], "resources": ["resourceclaims"]}
+    rule = {"apiGroups": ["autoscaling"], "operations": ["CREATE"], "resources": ["horizontalpodautoscalers"]}
     constraints = {"resourceRules": [rule | {"apiVersions": versions}], "matchPolicy": match_policy}
     manifests = mutating("m", "Object{metadata: Object.metadata{labels: {'a': 'b'}}}", matchConstraints=constraints)
     result = check_policies(manifests, Release(36))
     warned = [each.problem.message for each in result.findings if each.problem.rule == "unchangeable-version"]
-    said = f"the policy matches resourceclaims in {others}, too, and fails there: "
+    said = f"the policy matches horizontalpodautoscalers in {others}, too, and fails there: "
     assert warned == ([f"{said}the API server cannot convert changed objects"] if others else [])
+
+
+@each_row(
+    ("release", "resource", "versions", "off"),
+    (36, "resourceclaims", [["v1beta1"]], "v1beta1"),
+    (36, "resourceclaims", [["v1beta1"], ["v1beta2"]], "v1beta1, v1beta2"),
+    (36, "resourceclaims", [["v1beta1"], ["v1"]], ""),
+    (36, "resourceclaims", [["v1beta1"], ["*"]], ""),
+    (33, "resourceclaims", [["v1beta1"]], ""),
+    (36, "devicetaintrules", [["v1beta2"]], ""),  # none of its versions is on
+)
+def test_versions_that_are_off_by_default_are_found(
+    release: int, resource: str, versions: list[list[str]], off: str
+) -> None:
+    rule = {"apiGroups": ["resource.k8s.io"], "operations": ["CREATE"], "resources": [resource]}
+    rules = [rule | {"apiVersions": each} for each in versions]
+    found = problems("object.metadata.name == 'p'", release=Release(release), rules=rules)
+    said = f"Kubernetes 1.36 serves {resource} in {off} only with --runtime-config: "
+    expected = [f"{said}without it, the policy matches none of them"] if off else []
+    assert [each.message for each in found if each.rule == "unserved-version"] == expected
 
 
 def test_what_never_has_an_effect_is_found() -> None:

@@ -18,7 +18,6 @@ def listed(*objects: Object) -> str:
 
 
 def scan(*objects: Object, options: tuple[str, ...] = ()) -> Done:
-    """Scan a cluster."""
     return draguard("scan", "--cluster", "-", *options, stdin=listed(*objects).encode())
 
 
@@ -42,7 +41,6 @@ def made(kind: str, name: str, namespace: str = "", version: str = "v1", **field
 def node(
     name: str = "n1", *, ready: bool = True, allocatable: Any = None, version: str = "v1.36.3", **more: Any
 ) -> Object:
-    """Make a node."""
     ready_ = {"type": "Ready", "status": "True" if ready else "Unknown", "lastHeartbeatTime": LATE}
     status = {
         "allocatable": {"cpu": "8", "pods": "110", **(allocatable or {})},
@@ -70,13 +68,11 @@ def slices(
 
 
 def device_class(name: str = DRIVER, selector: str = f'device.driver == "{DRIVER}"', **more: Any) -> Object:
-    """Make a device class."""
     spec = {"selectors": [{"cel": {"expression": selector}}], **more}
     return made("DeviceClass", name, version="resource.k8s.io/v1", spec=spec)
 
 
 def request(class_name: str = DRIVER, count: int = 1, **more: Any) -> Object:
-    """Make a request for exactly some devices."""
     exactly: Object = {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": count, **more}
     return {"name": "gpu", "exactly": exactly}
 
@@ -101,7 +97,6 @@ def claim(
 
 
 def template(name: str = "gpu", *requests: Object) -> Object:
-    """Make a claim template."""
     spec = {"spec": {"devices": {"requests": list(requests) or [request()]}}}
     return made("ResourceClaimTemplate", name, "default", "resource.k8s.io/v1", spec=spec)
 
@@ -116,7 +111,6 @@ def pod(name: str = "train", claims: Any = ("gpu",), phase: str = "Running", on:
 
 
 def daemon_set(path: str = f"/var/lib/kubelet/plugins/{DRIVER}", name: str = "driver", **spec: Any) -> Object:
-    """Make the DaemonSet of a driver."""
     paths = ("/var/lib/kubelet/plugins_registry", path)
     volumes = [{"name": str(place), "hostPath": {"path": each}} for place, each in enumerate(paths)]
     spec = {"containers": [{"name": "plugin", "image": f"{name}:1"}], "volumes": volumes, **spec}

@@ -185,16 +185,7 @@ class TestAuthorities:
             assert statuses(answer(served, client.present(served.trust()))) == [200]
 
     def test_a_file_that_cannot_serve_is_named(self, tmp_path: Path) -> None:
-        pair = certs.ephemeral(["localhost"])
-        path, now = tmp_path / "clients.crt", datetime.now(UTC)
-        with pytest.raises(
-            ServerError, match=r"cannot read .*clients\.crt: No such file or directory: give --client-ca"
-        ):
-            Certificate(pair.certificate, pair.key, clients=Clients(path))
-        path.write_bytes(pair.key)
-        with pytest.raises(ServerError, match=r"clients\.crt holds no certificates in PEM .*: give --client-ca"):
-            Certificate(pair.certificate, pair.key, clients=Clients(path))
-        signer = authority()
+        pair, signer, now = certs.ephemeral(["localhost"]), authority(), datetime.now(UTC)
         revoked = (
             x509.CertificateRevocationListBuilder()
             .issuer_name(signer.certificate.subject)
@@ -202,9 +193,19 @@ class TestAuthorities:
             .next_update(now + timedelta(days=1))
             .sign(signer.key, SHA256())
         )
-        path.write_bytes(certs.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM))
-        with pytest.raises(ServerError, match=r"clients\.crt holds a revocation list, which would be ignored"):
-            Certificate(pair.certificate, pair.key, clients=Clients(path))
+        path = tmp_path / "clients.crt"
+        for content, said in (
+            (b"", r"cannot read .*clients\.crt: No such file or directory: give --client-ca"),
+            (pair.key, r"clients\.crt holds no certificates in PEM .*: give --client-ca"),
+            (
+                certs.pem(signer.certificate) + revoked.public_bytes(Encoding.PEM),
+                r"clients\.crt holds a revocation list, which would be ignored",
+            ),
+        ):
+            if content:
+                path.write_bytes(content)
+            with pytest.raises(ServerError, match=said):
+                Certificate(pair.certificate, pair.key, clients=Clients(path))
 
 
 class TestNames:

@@ -7,7 +7,6 @@ import os
 import re
 import resource
 import socket
-import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.attacks.crowds import reset
 from tests.rows import each_row
 from tests.serving import (
     GET,
@@ -155,20 +155,21 @@ class TestRequests:
             for connection, body in zip(connections, letters, strict=True):
                 assert body in answered(connection)
 
-    @each_row("last", "", "Connection: close\r\n")
-    def test_an_answer_comes_whole(self, served: Served, last: str) -> None:
+    @each_row(
+        ("sent", "status", "end"),
+        (post("Content-Length: 2\r\n", b"{}"), 200, b'\r\n\r\n["validate", 2, "{}"]'),
+        (post("Content-Length: 2\r\nConnection: close\r\n", b"{}"), 200, b'\r\n\r\n["validate", 2, "{}"]'),
+        (post(f"Content-Length: {LIMIT + 1}\r\n"), 413, b": a body may have 1048576 bytes\n"),
+    )
+    def test_an_answer_comes_whole_and_a_refusal_before_the_body_does(
+        self, served: Served, sent: bytes, status: int, end: bytes
+    ) -> None:
         with served.socket() as connection:
-            connection.sendall(post(f"Content-Length: 2\r\n{last}", b"{}"))
+            connection.sendall(sent)
             received = connection.recv(65536)  # of one TLS record at most
-            assert received.startswith(b"HTTP/1.1 200 OK\r\n")
-            assert received.endswith(b'\r\n\r\n["validate", 2, "{}"]')
-
-    def test_a_refusal_comes_whole_before_the_body_does(self, served: Served) -> None:
-        with served.socket() as connection:
-            connection.sendall(post(f"Content-Length: {LIMIT + 1}\r\n"))
-            received = connection.recv(65536)
-            assert statuses(received) == [413]
-            assert received.endswith(b": a body may have 1048576 bytes\n")
+        assert statuses(received) == [status]
+        assert received.startswith(b"HTTP/1.1 ")
+        assert received.endswith(end)
 
     def test_a_head_between_others_gets_its_header_at_once(self, served: Served) -> None:
         with served.socket() as connection:
@@ -180,11 +181,17 @@ class TestRequests:
                 connection.sendall(GET)
                 assert connection.recv(65536).endswith(b"\r\n\r\nok\n")
 
-    def test_chunks_may_have_extensions_and_trailers(self, served: Served) -> None:
-        body = b"2;name=value\r\n{}\r\n000\r\nDigest: x\r\n\r\n"
+    @each_row(
+        ("body", "end"),
+        (b"2;name=value\r\n{}\r\n000\r\nDigest: x\r\n\r\n", b'["validate", 2, "{}"]'),
+        (b"".join(b"1\r\n%c\r\n" % letter for letter in b"together") + b"0\r\n\r\n", b'["validate", 8, "together"]'),
+    )
+    def test_chunks_are_put_together_and_may_have_extensions_and_trailers(
+        self, served: Served, body: bytes, end: bytes
+    ) -> None:
         received = exchange(served, post("Transfer-Encoding: Chunked\r\nConnection: close\r\n", body))
         assert statuses(received) == [200]
-        assert received.endswith(b'["validate", 2, "{}"]')
+        assert received.endswith(end)
 
     def test_trailers_are_no_headers(self) -> None:
         class Named(Reviews):
@@ -341,19 +348,16 @@ class TestTooMuch:
         assert statuses(received) == [413]
         assert received.endswith(b"Request Entity Too Large: a body may come in 20 pieces below 512 bytes\n")
 
-    def test_what_comes_of_a_body_is_put_together(self, served: Served) -> None:
-        body = b"".join(b"1\r\n%c\r\n" % letter for letter in b"together") + b"0\r\n\r\n"
-        received = exchange(served, post("Transfer-Encoding: chunked\r\nConnection: close\r\n", body))
-        assert received.endswith(b'["validate", 8, "together"]')
-
-    def test_a_body_may_not_be_mostly_framing(self, served: Served) -> None:
-        tiny = b"1;" + b"x" * 5000 + b"\r\nx\r\n"
-        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n"), tiny * 10)) == [413]
-
-    def test_trailers_are_not_kept(self, served: Served) -> None:
-        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), b"a: b\r\n" * 5000)) == [431]
-        long = (b"a: " + b"b" * 10_000) * 5
-        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", b"0\r\n"), long)) == [413]
+    @each_row(
+        ("begun", "more", "status"),
+        (b"", (b"1;" + b"x" * 5000 + b"\r\nx\r\n") * 10, 413),
+        (b"0\r\n", b"a: b\r\n" * 5000, 431),
+        (b"0\r\n", (b"a: " + b"b" * 10_000) * 5, 413),
+    )
+    def test_a_body_may_not_be_mostly_framing_and_trailers_are_not_kept(
+        self, served: Served, begun: bytes, more: bytes, status: int
+    ) -> None:
+        assert statuses(flood(served, post("Transfer-Encoding: chunked\r\n", begun), more)) == [status]
 
     def test_requests_may_not_be_sent_ahead_without_end(self, served: Served) -> None:
         assert statuses(exchange(served, GET * 1000))[-1] == 400
@@ -386,19 +390,18 @@ class TestTooSlow:
         with socket.create_connection((hurried.host, hurried.port), SOON) as client:
             assert client.recv(1) == b""
 
-    def test_a_client_without_a_request_is_disconnected(self, hurried: Served) -> None:
-        assert exchange(hurried) == b""
-
-    def test_a_header_that_does_not_come_is_a_408(self, hurried: Served) -> None:
-        received = exchange(hurried, b"GET /heal")
-        assert statuses(received) == [408]
-        assert received.endswith(b"Request Timeout: the header did not come in time\n")
-
-    @each_row("headers", "Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n")
-    def test_a_body_that_does_not_come_is_a_408(self, hurried: Served, headers: str) -> None:
-        received = exchange(hurried, post(headers, b"2"))
-        assert statuses(received) == [408]
-        assert received.endswith(b"Request Timeout: the body did not come in time\n")
+    @each_row(
+        ("sent", "status", "end"),
+        ([], [], b""),
+        ([b"GET /heal"], [408], b"Request Timeout: the header did not come in time\n"),
+        ([post("Content-Length: 9\r\n", b"2")], [408], b"Request Timeout: the body did not come in time\n"),
+        ([post("Transfer-Encoding: chunked\r\n", b"2")], [408], b"Request Timeout: the body did not come in time\n"),
+    )
+    def test_a_client_without_a_request_is_disconnected_and_a_part_that_does_not_come_is_a_408(
+        self, hurried: Served, sent: list[bytes], status: list[int], end: bytes
+    ) -> None:
+        received = exchange(hurried, *sent)
+        assert (statuses(received), received.partition(b"\r\n\r\n")[2]) == (status, end)
 
     @each_row("begun", b"GET /", post("Content-Length: 100\r\n"))
     def test_one_that_trickles_is_a_408(self, hurried: Served, begun: bytes) -> None:
@@ -414,12 +417,12 @@ class TestTooSlow:
             assert statuses(received) == [408]
 
     def test_the_second_request_has_deadlines_as_the_first(self, hurried: Served) -> None:
-        for begun, expected in ((b"GET", [408]), (b"\r\n", [408]), (post("Content-Length: 9\r\n"), [408])):
+        for begun in (b"GET", b"\r\n", post("Content-Length: 9\r\n")):
             with hurried.socket() as connection:
                 connection.sendall(GET)
                 assert statuses(answered(connection)) == [200]
                 connection.sendall(begun)
-                assert statuses(answered(connection)) == expected
+                assert statuses(answered(connection)) == [408]
                 assert connection.recv(1) == b""
 
     def test_a_client_that_sends_nothing_more_is_finally_disconnected(self, hurried: Served) -> None:
@@ -494,9 +497,9 @@ class TestOthers:
     def test_clients_that_reset_after_an_answer_leave_nothing_behind(self, served: Served) -> None:
         def kept() -> list[Connection]:
             gc.collect()
-            own = (each for each in gc.get_objects() if isinstance(each, Connection))
-            return [each for each in own if each._port is served.server.port]  # noqa: SLF001
+            return [each for each in gc.get_objects() if isinstance(each, Connection) and each._port is port]  # noqa: SLF001
 
+        port = served.server.port
         for _ in range(20):
             with served.socket() as connection:
                 connection.sendall(post("Content-Length: 2\r\n", b"{}"))
@@ -504,12 +507,6 @@ class TestOthers:
                 reset(connection)
         assert eventually(lambda: not served.connections)
         assert eventually(lambda: not kept())
-
-
-def reset(connection: socket.socket) -> None:
-    """Close a connection so that the other side sees an error."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
 
 
 def flood(served: Served, begun: bytes, more: bytes) -> bytes:
@@ -624,16 +621,6 @@ class TestServer:
             kept.sendall(GET)
             assert statuses(answered(kept)) == [200]
             assert len(served.server.port.crowd) <= 4
-
-    def test_handshakes_that_fail_leave_nothing_behind(self) -> None:
-        with serving(Reviews(echo)) as served:
-            for _ in range(3):
-                with socket.create_connection((served.host, served.port), SOON) as plain:
-                    plain.sendall(b"no TLS at all")
-                    while plain.recv(100):
-                        pass
-            assert served.get("/healthz")[0] == 200
-            assert eventually(lambda: len(served.server.port.crowd) == 0)
 
     def test_unread_answers_are_bounded_together(self, caplog: pytest.LogCaptureFixture) -> None:
         with serving(Reviews(talk), Limits(unread_bytes=5 << 20)) as served, ExitStack() as stack:

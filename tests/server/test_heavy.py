@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.processes import certificate
 from tests.processes import serving as running
@@ -65,26 +64,14 @@ def review(body: bytes, call: Call) -> Answer:
     return Answer(200, text.encode(), "text/plain", Record(call.endpoint))
 
 
-class Files:
-    """Policies that change."""
-
-    def __init__(self) -> None:
-        self.generation = 0
-        self.followed = 0
-
-    def follow(self) -> None:
-        self.followed += 1
-
-    def review(self, body: bytes, call: Call) -> Answer:
-        return replace(review(body, call), body=b"followed %d times" % self.followed)
-
-
 @contextmanager
 def judging(
-    review: Callable[[bytes, Call], Answer] = review, files: Files | None = None
+    review: Callable[[bytes, Call], Answer] = review,
+    follow: Callable[[], None] = lambda: None,
+    now: Callable[[], int] = int,
 ) -> Iterator[tuple[Served, Lane]]:
-    files = files or Files()
-    forks = Forks(review, files.follow, lambda: files.generation)
+    """Serve with processes for heavy reviews, which follow files in their state of now."""
+    forks = Forks(review, follow, now)
     beside = Lane(forks)
     try:
         with serving(Reviews(review, lane=beside)) as served:
@@ -164,10 +151,14 @@ def test_a_process_that_has_grown_makes_room() -> None:
 
 
 def test_new_policies_reach_the_processes() -> None:
-    files = Files()
-    with judging(files.review, files) as (served, _):
+    generations, followed = list[int](), list[int]()
+
+    def told(_body: bytes, call: Call) -> Answer:
+        return Answer(200, b"followed %d times" % len(followed), "text/plain", Record(call.endpoint))
+
+    with judging(told, lambda: followed.append(1), lambda: len(generations)) as (served, _):
         assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 0 times")
-        files.generation += 1
+        generations.append(1)
         assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 1 times")
         assert served.post("/validate", heavy("sleep 0")) == (200, b"followed 1 times")
 
@@ -265,8 +256,18 @@ def test_an_answer_is_read_as_it_was_written() -> None:
             assert read.record is None
             continue
         assert read.record is not None
-        names = ("uid", "operation", "kind", "resource", "namespace", "name", "user", "dry_run", "found", "message")
-        for name in names:
+        for name in [
+            "uid",
+            "operation",
+            "kind",
+            "resource",
+            "namespace",
+            "name",
+            "user",
+            "dry_run",
+            "found",
+            "message",
+        ]:
             assert getattr(read.record, name) == getattr(each, name), name
 
 

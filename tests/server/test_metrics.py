@@ -179,11 +179,13 @@ class TestSeries:
 
 
 class TestCertificates:
-    NAME = "draguard_certificate_expiration_timestamp_seconds"
-
-    def test_tell_when_they_expire(self, metrics: Metrics, certificate: Certificate) -> None:
+    def test_tell_when_they_expire_and_of_failures(self, metrics: Metrics, certificate: Certificate) -> None:
         assert certificate.value.not_after
-        assert Exported(metrics)[self.NAME] == certificate.value.not_after.timestamp() > time.time()
+        end = Exported(metrics)["draguard_certificate_expiration_timestamp_seconds"]
+        assert end == certificate.value.not_after.timestamp() > time.time()
+        assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 0
+        certificate.failed_handshakes += 2
+        assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 2
 
     def test_tell_that_new_ones_are_refused_until_one_is_good(self, pair: Any, tmp_path: Path) -> None:
         files = tmp_path / "tls.crt", tmp_path / "tls.key"
@@ -204,11 +206,6 @@ class TestCertificates:
         assert after(b"broken") == [1, 0]
         assert after(pair.certificate) == [1, 1]
 
-    def test_tell_of_failures(self, metrics: Metrics, certificate: Certificate) -> None:
-        assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 0
-        certificate.failed_handshakes += 2
-        assert Exported(metrics)["draguard_tls_handshake_failures_total"] == 2
-
 
 def test_processes_that_were_ended_are_counted(certificate: Certificate) -> None:
     ended = [0]
@@ -218,35 +215,34 @@ def test_processes_that_were_ended_are_counted(certificate: Certificate) -> None
     assert Exported(metrics)["draguard_heavy_processes_ended_total"] == 2
 
 
-class TestPolicies:
-    def test_metrics_count_evaluated_policies_and_state_whether_they_are_current(
-        self, certificate: Certificate, tmp_path: Path
-    ) -> None:
-        file = tmp_path / "policy.yaml"
-        file.write_text("", encoding="utf-8")
+def test_evaluated_policies_are_counted_and_it_is_stated_whether_they_are_current(
+    certificate: Certificate, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.yaml"
+    file.touch()
 
-        def make() -> ReviewOptions:
-            text = file.read_text(encoding="utf-8")
-            if text == "broken":
-                raise UnusableError(text)
-            return ReviewOptions(policies=load.load(yaml.safe_load_all(text)) if text else None)
+    def make() -> ReviewOptions:
+        text = file.read_text(encoding="utf-8")
+        if text == "broken":
+            raise UnusableError(text)
+        return ReviewOptions(policies=load.load(yaml.safe_load_all(text)) if text else None)
 
-        answering = Reloaded("policies", lambda: [str(file)], make)
-        metrics = Metrics(certificate, answering)
+    answering = Reloaded("policies", lambda: [str(file)], make)
+    metrics = Metrics(certificate, answering)
 
-        def after(text: str) -> list[float]:
-            if text != file.read_text(encoding="utf-8"):
-                file.write_text(text, encoding="utf-8")
-            look(answering)
-            exported = Exported(metrics)
-            of_files = ("policies_last_reload_successful", "policy_reload_failures_total")
-            return [exported[f"draguard_{name}"] for name in ("policies", "policy_set_generation", *of_files)]
+    def after(text: str) -> list[float]:
+        if text != file.read_text(encoding="utf-8"):
+            file.write_text(text, encoding="utf-8")
+        look(answering)
+        exported = Exported(metrics)
+        of_files = ("policies_last_reload_successful", "policy_reload_failures_total")
+        return [exported[f"draguard_{name}"] for name in ("policies", "policy_set_generation", *of_files)]
 
-        assert after("") == [0, 1, 1, 0]
-        assert after(POLICY.format(expression="'true'")) == [1, 2, 1, 0]
-        assert Exported(metrics)['draguard_policy_errors_total{policy="names"}'] == 0
-        assert after("broken") == [1, 2, 0, 1]
-        assert after("") == [0, 3, 1, 1]
+    assert after("") == [0, 1, 1, 0]
+    assert after(POLICY.format(expression="'true'")) == [1, 2, 1, 0]
+    assert Exported(metrics)['draguard_policy_errors_total{policy="names"}'] == 0
+    assert after("broken") == [1, 2, 0, 1]
+    assert after("") == [0, 3, 1, 1]
 
 
 def exported_names(metrics: Metrics) -> dict[str, set[str]]:
@@ -265,67 +261,83 @@ def named_in(expression: str) -> Iterator[tuple[str, set[str]]]:
         yield name, set(re.findall(r"(\w+)\s*[!=]~?", selected))
 
 
+def rules(file: str) -> list[Any]:
+    """Read the alerts of a file of the chart."""
+    return [rule for group in yaml.safe_load((FILES / file).read_text())["groups"] for rule in group["rules"]]
+
+
+def panels(file: str) -> list[Any]:
+    """Read the panels of a dashboard of the chart."""
+    found: list[Any] = json.loads((FILES / file).read_text(encoding="utf-8"))["panels"]
+    return found
+
+
+def expressions(panels: list[Any]) -> list[str]:
+    return [target["expr"] for panel in panels for target in panel["targets"]]
+
+
+def check(expression: str, names: dict[str, set[str]]) -> None:
+    """Check the names of metrics and labels in an expression."""
+    found = list(named_in(expression))
+    assert found, expression
+    for name, labels in found:
+        assert name in names, expression
+        assert labels <= names[name] | OF_TARGETS, expression
+    grouped = {label.strip() for by in re.findall(r"\b(?:by|on) \(([^)]*)\)", expression) for label in by.split(",")}
+    assert grouped <= OF_TARGETS.union(*(names[name] for name, _ in found)), expression
+
+
 class TestWhatIsBuiltOnThem:
-    @pytest.fixture
-    def dashboard(self) -> Any:
-        return json.loads((FILES / "dashboard.json").read_text(encoding="utf-8"))
-
-    @pytest.fixture
-    def alerts(self) -> Any:
-        groups = yaml.safe_load((FILES / "alerts.yaml").read_text(encoding="utf-8"))["groups"]
-        return [rule for group in groups for rule in group["rules"]]
-
-    def check(self, expression: str, names: dict[str, set[str]]) -> None:
-        found = list(named_in(expression))
-        assert found, expression
-        for name, labels in found:
-            assert name in names, expression
-            assert labels <= names[name] | OF_TARGETS, expression
-        grouped = {label.strip() for by in re.findall(r"\bby \(([^)]*)\)", expression) for label in by.split(",")}
-        assert grouped <= set().union(*(names[name] for name, _ in found)) | OF_TARGETS, expression
-
-    def test_every_panel_shows_metrics_that_are_exported(self, dashboard: Any, metrics: Metrics) -> None:
-        names = exported_names(metrics)
-        expressions = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
-        for expression in expressions:
-            self.check(expression, names)
-        shown = {name for expression in expressions for name, _ in named_in(expression)}
+    def test_every_panel_shows_metrics_that_are_exported(self, metrics: Metrics) -> None:
+        names, shown_in = exported_names(metrics), expressions(panels("dashboard.json"))
+        for expression in shown_in:
+            check(expression, names)
+        shown = {name for expression in shown_in for name, _ in named_in(expression)}
         ours = {re.sub(r"_(bucket|sum|count)$", "_bucket", name) for name in names if name.startswith("draguard_")}
         assert ours - shown == {
             "draguard_certificate_last_reload_successful",  # alerts look at them
             "draguard_policies_last_reload_successful",
         }
 
-    def test_every_panel_asks_the_data_source_and_the_replicas_that_are_chosen(self, dashboard: Any) -> None:
+    def test_every_panel_asks_the_replicas_that_are_chosen(self) -> None:
+        dashboard = json.loads((FILES / "dashboard.json").read_text(encoding="utf-8"))
         assert [each["name"] for each in dashboard["templating"]["list"]] == ["datasource", "namespace", "instance"]
-        ids = [panel["id"] for panel in dashboard["panels"]]
-        assert len(set(ids)) == len(ids)
-        for panel in dashboard["panels"]:
-            assert panel["datasource"]["uid"] == "${datasource}"
-            for target in panel["targets"]:
-                assert 'namespace=~"$namespace",instance=~"$instance"' in target["expr"]
+        chosen = 'namespace=~"$namespace",instance=~"$instance"'
+        assert all(chosen in expression for expression in expressions(dashboard["panels"]))
 
-    def test_panels_do_not_overlap(self, dashboard: Any) -> None:
+    @each_row("file", "dashboard.json", "scan-dashboard.json")
+    def test_panels_do_not_overlap_and_ask_the_data_source_that_is_chosen(self, file: str) -> None:
         taken: set[tuple[int, int]] = set()
-        for panel in dashboard["panels"]:
+        assert len({panel["id"] for panel in panels(file)}) == len(panels(file))
+        for panel in panels(file):
+            assert panel["datasource"]["uid"] == "${datasource}"
             at = panel["gridPos"]
             cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
             assert not cells & taken, panel["title"]
             assert at["x"] + at["w"] <= 24
             taken |= cells
 
-    def test_every_alert_looks_at_metrics_that_are_exported(self, alerts: Any, metrics: Metrics) -> None:
-        names = exported_names(metrics)
-        for alert in alerts:
-            self.check(alert["expr"], names)
-            assert alert["labels"]["severity"] in {"warning", "critical"}
-            assert alert["annotations"].keys() == {"summary", "description"}
-            result = set(re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"]))
-            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in result), alert["alert"]
-
-    def test_the_documentation_has_every_metric_with_its_labels_and_every_alert(
-        self, alerts: Any, metrics: Metrics
+    @each_row(
+        ("file", "document", "severities"),
+        ("alerts.yaml", "observability.md", {"warning", "critical"}),
+        ("scan-alerts.yaml", "scan.md", {"warning"}),
+    )
+    def test_every_alert_is_documented_and_says_what_to_do(
+        self, file: str, document: str, severities: set[str]
     ) -> None:
+        text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+        assert sorted(alert["alert"] for alert in rules(file)) == sorted(set(re.findall(r"\| (Draguard\w+) \|", text)))
+        for alert in rules(file):
+            assert alert["labels"]["severity"] in severities
+            assert alert["annotations"].keys() == {"summary", "description"}
+            named = re.findall(r"\$labels\.(\w+)", alert["annotations"]["description"])
+            assert all(re.search(rf"\bby \([^)]*\b{label}\b", alert["expr"]) for label in named), alert["alert"]
+
+    def test_every_alert_looks_at_metrics_that_are_exported(self, metrics: Metrics) -> None:
+        for alert in rules("alerts.yaml"):
+            check(alert["expr"], exported_names(metrics))
+
+    def test_the_documentation_has_every_metric_with_its_labels(self, metrics: Metrics) -> None:
         text = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
         result = {
             name: set(filter(None, labels.split(", ")))
@@ -335,4 +347,3 @@ class TestWhatIsBuiltOnThem:
         labels = exported_names(metrics)
         kinds |= {name for name in labels if not re.search(r"_(bucket|sum|count)$", name)}
         assert result == {name: labels.get(name, labels.get(f"{name}_count", set())) for name in kinds}
-        assert {alert["alert"] for alert in alerts} == set(re.findall(r"\| (Draguard\w+) \|", text))

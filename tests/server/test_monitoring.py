@@ -98,24 +98,21 @@ def test_metrics_are_in_the_format_that_the_client_reads(metrics: Metrics, accep
 
 
 class TestPort:
-    def test_says_what_there_is(self, monitored: Process) -> None:
+    def test_says_what_there_is_and_answers_probes(self, monitored: Process) -> None:
         status, text = get(monitored, "/")
         assert status == 200
         for path in re.findall(r"^/\w+", text, re.MULTILINE):
             assert get(monitored, path)[0] == 200
+        assert get(monitored, "/healthz") == get(monitored, "/readyz") == (200, "ok\n")
 
-    def test_answers_probes(self, monitored: Process) -> None:
-        assert get(monitored, "/healthz") == (200, "ok\n")
-        assert get(monitored, "/readyz") == (200, "ok\n")
-
-    def test_takes_nothing_and_answers_no_reviews(self, monitored: Process) -> None:
+    def test_takes_nothing_answers_no_reviews_and_has_the_metrics_to_itself(
+        self, monitored: Process, trust: ssl.SSLContext
+    ) -> None:
         for method in ("POST", "PUT", "DELETE"):
             for path in ("/", "/metrics", "/healthz", "/readyz"):
                 assert get(monitored, path, method)[0] == 405
         for path in ("/validate", "/mutate", "/metrics/x"):
             assert get(monitored, path, "POST")[0] == 404
-
-    def test_has_the_metrics_to_itself(self, monitored: Process, trust: ssl.SSLContext) -> None:
         assert serving.ask(monitored.port, "GET", "/metrics", trust=trust)[0] == 404
 
     def test_is_on_the_address_that_is_named(self, directory: Path, trust: ssl.SSLContext) -> None:

@@ -39,22 +39,16 @@ def refused(served: Served, trust: ssl.SSLContext, reason: str, caplog: pytest.L
 
 
 class TestProtocol:
-    def test_it_speaks_tls_1_3_and_http_1_1(self, served: Served) -> None:
-        trust = served.trust()
-        trust.set_alpn_protocols(["h2", "http/1.1"])
-        plain = socket.create_connection((served.host, served.port))
-        with trust.wrap_socket(plain, server_hostname=served.host) as connection:
-            assert connection.version() == "TLSv1.3"
-            assert connection.selected_alpn_protocol() == "http/1.1"
-
-    def test_it_speaks_tls_1_2_with_forward_secrecy(self, served: Served) -> None:
-        trust = served.trust()
-        trust.maximum_version = ssl.TLSVersion.TLSv1_2
-        plain = socket.create_connection((served.host, served.port))
-        with trust.wrap_socket(plain, server_hostname=served.host) as connection:
-            cipher = connection.cipher()
-            assert cipher
-            assert cipher[0].startswith("ECDHE-")
+    def test_it_speaks_http_1_1_over_tls_1_3_or_1_2_with_forward_secrecy(self, served: Served) -> None:
+        for version, ciphers in ((ssl.TLSVersion.TLSv1_3, "TLS_"), (ssl.TLSVersion.TLSv1_2, "ECDHE-")):
+            trust = served.trust()
+            trust.set_alpn_protocols(["h2", "http/1.1"])
+            trust.maximum_version = version
+            plain = socket.create_connection((served.host, served.port))
+            with trust.wrap_socket(plain, server_hostname=served.host) as connection:
+                assert connection.version() == version.name.replace("_", ".")
+                assert connection.selected_alpn_protocol() == "http/1.1"
+                assert (connection.cipher() or [""])[0].startswith(ciphers)
 
     def test_weak_ciphers_are_refused(self, served: Served, caplog: pytest.LogCaptureFixture) -> None:
         trust = served.trust()
@@ -134,30 +128,29 @@ class TestFiles:
     def test_unusable_files_are_named(self, tmp_path: Path) -> None:
         certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
         certs.issue(tmp_path)
-        good = key.read_bytes()
-        Certificate(certificate, key)
-        key.write_bytes(certs.ephemeral(["a"]).key)
-        with pytest.raises(ServerError, match=r"tls\.key is not the key of .*tls\.crt: give a pair"):
-            Certificate(certificate, key)
-        key.write_text("hello")
-        with pytest.raises(ServerError, match=r"tls\.crt and .*tls\.key are not a certificate and a key in PEM"):
-            Certificate(certificate, key)
+        private = serialization.load_pem_private_key(key.read_bytes(), None)
         locked = serialization.BestAvailableEncryption(b"secret")
-        private = serialization.load_pem_private_key(good, None)
-        key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked))
-        with pytest.raises(ServerError, match=r"tls\.key is encrypted"):
-            Certificate(certificate, key)
+        Certificate(certificate, key)
+
+        def refusal(content: bytes | None = None, file: Path = key) -> str:
+            if content is not None:
+                file.write_bytes(content)
+            with pytest.raises(ServerError) as caught:
+                Certificate(certificate, key)
+            return str(caught.value)
+
+        assert f"{key} is not the key of {certificate}: give a pair" in refusal(certs.ephemeral(["a"]).key)
+        assert f"{certificate} and {key} are not a certificate and a key in PEM" in refusal(b"hello")
+        pem = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked)
+        assert f"{key} is encrypted" in refusal(pem)
         key.unlink()
-        with pytest.raises(ServerError, match=r"cannot read .*tls\.key: No such file or directory: `draguard certs`"):
-            Certificate(certificate, key)
-        with pytest.raises(ServerError, match="is a directory"):
-            Certificate(tmp_path, key)
+        assert f"cannot read {key}: No such file or directory: `draguard certs`" in refusal()
         os.mkfifo(key)
-        with pytest.raises(ServerError, match=r"cannot read .*tls\.key: no regular file"):
-            Certificate(certificate, key)
-        certificate.write_bytes(bytes((1 << 20) + 1))
-        with pytest.raises(ServerError, match=r"tls\.crt is larger than 1 MiB"):
-            Certificate(certificate, key)
+        assert f"cannot read {key}: no regular file" in refusal()
+        assert f"{certificate} is larger than 1 MiB" in refusal(bytes((1 << 20) + 1), certificate)
+        certificate.unlink()
+        certificate.mkdir()
+        assert "is a directory" in refusal()
 
     def test_a_key_in_memory_needs_no_disk(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TMPDIR", "/nowhere")
@@ -213,79 +206,36 @@ class TestEnd:
         assert ends == {None}
 
 
-class TestRotation:
-    def test_new_connections_get_the_new_one_and_open_ones_go_on(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        certs.issue(tmp_path)
-        certificate = Certificate(tmp_path / "tls.crt", tmp_path / "tls.key")
-        with caplog.at_level(logging.INFO, "webhook"), serving(Reviews(echo), certificate=certificate) as running:
-            served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
-            before = served.socket()
-            old = before.getpeercert()
-            renew(tmp_path)
-            assert eventually(lambda: serving_now(served) != old)
-            before.sendall(GET)
-            assert statuses(answered(before)) == [200]
-            before.close()
-        assert "the new files for TLS are in use, generation 2" in caplog.messages
+def test_a_pair_that_kubelet_swaps_is_served_to_new_connections_and_open_ones_go_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, mount = tmp_path / "..first", tmp_path / "..second", tmp_path / "mount"
+    certs.issue(first)
+    mount.mkdir()
+    (mount / "..data").symlink_to(first)
+    for name in ("tls.crt", "tls.key"):
+        (mount / name).symlink_to(f"..data/{name}")
+    certificate = Certificate(mount / "tls.crt", mount / "tls.key")
+    with caplog.at_level(logging.INFO, "webhook"), serving(Reviews(echo), certificate=certificate) as running:
+        served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
 
-    def test_a_secret_that_kubelet_swaps_is_followed(self, tmp_path: Path) -> None:
-        first, second, mount = tmp_path / "..first", tmp_path / "..second", tmp_path / "mount"
-        certs.issue(first)
-        mount.mkdir()
-        (mount / "..data").symlink_to(first)
-        for name in ("tls.crt", "tls.key"):
-            (mount / name).symlink_to(f"..data/{name}")
-        certificate = Certificate(mount / "tls.crt", mount / "tls.key")
-        with serving(Reviews(echo), certificate=certificate) as running:
-            served = Served(running.server, (first / "ca.crt").read_text(encoding="utf-8"))
-            old = serving_now(served)
+        def presented() -> object:
+            with served.socket() as connection:
+                return connection.getpeercert()
+
+        with served.socket() as before:
+            old = presented()
             shutil.copytree(first, second)
-            renew(second)
+            for name in ("tls.crt", "tls.key"):
+                (second / name).unlink()
+            certs.issue(second)  # by the same authority
             (mount / "..data_tmp").symlink_to(second)
             (mount / "..data_tmp").rename(mount / "..data")
             shutil.rmtree(first)
-            assert eventually(lambda: serving_now(served) != old)
-
-    def test_a_broken_pair_is_refused_once_and_the_old_one_kept(
-        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        certs.issue(tmp_path)
-        key = tmp_path / "tls.key"
-        certificate = Certificate(tmp_path / "tls.crt", key)
-        good = key.read_bytes()
-        with serving(Reviews(echo), certificate=certificate) as running:
-            served = Served(running.server, (tmp_path / "ca.crt").read_text(encoding="utf-8"))
-            old = serving_now(served)
-            for broken, result in (
-                (certs.ephemeral(["a"]).key, f"{key} is not the key of "),
-                (b"", "are not a certificate and a key in PEM"),
-                (None, f"cannot read {key}: No such file or directory"),
-            ):
-                if broken is None:
-                    key.unlink()
-                else:
-                    key.write_bytes(broken)
-                assert eventually(lambda result=result: result in caplog.text)  # type: ignore[misc]
-                assert serving_now(served) == old
-            key.write_bytes(good)
-            renew(tmp_path)
-            assert eventually(lambda: serving_now(served) != old)
-        refused = [message.partition(": ")[0] for message in caplog.messages if "not used" in message]
-        assert refused == ["the new files for TLS are not used, the old ones kept"] * 3
-
-
-def renew(directory: Path) -> None:
-    """Make another certificate of the same authority."""
-    for name in ("tls.crt", "tls.key"):
-        (directory / name).unlink()
-    certs.issue(directory)
-
-
-def serving_now(served: Served) -> object:
-    with served.socket() as connection:
-        return connection.getpeercert()
+            assert eventually(lambda: presented() != old)
+            before.sendall(GET)
+            assert statuses(answered(before)) == [200]
+    assert "the new files for TLS are in use, generation 2" in caplog.messages
 
 
 LAST = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

@@ -100,7 +100,7 @@ def test_two_are_restarted_one_after_the_other(tmp_path: Path) -> None:
     with ExitStack() as stack:
         first, second = (stack.enter_context(ExitStack()) for _ in range(2))
         ports = [each.enter_context(serving(tmp_path)).port for each in (first, second)]
-        with loading(ports, trust) as load:
+        with loading(ports, trust, clients=8) as load:
             for replica, port in zip((first, second), ports, strict=True):
                 replica.close()
                 assert load.goes_on()

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from tests.command import Done, draguard
-from tests.stored import version_of
+from tests.stored import manifest, version_of
 from webhook.objects import JSONObject
 
 DRIVER = "gpu.example.com"
@@ -31,39 +31,42 @@ def ran(
     return draguard(command, manifests, "--cluster", around, *options)
 
 
-def device_class(name: str = "gpu", **spec: Any) -> JSONObject:
-    selectors = [selector(f'device.driver == "{DRIVER}"')]
-    return {"kind": "DeviceClass", "metadata": {"name": name}, "spec": {"selectors": selectors, **spec}}
-
-
 def selector(expression: str) -> JSONObject:
     return {"cel": {"expression": expression}}
+
+
+def _named(kind: str, name: str, **fields: Any) -> JSONObject:
+    return manifest({"kind": kind, "metadata": {"name": name}, **fields})
+
+
+def device_class(name: str = "gpu", **spec: Any) -> JSONObject:
+    return _named("DeviceClass", name, spec=spec)
 
 
 def node(
     name: str, spec: JSONObject | None = None, labels: dict[str, str] | None = None, **allocatable: str
 ) -> JSONObject:
-    status = {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110", **allocatable}}
-    return {"kind": "Node", "metadata": {"name": name, "labels": labels or {}}, "spec": spec or {}, "status": status}
+    metadata = {"name": name, "labels": labels or {}}
+    return _named("Node", name, metadata=metadata, spec=spec or {}, status={"allocatable": allocatable})
 
 
 def devices(node_name: str, count: int = 1, **fields: Any) -> JSONObject:
-    pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}
     each = [{"name": f"d{number}", **fields} for number in range(count)]
-    spec = {"driver": DRIVER, "pool": pool, "nodeName": node_name, "devices": each}
-    return {"kind": "ResourceSlice", "metadata": {"name": node_name}, "spec": spec}
+    return _named("ResourceSlice", node_name, spec={"nodeName": node_name, "devices": each})
 
 
 def drawing(node_name: str, shared: str, *consumed: str) -> tuple[JSONObject, JSONObject]:
     """Make the slice of devices that consume counters, and that of these."""
-    parts, counters = devices(node_name, len(consumed)), devices(node_name, 0)
-    for each, amount in zip(parts["spec"]["devices"], consumed, strict=True):
-        each["consumesCounters"] = [{"counterSet": "set", "counters": {"memory": {"value": amount}}}]
-    counters["metadata"]["name"] = "counters"
-    counters["spec"]["sharedCounters"] = [{"name": "set", "counters": {"memory": {"value": shared}}}]
-    for each in (parts, counters):
-        each["spec"]["pool"]["resourceSliceCount"] = 2
-    return parts, counters
+    of_pool = {"nodeName": node_name, "pool": {"resourceSliceCount": 2}}
+    parts = [
+        {"name": f"d{number}", "consumesCounters": [{"counterSet": "set", "counters": {"memory": amount}}]}
+        for number, amount in enumerate(consumed)
+    ]
+    counters = [{"name": "set", "counters": {"memory": shared}}]
+    return (
+        _named("ResourceSlice", node_name, spec={**of_pool, "devices": parts}),
+        _named("ResourceSlice", "counters", spec={**of_pool, "sharedCounters": counters}),
+    )
 
 
 def requests(**asks: Any) -> JSONObject:
@@ -71,25 +74,17 @@ def requests(**asks: Any) -> JSONObject:
 
 
 def claim(name: str = "c", **asks: Any) -> JSONObject:
-    return {"kind": "ResourceClaim", "metadata": {"name": name}, "spec": requests(**asks)}
+    return _named("ResourceClaim", name, spec=requests(**asks))
 
 
 def template(name: str = "t", **asks: Any) -> JSONObject:
-    return {"kind": "ResourceClaimTemplate", "metadata": {"name": name}, "spec": {"spec": requests(**asks)}}
+    return _named("ResourceClaimTemplate", name, spec={"spec": requests(**asks)})
 
 
 def allocated(name: str, node_name: str, device: str = "d0", *pods: str) -> JSONObject:
-    result = {"request": "r", "driver": DRIVER, "pool": node_name, "device": device}
-    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name]}]}
-    status = {
-        "allocation": {
-            "devices": {"results": [result]},
-            "nodeSelector": {"nodeSelectorTerms": [term]},
-            "allocationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "reservedFor": [{"resource": "pods", "name": pod, "uid": f"UID:{pod}"} for pod in pods],
-    }
-    return {**claim(name), "status": status}
+    allocation = {"devices": {"results": [{"pool": node_name, "device": device}]}}
+    users = [{"name": pod} for pod in pods]
+    return _named("ResourceClaim", name, spec=requests(), status={"allocation": allocation, "reservedFor": users})
 
 
 def pod(
@@ -100,10 +95,5 @@ def pod(
         {"name": key, ("resourceClaimTemplateName" if value.startswith("t") else "resourceClaimName"): value}
         for key, value in (claims or {}).items()
     ]
-    resources = {"requests": requests or {}, "claims": [{"name": key} for key in claims or {}]}
-    containers = [{"name": "c", "image": "i", "resources": resources}]
-    return {
-        "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {"containers": containers, "resourceClaims": entries, **spec},
-    }
+    containers = [{"resources": {"requests": requests or {}}}]
+    return _named("Pod", name, spec={"containers": containers, "resourceClaims": entries, **spec})

@@ -52,7 +52,6 @@ class Agreement(NamedTuple):
 
 
 def agreement(case: JSONObject) -> Agreement:
-    """Compare a case with its record."""
     world = _World(case)
     found = Agreement(conditions=True, nodes=True, claims=True, details="")
     for step, recorded in zip([None, *case.get("then", ())], case["outcomes"], strict=True):

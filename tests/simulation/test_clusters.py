@@ -34,7 +34,7 @@ from tests.stored import manifest
 from webhook import simulate
 from webhook.allocation.devices import decode_amount, quantity_text
 from webhook.objects import JSONObject
-from webhook.report.simulated import PodReport
+from webhook.report.simulated import PodReport, gets_devices
 
 CLUSTERS = sorted(Path(__file__).parent.glob("*.yaml"))
 
@@ -69,6 +69,7 @@ def shown(answer: JSONObject) -> JSONObject:
         "help": [f"{each['change']} ({each['nodes']}{'+' if each['atLeast'] else ''})" for each in why["help"]],
         "tried": None if why["help"] else why["tried"],
         "withoutDevices": why["withoutDevices"],
+        "getsDevices": gets_devices(answer),
         "notes": why["notes"],
     }
 
@@ -126,6 +127,15 @@ def test_pods_fare_as_with_the_real_scheduler(case: dict[str, Any]) -> None:
 
 
 AROUND = (node("a"), device_class(), devices("a"))
+
+
+def test_a_device_is_not_the_only_one_if_some_nodes_are_not_asked() -> None:
+    around: JSONObject = {"cluster": {}, "pods": [], "options": {}}
+    cases = flat(read(Path(__file__).with_name("binding-conditions.yaml")), around)
+    (case,) = (each for each in cases if each["name"] == "the scheduler has waited for too long")
+    others = [each for number in range(40) for each in (node(f"b{number}"), devices(f"b{number}"))]
+    (found,) = simulate([*case["cluster"].values(), *others], [*map(manifest, case["pods"])])
+    assert found["why"]["reason"].endswith("tries again; it gets d0 again")
 
 
 def test_containers_without_devices_are_a_failure(tmp_path: Path) -> None:

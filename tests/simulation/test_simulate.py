@@ -14,7 +14,6 @@ from tests.examples import examples
 from tests.rows import each_row
 from tests.schemas import Validator, closed, schema
 from tests.simulation.clusters import (
-    DRIVER,
     allocated,
     claim,
     device_class,
@@ -31,7 +30,6 @@ from webhook import simulate
 from webhook.inventory import Inventory
 from webhook.inventory.claims import allocation_of
 from webhook.objects import JSONObject, name_of
-from webhook.report.simulated import gets_devices
 from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 from webhook.simulation.scheduler import Verdicts, fit
@@ -42,26 +40,14 @@ NODES = [node("a"), node("b")]
 HELD = {"claim": "default/used", "pods": ["old"], "others": [], "state": "", "devices": 1, "nodes": []}
 
 
-def test_devices_in_use_are_not_handed_out() -> None:
-    objects = [device_class(), devices("a"), node("a"), claim(), allocated("used", "a", "d0", "old")]
+@each_row("published", [devices("a")], drawing("a", "4", "3", "3", "3"))
+def test_devices_in_use_and_those_that_draw_on_the_same_counters_are_held(published: list[JSONObject]) -> None:
+    objects = [device_class(), *published, node("a"), claim(), allocated("used", "a", "d0", "old")]
     (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
     (group,) = answer["why"]["nodes"]
     assert group["requests"][0]["heldBy"] == [HELD]
     released = {"change": "once claim default/used is released (pod old)", "nodes": 1, "atLeast": False}
     assert released in answer["why"]["help"]
-
-
-def test_devices_that_draw_on_the_same_counters_are_held() -> None:
-    objects = [
-        device_class(),
-        *drawing("a", "4", "3", "3", "3"),
-        node("a"),
-        claim(),
-        allocated("used", "a", "d0", "old"),
-    ]
-    (answer,) = simulate(objects, [pod(claims={"gpu": "c"})])
-    (group,) = answer["why"]["nodes"]
-    assert group["requests"][0]["heldBy"] == [HELD]
 
 
 def test_verdicts_are_not_kept_for_all_pods() -> None:
@@ -75,9 +61,8 @@ def test_verdicts_are_not_kept_for_all_pods() -> None:
 
 
 def test_nodes_that_suit_or_fail_alike_are_named_some_of_many() -> None:
-    (answer,) = simulate(
-        [device_class(), devices("a", 2), devices("b", 2), *NODES, claim()], [pod(claims={"gpu": "c"})]
-    )
+    around = [device_class(), devices("a", 2), devices("b", 2), *NODES, claim()]
+    (answer,) = simulate(around, [pod(claims={"gpu": "c"})])
     assert (answer["candidates"], answer["candidateCount"]) == (["a", "b"], 2)
     many = [node(f"n{number}", cpu="8") for number in range(100)]
     placed, pending = simulate(many, [pod("p"), pod("q", requests={"cpu": "9"})])
@@ -207,104 +192,11 @@ def test_only_a_new_claim_is_refused(tmp_path: Path) -> None:
     around = [full, device_class(), claim("old", count=2)]
     found = judged(tmp_path, *(claim(name, count=2) for name in ("old", "new")), cluster=around)
     assert [each["name"] for each in found] == ["new"]
-    (refused,) = judged(
-        tmp_path, pod(claims={"g": "t", "h": "t-gone"}), cluster=[quota(hard={DEVICES: "1"}), template(count=2)]
-    )
+    around = [quota(hard={DEVICES: "1"}), template(count=2)]
+    (refused,) = judged(tmp_path, pod(claims={"g": "t", "h": "t-gone"}), cluster=around)
     assert refused["field"] == "spec.resourceClaims[0].resourceClaimTemplateName"
     said = "the API server refuses the claims made from it, so pods stay pending: exceeded"
     assert refused["message"].startswith(said)
-
-
-CONDITIONS = {"bindingConditions": ["attached"], "bindingFailureConditions": ["attach-failed"]}
-NOT_READY = ("attached", "False", "Attaching", "slot 3")
-FAILED = ("attach-failed", "True", "NoSlot", "no slot")
-WAITS = "waits until attached is True for d0 (at most {}), to be bound to node a"
-BACK = "the scheduler takes the device back and tries again"
-AGAIN = f"{BACK}; it is the only one, so it gets d0 again"
-
-
-def held(*reported: tuple[str, str, str, str]) -> JSONObject:
-    """Make a claim whose device is not ready, allocated at midnight."""
-    made = allocated("c", "a", "d0", "p")
-    (result,) = made["status"]["allocation"]["devices"]["results"]
-    result |= CONDITIONS
-    said = [dict(zip(("type", "status", "reason", "message"), each, strict=True)) for each in reported]
-    made["status"]["devices"] = [{"driver": DRIVER, "pool": "a", "device": "d0", "conditions": said}]
-    return made
-
-
-def answer(used: JSONObject, now: str, count: int = 1, elsewhere: int = 0) -> JSONObject:
-    wanted = pod(claims={"gpu": "c"})
-    wanted["metadata"] |= {"uid": "UID:p"}
-    home = node("a")
-    home["status"]["conditions"] = [{"type": "Ready", "status": "True", "lastHeartbeatTime": now}]
-    others = [each for n in range(elsewhere) for each in (node(f"b{n}"), devices(f"b{n}", 1))]
-    (found,) = simulate([device_class(), devices("a", count, **CONDITIONS), home, *others, used], [wanted])
-    return found
-
-
-@each_row(
-    ("used", "now", "reason", "runs"),
-    (claim(), "00:00:00", WAITS.format("600 s"), True),
-    (held(), "00:01:30", f"{WAITS.format('510 s more')}; not True within 600 s: {AGAIN}", True),
-    (held(), "00:10:01", f"d0: attached not True within 600 s: attached is not reported: {AGAIN}", True),
-    (held(FAILED), "00:01:00", f"d0: attach-failed is True (NoSlot: no slot): {AGAIN}", False),
-)
-def test_the_states_of_a_device_differ(used: JSONObject, now: str, reason: str, runs: bool) -> None:
-    found = answer(used, f"2026-01-01T{now}Z")
-    why = found["why"]
-    assert (found["node"], why["reason"], gets_devices(found)) == (None, reason, runs)
-    assert [each["nodes"] for each in why["nodes"]] == [["a"]]
-    (change,) = why["help"]
-    assert change["change"].startswith("once attached is True for d0")
-    assert why["notes"][0].startswith(f"times are as of 2026-01-01T{now}Z, the newest one in the cluster's objects")
-
-
-def test_the_time_at_which_the_scheduler_stops_waiting_is_stated() -> None:
-    times = "times are as of 2026-01-01T00:01:30Z, the newest one in the cluster's objects"
-    for used, until in ((held(), ": the scheduler waits until 2026-01-01T00:10:00Z"), (held(FAILED), "")):
-        assert answer(used, "2026-01-01T00:01:30Z")["why"]["notes"][0] == times + until
-
-
-def test_what_happens_to_a_held_device_is_stated_if_the_claim_has_the_only_time() -> None:
-    found = answer(held(), "")
-    assert found["why"]["reason"] == f"{WAITS.format('600 s')}; not True within 600 s: {AGAIN}"
-
-
-def test_a_device_that_is_taken_back_is_the_only_one_if_no_node_that_is_asked_has_another() -> None:
-    reason = answer(held(), "2026-01-01T00:01:30Z", elsewhere=1)["why"]["reason"]
-    assert reason == f"{WAITS.format('510 s more')}; not True within 600 s: {BACK}"
-    reason = answer(held(), "2026-01-01T00:10:01Z", elsewhere=40)["why"]["reason"]
-    assert reason.endswith("tries again; it gets d0 again")
-    reason = answer(held(FAILED), "2026-01-01T00:01:00Z", count=2)["why"]["reason"]
-    assert reason.endswith("tries again; it gets d0 again")
-
-
-def test_the_driver_s_reason_is_shown_while_the_pod_waits() -> None:
-    (group,) = answer(held(NOT_READY), "2026-01-01T00:01:00Z")["why"]["nodes"]
-    assert group["details"] == ["d0: attached is False (Attaching: slot 3)"]
-
-
-def test_a_claim_that_others_use_says_why_its_devices_are_not_available() -> None:
-    used = held(FAILED)
-    used["status"]["reservedFor"].append({"resource": "pods", "name": "other", "uid": "UID:other"})
-    found = answer(used, "2026-01-01T00:01:00Z")
-    assert found["why"]["reason"] == "claim default/c: d0: attach-failed is True (NoSlot: no slot)"
-
-
-def test_a_pod_whose_device_is_replaced_waits_for_another() -> None:
-    used = held(FAILED)
-    (result,) = used["status"]["allocation"]["devices"]["results"]
-    result["device"] = used["status"]["devices"][0]["device"] = "d9"
-    found = answer(used, "2026-01-01T00:01:00Z")
-    assert found["why"]["reason"].startswith("waits until attached is True for d0 (at most 600 s)")
-    assert any(each.endswith("tries again, with another device") for each in found["why"]["notes"])
-    assert gets_devices(found)
-
-
-@each_row("now", "soon", "2026-01-01T00:10:00", "")
-def test_what_is_no_time_is_left_out(now: str) -> None:
-    assert "(at most 600 s)" in answer(held(), now)["why"]["reason"]
 
 
 CLUSTERS = st.lists(st.integers(0, 3), min_size=1, max_size=4)

@@ -6,17 +6,19 @@ import pytest
 
 from tests.rows import each_row
 from tests.simulation.clusters import node
+from tests.stored import version_of
 from webhook import simulate
 from webhook.inventory import MalformedError
 from webhook.objects import JSONObject
 from webhook.simulation.workloads import Running, is_workload, pods_of
 
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
+OF_ONE = {"spec": {"parallelism": 1, "template": TEMPLATE}}
 
 
-def workload(api_version: str, kind: str, **spec: Any) -> JSONObject:
+def workload(kind: str, **spec: Any) -> JSONObject:
     spec = {"template": TEMPLATE, **spec}
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w", "namespace": "n"}, "spec": spec}
+    return {"apiVersion": version_of(kind), "kind": kind, "metadata": {"name": "w", "namespace": "n"}, "spec": spec}
 
 
 def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
@@ -25,15 +27,15 @@ def names(obj: JSONObject, nodes: tuple[str, ...] = ("a", "b")) -> list[str]:
 
 @each_row(
     ("obj", "expected"),
-    (workload("apps/v1", "Deployment"), ["w-XXXXX"]),
-    (workload("apps/v1", "Deployment", replicas=2), ["w-XXXXX-0", "w-XXXXX-1"]),
-    (workload("apps/v1", "Deployment", replicas=0), []),
-    (workload("apps/v1", "StatefulSet", replicas=2), ["w-0", "w-1"]),
-    (workload("apps/v1", "StatefulSet", replicas=2, ordinals={"start": 5}), ["w-5", "w-6"]),
-    (workload("apps/v1", "DaemonSet"), ["w-a", "w-b"]),
-    (workload("batch/v1", "Job", parallelism=3, completions=2), ["w-XXXXX-0", "w-XXXXX-1"]),
-    (workload("batch/v1", "Job", parallelism=1), ["w-XXXXX"]),
-    (workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}), ["w-XXXXX"]),
+    (workload("Deployment"), ["w-XXXXX"]),
+    (workload("Deployment", replicas=2), ["w-XXXXX-0", "w-XXXXX-1"]),
+    (workload("Deployment", replicas=0), []),
+    (workload("StatefulSet", replicas=2), ["w-0", "w-1"]),
+    (workload("StatefulSet", replicas=2, ordinals={"start": 5}), ["w-5", "w-6"]),
+    (workload("DaemonSet"), ["w-a", "w-b"]),
+    (workload("Job", parallelism=3, completions=2), ["w-XXXXX-0", "w-XXXXX-1"]),
+    (workload("Job", parallelism=1), ["w-XXXXX"]),
+    (workload("CronJob", jobTemplate=OF_ONE), ["w-XXXXX"]),
     ({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}, ["p"]),
     ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, []),
 )
@@ -42,7 +44,7 @@ def test_pods_are_named_and_counted_as_their_controllers_do(obj: JSONObject, exp
 
 
 def test_pods_have_the_namespace_and_labels_of_their_workload() -> None:
-    (pod,) = pods_of(workload("apps/v1", "Deployment"), ())
+    (pod,) = pods_of(workload("Deployment"), ())
     assert (pod["metadata"]["namespace"], pod["metadata"]["labels"]) == ("n", {"app": "a"})
     assert is_workload({"apiVersion": "v1", "kind": "Pod"})
     assert not is_workload({"apiVersion": "v1", "kind": "Node"})
@@ -50,7 +52,7 @@ def test_pods_have_the_namespace_and_labels_of_their_workload() -> None:
 
 def on_nodes(*each: JSONObject, **spec: object) -> list[str]:
     """Return the nodes for which a DaemonSet makes pods."""
-    made = pods_of(workload("apps/v1", "DaemonSet", template={"spec": spec}), each)
+    made = pods_of(workload("DaemonSet", template={"spec": spec}), each)
     return [pod["metadata"]["name"].removeprefix("w-") for pod in made]
 
 
@@ -64,7 +66,7 @@ def test_pods_of_a_daemon_set_are_bound_to_their_nodes() -> None:
     affinity = {"nodeAffinity": required, "podAffinity": {}}
     nodes = [node("a", labels={"k": ""}), node("b")]
     assert on_nodes(*nodes, affinity=affinity) == ["a"]
-    (pod,) = pods_of(workload("apps/v1", "DaemonSet", template={"spec": {"affinity": affinity}}), nodes)
+    (pod,) = pods_of(workload("DaemonSet", template={"spec": {"affinity": affinity}}), nodes)
     field = {"key": "metadata.name", "operator": "In", "values": ["a"]}
     only = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
     assert pod["spec"]["affinity"] == {"nodeAffinity": only, "podAffinity": {}}
@@ -95,41 +97,30 @@ def test_pods_of_a_daemon_set_tolerate_a_nodes_state(key: str, effect: str, *, i
 
 @each_row("template", 1, None, {"spec": 5}, {})
 def test_pods_are_not_made_from_malformed_templates(template: object) -> None:
-    obj = {**workload("apps/v1", "Deployment"), "spec": {"template": template}}
+    obj = {**workload("Deployment"), "spec": {"template": template}}
     with pytest.raises(MalformedError, match=r"spec\.template is not a pod template with a spec"):
         list(pods_of(obj, []))
 
 
-def owned(name: str, kind: str, owner: str, node_name: str = "a", **metadata: Any) -> JSONObject:
+def owned(name: str, kind: str, owner: str, node_name: str = "a", hashed: str = "", **metadata: Any) -> JSONObject:
     """Make a pod that runs."""
+    labels = {"pod-template-hash": hashed}
     reference = {"kind": kind, "name": owner, "controller": True}
-    metadata = {"name": name, "namespace": "n", "ownerReferences": [reference], **metadata}
+    metadata = {"name": name, "namespace": "n", "labels": labels, "ownerReferences": [reference], **metadata}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": node_name}}
 
 
 @each_row(
     ("obj", "pod", "expected"),
-    (
-        workload("apps/v1", "Deployment", replicas=2),
-        owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5d"}),
-        ["w-5d-x", "w-XXXXX-0"],
-    ),
-    (
-        workload("apps/v1", "Deployment"),
-        owned("w-5d-x", "ReplicaSet", "w-5d", labels={"pod-template-hash": "5e"}),
-        ["w-XXXXX"],
-    ),
-    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w"), ["w-x"]),
-    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", deletionTimestamp="t"), ["w-XXXXX"]),
-    (workload("apps/v1", "ReplicaSet"), owned("w-x", "ReplicaSet", "w", namespace="other"), ["w-XXXXX"]),
-    (workload("apps/v1", "StatefulSet", replicas=2), owned("w-1", "StatefulSet", "w"), ["w-0", "w-1"]),
-    (workload("apps/v1", "DaemonSet"), owned("w-x", "DaemonSet", "w", "b"), ["w-a", "w-x"]),
-    (workload("batch/v1", "Job", parallelism=2), owned("w-x", "Job", "w"), ["w-x", "w-XXXXX-0"]),
-    (
-        workload("batch/v1", "CronJob", jobTemplate={"spec": {"parallelism": 1, "template": TEMPLATE}}),
-        owned("w-29-x", "Job", "w-29"),
-        ["w-29-x"],
-    ),
+    (workload("Deployment", replicas=2), owned("w-5d-x", "ReplicaSet", "w-5d", hashed="5d"), ["w-5d-x", "w-XXXXX-0"]),
+    (workload("Deployment"), owned("w-5d-x", "ReplicaSet", "w-5d", hashed="5e"), ["w-XXXXX"]),
+    (workload("ReplicaSet"), owned("w-x", "ReplicaSet", "w"), ["w-x"]),
+    (workload("ReplicaSet"), owned("w-x", "ReplicaSet", "w", deletionTimestamp="t"), ["w-XXXXX"]),
+    (workload("ReplicaSet"), owned("w-x", "ReplicaSet", "w", namespace="other"), ["w-XXXXX"]),
+    (workload("StatefulSet", replicas=2), owned("w-1", "StatefulSet", "w"), ["w-0", "w-1"]),
+    (workload("DaemonSet"), owned("w-x", "DaemonSet", "w", "b"), ["w-a", "w-x"]),
+    (workload("Job", parallelism=2), owned("w-x", "Job", "w"), ["w-x", "w-XXXXX-0"]),
+    (workload("CronJob", jobTemplate=OF_ONE), owned("w-29-x", "Job", "w-29"), ["w-29-x"]),
 )
 def test_pods_that_already_run_are_not_made_again(obj: JSONObject, pod: JSONObject, expected: list[str]) -> None:
     found = list(pods_of(obj, [node("a"), node("b")], Running([pod])))

@@ -119,7 +119,6 @@ def slices(node_name: str) -> JSONObject:
 
 
 def explained(nodes: int) -> JSONObject:
-    """Explain why a pod stays pending."""
     names = [f"n{number}" for number in range(nodes)]
     inventory = Inventory([device_class()])
     for name in names:

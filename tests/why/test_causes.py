@@ -165,7 +165,6 @@ def test_the_daemon_set_of_a_driver_is_found(driver: str, workloads: list[str], 
 
 
 def plugin(name: str) -> JSONObject:
-    """Return the DaemonSet of a driver."""
     volumes = [{"name": "r", "hostPath": {"path": "/var/lib/kubelet/plugins_registry"}}]
     containers = [{"name": "plugin", "image": f"registry.example.com/{name}:1"}]
     template = {"spec": {"volumes": volumes, "containers": containers}}

@@ -84,7 +84,7 @@ class ReviewOptions:
 
     @cached_property
     def first(self) -> Admitter | None:
-        """What looks at requests before they are decided."""
+        """The function that looks at requests before they are decided."""
         make = type(self).read_first
         return make(self) if make else None
 

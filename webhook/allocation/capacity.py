@@ -106,7 +106,7 @@ def most_within(policy: JSONObject | None, free: int) -> str:
 
     Args:
         policy: The policy of the capacity; None without one.
-        free: What is free, in nanos.
+        free: The free amount, in nanos.
     """
     bounds, values = (policy or {}).get("validRange") or {}, (policy or {}).get("validValues") or ()
     if values:

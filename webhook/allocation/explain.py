@@ -83,7 +83,7 @@ those that the claim's constraints allow together, and those that the counters s
 """
 
 Why = Literal["elsewhere", "class", "selector", "node", "in use", "taint", "capacity", "counters", "constraint", ""]
-"""What rules a device out for a request; ``elsewhere`` for a device of other nodes, and empty if nothing does."""
+"""The reason why a request excludes a device; ``elsewhere`` for a device of other nodes, and empty for none."""
 
 _STEP_OF: Final[Mapping[Why, str]] = {
     "elsewhere": "seen",
@@ -132,7 +132,7 @@ class Funnel:
     Args:
         names: The claims, as namespace/name.
         left: Returns the remaining counters of a pool, by its place.
-        known: What rules out the devices of nodes for requests so far; nodes with equal keys share it.
+        known: The reasons found so far that exclude devices of nodes for requests; nodes with equal keys share them.
     """
 
     def __init__(

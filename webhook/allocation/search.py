@@ -424,7 +424,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """What the devices on each counter set have in common."""
+    """The common amounts of the devices on each counter set."""
 
     def __init__(self, view: NodeView) -> None:
         self._view = view
@@ -465,7 +465,7 @@ def _joined(known: CompatibilityGroups | None, groups: CompatibilityGroups) -> C
 
 
 class Draw(NamedTuple):
-    """What a device has drawn from its counter sets.
+    """The amounts that a device has drawn from its counter sets.
 
     Args:
         counters: Whether it has taken counters; another share of the device may have done so before.

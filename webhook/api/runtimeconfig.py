@@ -52,7 +52,7 @@ def is_served(
     Args:
         api_version: The group and version.
         resource: The resource, which can be switched on or off by itself; empty for the others.
-        stated: What ``--runtime-config`` states; None if nothing is known of it.
+        stated: The value of ``--runtime-config``; None if it is unknown.
     """
     stage = stage_of(api_version)
     key = "api/v1" if api_version == "v1" else api_version

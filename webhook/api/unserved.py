@@ -24,7 +24,7 @@ _SUCCESSORS: Final = {
         "a claim or DeviceClass states parameters itself, in config[].opaque",
     ),
 }
-"""What has replaced kinds of v1alpha2."""
+"""The kinds that have replaced those of v1alpha2."""
 
 
 def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:

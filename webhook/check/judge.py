@@ -443,7 +443,7 @@ def _planner(document: Document) -> Planner:
 
 
 Refusals = Callable[[Document], list[Finding]]
-"""What finds the API server's refusals of a manifest, in the order of the text."""
+"""The functions that find the API server's refusals of a manifest, in the order of the text."""
 
 
 def refusing(

@@ -111,7 +111,7 @@ class AtRevision:
         self._changed = _index(found)
         self._now: dict[str, set[_Key]] = {}
         self._renderings: dict[str, tuple[Sequence[Piece], _Objects]] = {}
-        """What charts and kustomizations render to, by the beginning of their files' names: documents and objects."""
+        """The rendered documents and objects of charts and kustomizations, by the beginning of their files' names."""
 
     def render(self, options: RenderOptions, report: Report) -> None:
         """Render the charts and kustomizations among the paths as they are at the revision.
@@ -296,7 +296,7 @@ def _rendered_at(revision: Revision, path: str, options: RenderOptions, report: 
 
     Args:
         path: The directory, as it is now.
-        options: How it is rendered now. Files of values are those of the revision, if it has them.
+        options: The options by which it is rendered now. Files of values are those of the revision, if it has them.
         report: Receives a warning if it cannot be rendered.
 
     Returns:

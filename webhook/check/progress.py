@@ -17,7 +17,7 @@ class Counting(Protocol):
         """Show a count, if it is time to.
 
         Args:
-            detail: What is going on, written after it.
+            detail: The current step, written after it.
         """
 
 

@@ -163,7 +163,7 @@ class _Neighbours:
         self._directories: defaultdict[str, set[str]] = defaultdict(set)
         self._files: defaultdict[str, set[str]] = defaultdict(set)
         self._added: list[tuple[str, str, Callable[[Inventory], object]]] = []
-        """What was added, in its order: the directory, the kind, and what adds it to an inventory."""
+        """The added objects in their order: the directory, the kind, and a function that adds them to an inventory."""
         self._inventories: dict[frozenset[str], Inventory] = {}
 
     def note(self, file: str, obj: JSONObject) -> None:

@@ -1,4 +1,4 @@
-"""What is simulated: manifests, pods of a cluster, and changes of it; and the results."""
+"""The subject of a simulation: manifests, pods of a cluster, and changes of it; and the results."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def pod_of(given: str, inventory: Inventory, only: str | None, absent: str = "no
     """Find the pod of a name; it may be in any namespace, if none is stated and only one has it.
 
     Args:
-        absent: What to say first if there is none.
+        absent: The beginning of the message if there is none.
     """
     known = [f"{namespace}/{name}" for namespace, name in inventory.names("Pod")]
     kind, (*before, name) = split_kind(given) if given not in known else ("", given.split("/"))
@@ -123,7 +123,7 @@ class _Given:
         self._made: dict[tuple[str, ...], list[JSONObject]] = {}
         self._created: dict[tuple[str, str], None] = {}
         self.notes: list[str] = []
-        """What to tell of the manifests."""
+        """The notes on the manifests."""
 
     @property
     def workloads(self) -> Sequence[JSONObject]:
@@ -212,7 +212,7 @@ class Limit(NamedTuple):
 
     Args:
         deadline: When it ends, in seconds of ``time.monotonic()``.
-        passed: What messages say of pods that are left out.
+        passed: The words of messages for pods that are left out.
     """
 
     deadline: float
@@ -224,10 +224,10 @@ class Limit(NamedTuple):
 
 
 class Words(NamedTuple):
-    """What messages call the ways to ask.
+    """The names of the ways to ask, in messages.
 
     Args:
-        fit: What counts how many pods fit.
+        fit: The function that counts how many pods fit.
         give: How to give pods.
     """
 
@@ -239,12 +239,12 @@ _WORDS: Final = Words()
 
 
 class Prepared(NamedTuple):
-    """What is to be simulated.
+    """The subject of a simulation.
 
     Args:
         pods: All pods to schedule; pending ones of other namespaces than a stated one only use up devices.
         reported: The places of those to report.
-        notes: What to tell of the manifests.
+        notes: The notes on the manifests.
     """
 
     scheduler: Scheduler

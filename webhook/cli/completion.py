@@ -32,7 +32,7 @@ class OptionValues(NamedTuple):
 
     Args:
         keys: Values up to an equals sign.
-        of_keys: What follows the equals sign.
+        of_keys: The values after the equals sign.
         files: Whether names of files are values, too.
     """
 
@@ -216,4 +216,4 @@ def _quoted(text: str) -> str:
 
 
 _SCRIPTS: Mapping[str, Callable[[], Iterator[str]]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
-"""What writes the completion script of a shell."""
+"""The functions that write completion scripts, by shell."""

@@ -83,7 +83,7 @@ def note_left_out(selection: Selection, *, quiet: bool, renders: bool = True) ->
     """Say on standard error which files were not read.
 
     Args:
-        selection: What has left them out.
+        selection: The selection that has left them out.
         quiet: Whether nothing is to be printed.
         renders: Whether the command renders charts that are named.
     """

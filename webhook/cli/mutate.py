@@ -182,7 +182,7 @@ def _replaced(document: Document, change: _Changed, would: str) -> Iterator[Find
     """Report what a node's name is replaced by, and what that means, in one finding without the line.
 
     Args:
-        would: What precedes "replaced": empty unless the change is only shown.
+        would: The word before "replaced"; empty unless the change is only shown.
     """
     if change.replaced:
         path = Path((*(pod_template(document.data) or ()), "spec", "nodeName"))

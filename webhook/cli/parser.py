@@ -166,7 +166,7 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def text(self) -> str:
-        """What the help says after the options: examples, and what to know."""
+        """The end of the help, after the options: examples and notes."""
         _, *words = self.prog.replace(KUBECTL, "draguard", 1).split()
         if not words:
             return f"{EXIT_CODES}\n`draguard COMMAND --help` shows a command's options, with examples."
@@ -229,7 +229,7 @@ def make_parser(arguments: Sequence[str] = (), program: str = "draguard") -> Par
     Args:
         arguments: The arguments to parse. If a command comes first, as nearly always, no other is declared: that would
             take as long as judging a file. Help lists commands without their options.
-        program: What the user calls the program.
+        program: The program's name on the command line.
     """
     parser = Parser(prog=program, description=PROGRAM.description)
     version = PROGRAM.options[0]

@@ -163,9 +163,9 @@ class _Files:
         self.unwritable: dict[str, str] = {}
         """The reasons why others cannot, by name."""
         self.kept: list[str] = []
-        """What to say about files that fixes do not concern."""
+        """The notes on files that fixes do not concern."""
         self.refused: list[str] = []
-        """What to say about files that are not written."""
+        """The notes on files that are not written."""
 
     def read(self, names: Iterable[str], wanted: Container[str]) -> dict[str, str]:
         """Return the texts of files, except those that cannot be written.

@@ -36,7 +36,7 @@ _FORMS: Final = "[NAMESPACE/]NAME of a pod or KIND/NAME"
 
 
 class Asked(NamedTuple):
-    """What is asked about.
+    """The subject of the question.
 
     Args:
         stated: How the user named it.

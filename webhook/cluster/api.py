@@ -50,7 +50,7 @@ class ObjectRef(NamedTuple):
     Args:
         what: Its kind and name, for people.
         path: Its path in the API.
-        missing: What to do if it does not exist.
+        missing: The advice if it does not exist.
     """
 
     what: str

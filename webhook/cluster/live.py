@@ -157,7 +157,7 @@ class ListMetadata(msgspec.Struct, rename={"more": "continue"}):
     """The metadata of a part of a list.
 
     Args:
-        more: What asks for the next part; empty in the last one.
+        more: The token that asks for the next part; empty in the last one.
     """
 
     more: str = ""
@@ -176,7 +176,7 @@ class Where(NamedTuple):
     """The namespaces whose objects are read.
 
     Args:
-        namespace: That of objects that may not be read in all namespaces; empty for none.
+        namespace: The namespace of objects that may not be read in all namespaces; empty for none.
         only: Whether those of other namespaces are not to be read.
     """
 
@@ -192,7 +192,7 @@ class ObjectsOfKind(NamedTuple):
 
     Args:
         objects: The objects: as JSON, or as they are read.
-        note: What to know of them, such as why they were not read; empty for nothing.
+        note: A note on them, such as why they were not read; empty for none.
         is_missing: Whether they could not be read.
     """
 
@@ -206,7 +206,7 @@ class Server:
     """The API server of a running cluster.
 
     Args:
-        name: What messages call the cluster.
+        name: The name of the cluster in messages.
         transport: Sends the requests: kubectl, or in a pod a client with the token of its service account.
         context: The stated context of kubectl's configuration; empty for none.
 

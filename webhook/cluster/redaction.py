@@ -83,9 +83,9 @@ _HOST: Final = re.compile(r"(?<=//)[^\s\"'/:]+|(?<=lookup )[\w.-]+\w")
 _TOKENS: Final = re.compile(
     r"(?i)\beyj[\w-]+\.[\w.-]+|(?<=bearer )\S+|(?:(?<=token=)|(?<=password=)|(?<=key=)|(?<=secret=))[^\s&\"']+"
 )
-"""What lets its bearer in, in messages."""
+"""Credentials in messages."""
 _DENIED: Final = re.compile(r"(?<=denied request: ).+|(?<=denied the request: ).+", re.DOTALL)
-"""What the author of a policy or a webhook says, in messages of the API server."""
+"""The words of the author of a policy or a webhook, in messages of the API server."""
 _NUMBER: Final = re.compile(r"(?<![\w.:\"'-])\d{4,18}(?![\w.:\"'-])")
 """A number in an expression that may identify a device."""
 _SHORT: Final = 1000
@@ -106,7 +106,7 @@ class Redaction:
         self._words, self._existing, self._classes = set[str](), set[str](), set[str]()
         """Words that are replaced; names of objects; names of classes."""
         self._identities, self._numbers = set[str](), set[int]()
-        """What identifies devices."""
+        """The identifiers of devices."""
         self._public, self._drivers = set[str](), set[str]()
         """Words that tell no more than which drivers a cluster has, and these."""
         self._domains, self._schedulers = set[str](), set[str]()

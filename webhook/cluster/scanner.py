@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 class Numbers(NamedTuple):
-    """What metrics tell of a cluster.
+    """The metrics of a cluster.
 
     Args:
         pending: The pending pods that want devices, by the sort of their cause.

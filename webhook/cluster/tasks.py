@@ -16,7 +16,7 @@ class Task:
     """A periodic task; each failure is logged once, and the pause after further ones grows.
 
     Args:
-        act: What it does.
+        act: The function that does the work once.
         seconds: The pause after success.
         retry: The first pause after a failure; 0 for twice that after success.
         most: The longest pause after failures.

@@ -51,13 +51,13 @@ class Option:
     Args:
         names: Its names, and that of its value, such as ``-n --namespace NAMESPACE``; a switch, and one of some words,
             have none for a value.
-        about: What it does.
+        about: Its effect, for the help.
         many: Whether it can be repeated, which its help says.
         then: The end of its help, such as the default.
         default: Its value if nothing sets it; that of one that can be repeated is a list.
-        const: What a switch adds to the list of ``dest``, instead of being true.
+        const: The value that a switch adds to the list of ``dest``, instead of being true.
         words: The values that it may have.
-        type: What reads its value: a function, or the name of one of :mod:`webhook.cli.parser`.
+        type: The function that reads its value, or the name of one of :mod:`webhook.cli.parser`.
         number: How many values an argument takes, as for argparse: ``*``, ``+`` or ``?``.
         dest: Its name among the arguments, if that is not its longest name.
         is_shared: Whether its name means the same in all commands, so that a variable can set it.
@@ -101,7 +101,7 @@ class OptionGroup:
     """Arguments that the help shows under a title.
 
     Args:
-        about: What the help says of them.
+        about: Their description in the help.
     """
 
     def __init__(self, title: str, *of: Option | Either, about: str | None = None) -> None:

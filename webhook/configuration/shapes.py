@@ -31,7 +31,7 @@ class ShapeFault(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a value may be.
+    """The shape of a value.
 
     Args:
         schema: The shape as JSON schema.

@@ -34,10 +34,10 @@ class Row(NamedTuple):
         model: The model, as far as attributes tell it.
         why: Why no claim can get it although it is free; empty for others.
         shares: How many shares of it are in use.
-        capacity: What is left of each capacity, and the whole, as quantities.
-        counters: What is left of the counters that it would consume, as quantities, by set and counter.
+        capacity: The remaining and the total amount of each capacity, as quantities.
+        counters: The remaining amounts of the counters that it would consume, as quantities, by set and counter.
         taints: The taints, those of DeviceTaintRules among them.
-        health: What its driver or kubelet says of its health; empty if nothing.
+        health: The health that its driver or kubelet reports; empty for none.
         attributes: Its attributes, without their types.
         reason: Why no claim can get it, as one of `REASONS`; empty for others.
     """
@@ -70,9 +70,9 @@ class Sums(NamedTuple):
     """Numbers of devices.
 
     Args:
-        held: Those in use, as a whole or in part.
+        held: The devices in use, as a whole or in part.
         free: The others.
-        stranded: Those among the free ones that no claim can get.
+        stranded: The free devices that no claim can get.
     """
 
     total: int = 0
@@ -87,7 +87,7 @@ BY: Final[Mapping[str, Callable[[Row], Iterable[str]]]] = {
     "driver": lambda row: (row.driver,),
     "namespace": lambda row: {each.partition("/")[0]: None for each in row.claims} or (NONE,),
 }
-"""What devices are summed by: the groups that a device belongs to."""
+"""The functions that return the groups of a device, by which devices are summed."""
 
 
 def summed(rows: Iterable[Row]) -> Sums:

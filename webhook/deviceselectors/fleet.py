@@ -338,7 +338,7 @@ def published(contents: Iterable[Content], holder: str) -> dict[tuple[str, str],
 
 
 class Query(NamedTuple):
-    """What a request wants of each device."""
+    """The conditions of a request for each device."""
 
     of_class: Sequence[JSONObject]
     own: Sequence[JSONObject]

@@ -454,7 +454,7 @@ def _source_of_call(node: Call) -> str:
 _OPTIONAL: Final = frozenset({"_?._", "_[?_]"})
 
 Guards = frozenset[tuple[str, str, str]]
-"""What a condition tests: the holder, domain and name of a read; the domain alone; or, all empty, the driver."""
+"""The subject of a condition: the holder, domain and name of a read; the domain alone; or, all empty, the driver."""
 _NONE: Final[Guards] = frozenset()
 _DRIVER: Final = ("", "", "")
 

@@ -143,7 +143,7 @@ Piece = Document | Unreadable
 
 
 class First:
-    """What reads simple documents before others do: the same values and places, or None if it does not know."""
+    """The hook that reads simple documents first: the same values and places, or None if it does not know."""
 
     read: Callable[[str], dict[str, Any] | None] | None = None
     offset_of: Callable[[str, Sequence[str | int]], int | None] | None = None

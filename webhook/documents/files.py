@@ -107,7 +107,7 @@ def _without_manifest(source: str, text: str, hint: str) -> Unreadable:
     Args:
         source: Its name, as shown.
         text: Its text; empty if it has no document.
-        hint: What else may help.
+        hint: Further help.
     """
     what = "standard input" if source == STDIN_NAME else "the file"
     first = text[:_FIRST].replace("\r\n", "\n")

@@ -16,7 +16,7 @@ _IN_LINE: Final = re.compile(
     r"(?<=[{\[,])[ \t]*+(?:\.\.\.|\u2026)[ \t]*+(?:,|(?=[]}]))"  # {...} and [a, ...]
     r"|(?<=:)[ \t]++(?:\.\.\.|\u2026)(?=[ \t]*+(?:[],}#]|\r?\Z))"  # key: ...
 )
-"""What stands for fields, items or a value within a line."""
+"""The marks that stand for fields, items or a value within a line."""
 _ELISION: Final = re.compile(r"(?:^|[ \t])#[ \t]*+(?:\.\.|\u2026)", re.MULTILINE)
 """A comment in the place of one of these, or one that says the same."""
 

@@ -34,7 +34,7 @@ _TEXTS: Final = frozenset({"annotations", "args", "binaryData", "command", "data
 """Fields whose texts may have what looks like placeholders, such as variables of a shell."""
 _RBAC: Final = "rbac.authorization.k8s.io/"
 _INSTEAD: Final[tuple[Any, ...]] = (None, 1, True, {}, [], None)
-"""What is put in the place of a placeholder, one after the other: None for a text."""
+"""The values that replace a placeholder, one after the other: None for a text."""
 _ROUNDS: Final = 8
 """How often an object is judged at most, with other values in the place of placeholders."""
 _SHOWN: Final = 3
@@ -147,7 +147,7 @@ class Blanks:
         """Report them.
 
         Args:
-            more: What else there is to say.
+            more: Further sentences.
         """
         texts = [found[0] for each in self._texts.values() for found in PLACEHOLDER.finditer(each)]
         count = len(self._texts)

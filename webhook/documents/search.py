@@ -76,7 +76,7 @@ class Selection:
         skips: Tells of which documents only apiVersion, kind and name are needed.
         blocks: Whether to read the YAML blocks of Markdown files.
         suffixes: The ends of the names of the files to read in directories.
-        stored: What is needed of files with what a cluster stores; None for manifests.
+        stored: The filter for files with a cluster's objects; None for manifests.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Selection:
         self.blocks, self.suffixes, self.stored = blocks, suffixes, stored
         self.left_out: Counter[str] = Counter()
         self.unread: list[tuple[str, str]] = []
-        """What was left out: paths, each with the reason."""
+        """The paths that were left out, each with the reason."""
         self.kustomizations: list[str] = []
         """The files of kustomizations that were found in directories."""
         self.charts: dict[str, int] = {}

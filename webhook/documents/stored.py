@@ -27,7 +27,7 @@ SHARED: Final[Mapping[str, Any]] = {"": {}}
 SHORT: Final[Mapping[str, Any]] = {"": {}}
 """Stands for such a value that is left out if it is long, as a tenant's may be."""
 Shape = Mapping[str, Any]
-"""What to do with fields of an object, by their names; what is in a list has the shape of the list."""
+"""The treatment of the fields of an object, by their names; the items of a list are treated as the list."""
 
 _LONG: Final = 1 << 14
 """The bytes from which on a value is long."""
@@ -122,7 +122,7 @@ class Reader:
 
 
 class ObjectFilter(NamedTuple):
-    """What is needed of the objects that a cluster stores.
+    """A filter for the objects that a cluster stores.
 
     Args:
         kinds: The kinds; objects of others are not decoded.
@@ -146,8 +146,8 @@ def stored(file: BinaryIO, name: str, wanted: ObjectFilter) -> Iterator[Piece] |
 
     Args:
         file: The file, which is read twice.
-        name: What to call it.
-        wanted: What is needed.
+        name: Its name in messages.
+        wanted: The filter.
 
     Returns:
         The documents; None if it is not such a list, or one that a careful reader has to look at.
@@ -180,7 +180,7 @@ def _pieces(file: BinaryIO, begin: bytes, head: bytes, before: bytes) -> Iterato
     Args:
         begin: The text up to the first item, with its brace.
         head: The same without what stands before items.
-        before: What stands before each of them.
+        before: The text before each of them.
     """
     file.seek(len(begin))
     for each, is_last in _parted(file, b"}," + before + b"{"):

@@ -56,7 +56,7 @@ def parse(
 
     Args:
         text: The manifest; bytes are UTF-8, or UTF-16 with a byte order mark.
-        source: What to call the text.
+        source: The name of the text in messages.
         rendered: Whether a program wrote the text, so that its lines are not those of a user's file.
         skips: Tells of which YAML documents only apiVersion, kind and name are needed; the rest of them is not parsed.
 

@@ -34,7 +34,7 @@ _OF_VALUES: Final = frozenset(
 )
 """Messages of a YAML parser about a misread value."""
 _CLOSING: Final = {"[": "]", "{": "}", '"': '"', "'": "'"}
-"""What closes a bracket or a quotation mark."""
+"""The closing characters of brackets and quotation marks."""
 _LONGEST: Final = 60
 """The most characters that are shown of a line."""
 _VALUE: Final = Pattern(r"""(?:^\s*|[-{,]\s+|\{)["']?([A-Za-z][\w./-]*)["']?:[ \t]+(\S.*)""")

@@ -121,6 +121,6 @@ def meant(name: Any, known: Collection[str], what: str = "known") -> str:
 
     Args:
         name: The name as written.
-        what: What they are, in the plural.
+        what: Their name, in the plural.
     """
     return did_you_mean(str(name), known, f"{what} are {', '.join(sorted(known))}")

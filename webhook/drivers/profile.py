@@ -26,7 +26,7 @@ class Devices(NamedTuple):
         attributes: The attributes that each has: their types by name, with a domain if it is not the driver's.
         optional: The attributes that some of them have.
         capacity: The capacities that each has.
-        optional_capacity: Those that some have; ``*`` at the end stands for any number.
+        optional_capacity: The capacities that some have; ``*`` at the end stands for any number.
         is_shared: Whether several pods are meant to use one of them.
     """
 
@@ -73,7 +73,7 @@ class Profile(NamedTuple):
         plugin_resources: The extended resources of its devices where a device plugin provides them; ``*`` at the end
             stands for anything.
         parameters: The schemas of its opaque parameters, see :mod:`webhook.drivers.schema`; None if unknown.
-        schemas: Those with rules in CEL, by kind; empty for parameters without a kind.
+        schemas: The schemas with rules in CEL, by kind; empty for parameters without a kind.
         rules: Rules in CEL about parameters, requests, claims and their users.
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VARIABLES: Final = ("claim", "class", "config", "configs", "parameters", "request", "requests", "users")
 """The variables of rules."""
 _OF_CLASS: Final = frozenset({"config", "parameters", "class"})
-"""What rules about a DeviceClass by itself read."""
+"""The variables that rules about a DeviceClass alone read."""
 _TEXT: Final = Pattern(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _READS_CONFIG: Final = Pattern(r"(?<![.?\w])(?:config|parameters|requests)\b(?!\s*,)")
 _PARAMETERS: Final = Pattern(r"(?<![.?\w])parameters\.\??(\w+)")
@@ -108,13 +108,13 @@ class Part(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """What rules are evaluated for: a claim, also together with the pods that use it, or a class.
+    """The subject of rules: a claim, also together with the pods that use it, or a class.
 
     Args:
         claim: The ``spec`` of the claim; for a class, an empty object.
         requests: The requests for devices of the driver.
         configs: The configuration for the driver that the claim, or the class, has.
-        of_classes: That which the classes of the requests have.
+        of_classes: The configuration of the requests' classes.
         classes: The classes by name; for a class, itself.
         users: The pods that use the claim; None to evaluate the rules that do not read them.
     """
@@ -128,7 +128,7 @@ class Subject(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """What a driver refuses: parameters, or a claim for which a rule does not hold.
+    """A refusal of a driver: of parameters, or of a claim for which a rule does not hold.
 
     Args:
         path: The path below the parameters, or that of the field that the rule is about.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOT_COMPARED: Final = "not-compared"
 """The rule for objects that are not compared with their earlier state."""
 _ITEMS: Final = "Go struct field decodeList.items of type []json.RawMessage"
-"""What kubectl decodes the items of a list into."""
+"""The Go type into which kubectl decodes the items of a list."""
 
 
 class Outcome(NamedTuple):

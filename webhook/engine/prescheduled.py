@@ -38,7 +38,7 @@ _MAX_TERMS: Final = 1_000
 RULE: Final = "prescheduled"
 """The rule that pods with claims do not name their node."""
 NEVER_RUNS: Final = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
-"""What is wrong with ``spec.nodeName`` of a pod with claims."""
+"""The problem of ``spec.nodeName`` in a pod with claims."""
 
 
 class RewriteOptions(NamedTuple):

@@ -133,7 +133,7 @@ def expected_of(value: object, where: Path) -> dict[str, Any]:
 
 
 class Sent(NamedTuple):
-    """What a case sends to policies: a request, and what its user may do."""
+    """The request that a case sends to policies, and the permissions of its user."""
 
     request: Request
     authorizer: Authorizer

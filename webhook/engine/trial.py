@@ -175,7 +175,7 @@ class _Trials:
     """Evaluates policies for small objects.
 
     Attributes:
-        tried: Those that can be tried.
+        tried: The policies that can be tried.
         spent: The work so far.
     """
 

@@ -1,4 +1,4 @@
-"""What the components of a cluster say about pods and claims, by ``components.yaml``.
+"""Messages of a cluster's components about pods and claims, by ``components.yaml``.
 
 A component is recognized by the first of its texts in an answer; what it quotes of another one comes later.
 """

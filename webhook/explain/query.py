@@ -130,9 +130,10 @@ def _instead(
     release: Release | None,
 ) -> str:
     """Advise what to ask for in place of an unknown name; what it suggests can be explained."""
-    from webhook.policy.manifest.policies import KINDS as POLICY_KINDS  # needed only here
+    from webhook.policy.manifest.kinds import guess_resource  # needed only here, as are the kinds
+    from webhook.policy.manifest.policies import KINDS as POLICY_KINDS
 
-    if steps[0].casefold() in map(str.casefold, POLICY_KINDS):
+    if steps[0].casefold() in {name.casefold() for kind in POLICY_KINDS for name in (kind, guess_resource(kind))}:
         return "its fields are not explained here; see `draguard policy check`"
     alike = dict.fromkeys(kind.name for kind in among if steps[0].casefold() in kind.name.casefold())
     near = either([*alike][:_SHOWN]) or nearest(steps[0], [*(kind.name for kind in among), *known])
@@ -304,6 +305,8 @@ _MOST: Final = 5
 """The most fields of an answer, or of an event, that are described."""
 _LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
+_LOGGED: Final = re.compile(r'\berr(?:or)?"?[=:] ?("(?:[^"\\]|\\.)*)(?:"|\Z)')
+"""An error in a line of a component's log, which has it in quotes."""
 _OURS: Final = re.compile(r"\b(?:error|warning|note) ([a-z0-9-]+): ")
 """A finding as draguard prints it."""
 _REASON: Final = re.compile(
@@ -312,6 +315,8 @@ _REASON: Final = re.compile(
 )
 _VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
 _WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
+_ANY: Final = "*"
+"""Stands for values."""
 _ENOUGH: Final = 4
 """How many words in a row tell that an answer is what a rule says."""
 _END: Final = "`draguard validate` shows where a manifest is wrong, and what was probably meant"
@@ -329,6 +334,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         ValueError: ``kubernetes`` is not a known version.
     """
     answer = _unquoted(answer.rpartition(_EVENTS)[2][:_LONGEST].strip())
+    answer = _LOGGED.sub(lambda found: "err: " + _unquoted(found[1] + '"'), answer)
     if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):
         return of_rule(ours[1], known[ours[1]])
     parts = list(dict.fromkeys(part for event in _EVENT.split(answer) for part in _explained(event, kubernetes)))
@@ -370,7 +376,9 @@ def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     for name, texts_of_rule in _texts_of_rules().items():
         for said in texts_of_rule if name in known else ():
             matcher.set_seq1(said)
-            if (length := matcher.find_longest_match().size) >= min(_ENOUGH, len(said)):
+            run = matcher.find_longest_match()
+            length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
+            if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
     found = [name for name, length in shared.items() if length == max(shared.values())]
     if len(found) == 1:
@@ -419,7 +427,7 @@ def _detail(message: str) -> str:
 
 def _words(message: str) -> list[str]:
     """Split a message into words; values are all the same."""
-    return _WORD.findall(_VALUE.sub(" * ", message.casefold()))
+    return _WORD.findall(_VALUE.sub(f" {_ANY} ", message.casefold()))
 
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
@@ -527,5 +535,3 @@ def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
     elif found := _NOT_DECODED.search(answer):
         for unknown, wrong in _IN_GO.findall(answer):
             yield f"{found[1]}.{unknown or wrong}", found[2]
-    elif found := _NO_MATCH.search(answer):
-        yield found[1], None

@@ -107,7 +107,7 @@ _SCALARS: Final[Mapping[str, Any]] = {
 """The types of scalars that are not strings."""
 
 Parts = tuple["Extent | Parts", ...]
-"""What a value may be: parts of the variable, and lists made of such."""
+"""The possible values: parts of the variable, and lists of such parts."""
 
 VARIABLES: Final = "variables"
 """The variable whose fields are composed variables."""

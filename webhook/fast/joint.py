@@ -102,7 +102,7 @@ class JointGenerator(Generator):
         """The values of the variables so far."""
         self._lazy.add(self._cells)
         self._operands: dict[str, Operand] = {}
-        """What is known of them."""
+        """The operands of the variables."""
         self._functions: dict[str, tuple[str, list[str]]] = {}
         """The functions that compute them."""
         self._room = 2 * LARGE

@@ -144,7 +144,7 @@ class _Steps:
     Args:
         policies: Their quick evaluations, and their parameters.
         bound: Their variables beside the object, the parameters and the request.
-        place: What they see of all requests in the place; None if they see nothing of the request.
+        place: The parts of the requests in the place that they see; None if they see nothing of the request.
         notes: The assumptions made.
     """
 
@@ -231,7 +231,7 @@ class QuickPolicies:
         """Detect the same for a request in a known place, whose objects are of the place's kind.
 
         Args:
-            read: What policies read of a request in a settled place, and nothing else: what passed once is not
+            read: The parts of a request that policies read in a settled place, and no others: what passed once is not
                 evaluated again.
         """
         steps = self._steps_of(place, request)

@@ -214,7 +214,7 @@ def near_quantity(value: str, resource: str = "") -> tuple[str, bool]:
 
     Args:
         value: The amount as written.
-        resource: What it is an amount of, if known: of CPU, m is a thousandth; elsewhere, it may be meant as M.
+        resource: The resource, if known: of CPU, m is a thousandth; elsewhere, it may be meant as M.
 
     Returns:
         The quantity, and whether it is what was meant beyond doubt.

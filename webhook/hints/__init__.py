@@ -1,4 +1,4 @@
-"""What was probably meant: the hints and fixes that findings get.
+"""Hints and fixes of findings: what was probably meant.
 
 :mod:`fields <webhook.hints.fields>` is the entry, for any finding of the API server; it asks :mod:`selectors
 <webhook.hints.selectors>` about expressions of device selectors. :mod:`policies <webhook.hints.policies>` explains

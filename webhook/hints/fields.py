@@ -75,7 +75,7 @@ _NOT_IN_IDENTIFIERS: Final = re.compile("[^A-Za-z0-9_]")
 _REQUESTS: Final = "the claim's requests"
 _AMOUNT: Final = "write a number, perhaps with a suffix such as k, M, Gi: 40Gi"
 _AMOUNTS: Final = {"cpu": "write a number of CPUs, or of thousandths with m: 2, 1.5, 500m"}
-"""What an amount looks like, by resource."""
+"""An example of an amount, by resource."""
 _FLAT: Final = "resource.k8s.io/v1beta1"
 """The version whose requests have the fields of `exactly` themselves, and perhaps alternatives."""
 _LONGEST: Final = 253

@@ -31,7 +31,7 @@ def instead(name: str, names: Iterable[str], what: str) -> str:
     """Suggest the intended name, or list the existing ones.
 
     Args:
-        what: What they name, such as ``device classes``.
+        what: The named things, such as ``device classes``.
     """
     known = list(names)
     return _instead(_near(name, known), known, what)

@@ -79,7 +79,7 @@ class Blocked(NamedTuple):
     """Why the scheduler does not try a pod (PreEnqueue), which it does not report.
 
     Args:
-        note: What to look at; empty if the reason says it.
+        note: The objects to look at; empty if the reason says it.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""What ResourceQuotas let claims and pods use.
+"""The limits that ResourceQuotas set for claims and pods.
 
 Follows kubernetes ``pkg/quota/v1/evaluator/core/resource_claims.go`` and ``pods.go`` (Usage, MatchingResources) and
 apiserver ``pkg/admission/plugin/resourcequota/controller.go`` (CheckRequest). That containers have to state what a

@@ -17,7 +17,7 @@ from webhook.api.versions import DEFAULT
 from webhook.formats.quantities import decode_quantity
 from webhook.inventory import controller_of
 from webhook.inventory.claims import MADE, containers_of, owner_reference, uid_of
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import Steps
 from webhook.release import Release
 
@@ -249,10 +249,15 @@ def created(claim: JSONObject) -> JSONObject:
     return {**claim, "metadata": {**metadata, "name": f"{metadata['generateName']}{MADE}"}}
 
 
+def is_of_resources(claim: JSONObject) -> bool:
+    """Tell whether the scheduler has made a claim for extended resources."""
+    return text(claim, "metadata", "annotations", ANNOTATION) == "true"
+
+
 def leftover(pod: JSONObject, claims: Iterable[JSONObject]) -> JSONObject | None:
     """Find the claim for extended resources left by an earlier attempt."""
     for claim in claims:
-        if at(claim, "metadata", "annotations", ANNOTATION) != "true" or namespace_of(claim) != namespace_of(pod):
+        if not is_of_resources(claim) or namespace_of(claim) != namespace_of(pod):
             continue
         owner = controller_of(claim)
         if text(owner, "name") == name_of(pod) and text(owner, "uid") in {"", uid_of(pod)}:

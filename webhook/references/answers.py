@@ -48,7 +48,7 @@ class Annotated(Answers):
         """Return the result of one pod: see :func:`webhook.simulate`.
 
         Args:
-            refusals: What the API server refuses of the pod and its claims.
+            refusals: The API server's refusals of the pod and its claims.
         """
         answer = super().of(placement)
         why, is_scheduled = answer["why"], placement.node is not None

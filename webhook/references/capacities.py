@@ -85,7 +85,7 @@ def _meant(number: str, unit: str, published: Sequence[JSONObject]) -> str:
     """Return the amount with the largest unit that a device allows; empty if the number alone may be meant.
 
     Args:
-        unit: What is written behind it.
+        unit: The unit that is written behind it.
         published: The capacity of each device.
     """
     amounts = [decode_quantity(each["value"]) for each in published]

@@ -298,7 +298,7 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """A workload in a queue of Kueue has claims that Kueue does not count, so it is not admitted.
 
     Kueue takes claims from ResourceClaimTemplates only, whose requests state an exact count: not ResourceClaims by
-    name, not firstAvailable, not allocationMode All (kubernetes-sigs/kueue pkg/dra/claims.go).
+    name, not firstAvailable, not allocationMode All but for admin access (kubernetes-sigs/kueue pkg/dra/claims.go).
     """
     if not text(mapping(pod, "owner", "labels"), QUEUE) and not text(mapping(pod, "metadata", "labels"), QUEUE):
         return
@@ -309,8 +309,9 @@ def kueue_unsupported(pod: JSONObject, context: Context) -> Iterator[Problem]:
             yield finding((*path, "resourceClaimName"), message, hint, "Unsupported")
             continue
         for request in items(_devices_of(pod, entry, context), "requests"):
-            wanted = "firstAvailable" if "firstAvailable" in request else text(request, "exactly", "allocationMode")
-            if wanted in {"firstAvailable", "All"}:
+            exactly = mapping(request, "exactly")
+            wanted = "firstAvailable" if "firstAvailable" in request else text(exactly, "allocationMode")
+            if wanted == "firstAvailable" or (wanted == "All" and exactly.get("adminAccess") is not True):
                 what = "allocationMode All" if wanted == "All" else wanted
                 message = f'Kueue does not admit a workload that requests {what}: request "{text(request, "name")}"'
                 hint = "request an exact count of one class"

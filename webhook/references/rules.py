@@ -144,7 +144,7 @@ class Context:
         Args:
             what: The object, such as ``DeviceClass "gpu"``.
             place: Where it is looked for, such as `` in namespace default``; empty for the whole cluster.
-            consequence: What follows if it does not exist.
+            consequence: The consequence of its absence.
         """
         if self.is_cluster:
             return f"{what} does not exist{place}{consequence and ', so '}{consequence}"

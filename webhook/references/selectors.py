@@ -63,7 +63,7 @@ class _Known(NamedTuple):
     """Facts about the devices that a selector is evaluated for.
 
     Args:
-        name: What the profile calls the attribute or capacity that is read.
+        name: The profile's name of the attribute or capacity that is read.
         devices: The kinds of devices that the class and the other conditions allow.
         is_certain: Whether the selector is only evaluated for devices of that driver.
     """

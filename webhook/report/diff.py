@@ -1,4 +1,4 @@
-"""What a command changes in files: their texts, a summary, and differences as ``diff -u`` shows them."""
+"""Changes of files by a command: their texts, a summary, and differences as ``diff -u`` shows them."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def outcome(changed: str, unchanged: str, files: Collection[str], faults: Iterab
     """Summarize in a line what has been changed, and in how many files there are errors.
 
     Args:
-        changed: What has been changed; empty if nothing has.
-        unchanged: What to say instead of files without errors.
+        changed: A sentence about the changed files; empty if there are none.
+        unchanged: A sentence that stands for files without errors.
         files: All files that were read.
     """
     faulty = {fault.file for fault in faults}
@@ -91,7 +91,7 @@ class _Matcher(SequenceMatcher[str]):
 
     Args:
         before: The lines of one text.
-        after: Those of the other.
+        after: The lines of the other text.
     """
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ def framed(title: str, body: Iterable[str], more: str = "", script: str = "") ->
     """Return a page that holds its own style, and may hold nothing else but text.
 
     Args:
-        more: What its stylesheet has beside that of all pages.
+        more: The rules of its stylesheet beside those of all pages.
         script: The address of a script beside it, which may send its form; empty for a page without.
     """
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8") + more

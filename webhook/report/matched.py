@@ -1,4 +1,4 @@
-"""What selectors match, as text and JSON."""
+"""The devices that selectors match, as text and JSON."""
 
 from __future__ import annotations
 

@@ -61,19 +61,19 @@ _CHANGED: Final = (
 """How cells look with a change: those that a pod gets then, and those that are released."""
 
 _Box = tuple[str, ...]
-"""What has cells: a node, or a pool that several nodes can use, with its driver."""
+"""A box of cells: a node, or a pool that several nodes can use, with its driver."""
 
 
 class Help(NamedTuple):
     """A change that would help a pod.
 
     Args:
-        label: What it is, and how many nodes it opens.
+        label: The change, and how many nodes it opens.
         nodes: The nodes that it opens, as far as they are known.
         node: The one of them that the pod gets.
         devices: The devices that the pod gets there.
         released: The claims that are released, by full name.
-        sent: What a form sends to make it, a field and its value; empty if it cannot be made there.
+        sent: The field and the value by which a form makes it; empty if it cannot be made there.
     """
 
     label: str
@@ -88,13 +88,13 @@ class Story(NamedTuple):
     """A pod, or several alike, that the picture is about.
 
     Args:
-        title: What names it.
+        title: Its name.
         said: The cause in a sentence, or where it goes.
         node: The node that it gets; empty if it is pending.
         requests: Its requests, as groups of an answer have them, if nodes refuse it for lack of devices.
         depths: How many stages devices pass, by claim and request.
         helps: The changes that would help.
-        notes: What else to tell of it.
+        notes: Further notes on it.
     """
 
     title: str
@@ -185,7 +185,7 @@ class Picture:
             (" ".join(filter(None, (kind, "/".join(filter(None, names))))), numbers, self._of(kind, names[-1]))
             for (kind, *names), numbers in others.items()
         ]
-        """What has no place of its own: titles, the findings about them, the devices that they are for."""
+        """Findings without a place: titles, the findings about them, and their devices."""
         self._tags_of = self._otherwise()
         self._meant = {place for ref in refs for place in self._places(*ref, ())}
         for name in sorted(self._zones.keys() & (self._marks.keys() | self._meant) - {box[0] for box in self._boxes}):

@@ -583,7 +583,7 @@ def _kind(api_version: str, kind: str) -> str:
 
 _PRODUCT: Final = "Kubernetes"
 _CLAUSE: Final = "; "
-"""What separates the clauses of a hint."""
+"""The separator between the clauses of a hint."""
 
 
 def merged(reports: Sequence[Report], versions: Sequence[str | None]) -> Report:

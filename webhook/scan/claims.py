@@ -24,7 +24,7 @@ from webhook.inventory.claims import (
     is_pod,
     results_of,
 )
-from webhook.inventory.resources import ANNOTATION
+from webhook.inventory.resources import ANNOTATION, is_of_resources
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, namespace_of, number, text, texts
 from webhook.problem import NOTE, WARNING
 from webhook.scan.drivers import silent
@@ -37,7 +37,7 @@ _DELETING: Final = 600
 """How many seconds the deletion of a claim may take."""
 
 STUCK, ORPHANED, UNUSED, ENDED = "stuck", "orphaned", "unused", "ended"
-"""What can be wrong with a claim; if several hold, the first counts."""
+"""The faults of a claim; if it has several, the first counts."""
 
 
 def state_of(claim: JSONObject, cluster: Stored) -> str:
@@ -326,6 +326,7 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
     """A device in use has a taint with the effect NoExecute, and its pod was not evicted.
 
     The controller that evicts does not run, its feature gate is off, or the taint is younger than the pod's toleration.
+    Pods whose devices are for extended resources are not evicted (kubernetes#141290).
     """
     said: set[tuple[str, str, str]] = set()
     for result in cluster.results:
@@ -344,7 +345,10 @@ def taint_not_evicted(cluster: Stored) -> Iterator[Found]:
                         f"{text(taint, 'key')}{since}, and was not evicted"
                     )
                     delete = command(cluster, "delete", pod)
-                    hint = f"{delete} evicts it; is the controller device-taint-eviction running?"
+                    why = "is the controller device-taint-eviction running?"
+                    if is_of_resources(result.claim):
+                        why = "the controller device-taint-eviction leaves out devices of extended resources"
+                    hint = f"{delete} evicts it; {why}"
                     yield Found(pod, message, hint, ("spec", "resourceClaims"))
 
 

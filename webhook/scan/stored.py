@@ -51,7 +51,7 @@ class AllocatedDevice(NamedTuple):
     """A device of a claim's allocation.
 
     Args:
-        content: What the allocation says of it.
+        content: Its entry in the allocation.
     """
 
     claim: JSONObject
@@ -111,7 +111,7 @@ class Stored:
         self._places: dict[tuple[str, str, str, str], Document | str] = {}
         """The document of each object, or only its file if no line of it is looked for."""
         self.derived: dict[Callable[..., Any], Any] = {}
-        """What :func:`once` has derived."""
+        """The values that :func:`once` has derived."""
         self._plugins: dict[frozenset[str], Sequence[Plugin]] = {}
 
     def add(self, document: Document) -> None:

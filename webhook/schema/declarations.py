@@ -75,7 +75,7 @@ class Field:
     """The base of all fields.
 
     Args:
-        doc: What the field means, in a sentence.
+        doc: The meaning of the field, in a sentence.
         required: Whether validation requires it.
         pointer: Whether Go holds it by pointer: then an empty value differs from an absent one.
         immutable: Whether an update may not change it.
@@ -130,7 +130,7 @@ class Field:
         Args:
             target: The version, release and operation.
             owner: The Go struct that holds the field.
-            package: That struct's Go package.
+            package: The struct's Go package.
         """
         raise NotImplementedError
 

@@ -219,7 +219,7 @@ def _plain_hint(value: object, go_type: str) -> Advice:
 
 
 _SEVERAL: Final = {"object": "map", "array": "list"}
-"""What YAML calls the JSON types that hold several values."""
+"""YAML's names of the JSON types that hold several values."""
 _ALONE = Advice("write the value alone: this field takes one", Fix("alone"))
 
 

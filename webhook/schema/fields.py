@@ -626,7 +626,7 @@ Tell = Callable[[object], bool]
 
 
 class _First:
-    """What answers before values are walked."""
+    """The hook that answers before values are walked."""
 
     make: Callable[[CompiledStruct], Tell] | None = None
 

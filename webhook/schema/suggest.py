@@ -39,7 +39,7 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
     Args:
         root: The type of the whole object.
         path: Where the field was submitted.
-        value: What was submitted; None if it fits any field.
+        value: The submitted value; None if it fits any field.
     """
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)

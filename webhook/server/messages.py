@@ -167,7 +167,7 @@ class Head(msgspec.Struct, frozen=True):
         """Return the request that has come in one piece, if it has this head; None if it must be parsed.
 
         Args:
-            data: What has arrived since the request before.
+            data: The bytes that have arrived since the request before.
             limit: The most bytes of the body.
         """
         begin = len(self.before)
@@ -184,7 +184,7 @@ def head_of(data: bytes, request: HTTPRequest) -> Head | None:
     """Return the head of a request that was parsed; None if others with this head may be treated otherwise.
 
     Args:
-        data: What has arrived since the request before.
+        data: The bytes that have arrived since the request before.
         request: The first of the requests in it.
     """
     head, end, body = data.partition(b"\r\n\r\n")

@@ -158,7 +158,7 @@ class Port:
     Args:
         app: Answers requests.
         listener: The socket; :meth:`close` closes it.
-        limits: What a connection may take.
+        limits: The limits of a connection.
         protocol: Makes the protocol of a connection.
         certificate: The serving certificate; None without TLS.
     """

@@ -53,7 +53,7 @@ class Server:
             connection; SIGINT comes from a person and ends the server at once.
         limits: The limits of connections.
         beside: Pages without TLS, and their listening socket, which the server closes.
-        reloaded: What is made anew in a thread when its files change.
+        reloaded: The parts that are made anew in a thread when their files change.
         ready: Called once connections are accepted, with the URL.
     """
 

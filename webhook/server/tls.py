@@ -38,7 +38,7 @@ class Secure(Connection):
     phase = "handshake"
     _tls: Any = None
     _sealed = b""
-    """What has arrived, and is decrypted once its record is complete, or in a later turn."""
+    """The received bytes, decrypted once their record is complete, or in a later turn."""
     _is_behind = False
     """Whether some of it waits for a later turn."""
     _barren = _barren_bytes = 0

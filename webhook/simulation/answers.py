@@ -133,7 +133,7 @@ _MISTAKEN: Final = 34
 
 
 class Overlay(NamedTuple):
-    """What a picture of the devices shows of a pod that nodes refuse.
+    """The part of a picture of the devices that is about a pod that nodes refuse.
 
     Args:
         depths: How many stages devices pass, by claim and request.
@@ -156,7 +156,7 @@ class Answers:
         self._known = WeakKeyDictionary[Verdicts, tuple[int, tuple[str, ...], JSONObject, Advice]]()
         """The explanation of pods, for others of the same needs: how long the log was, the claims, and what is said."""
         self._advice = _NOTHING
-        """That of the last pod."""
+        """The advice for the last pod."""
 
     def of(self, placement: Placement) -> dict[str, Any]:
         """Return the result of one pod: see :func:`webhook.simulate`."""

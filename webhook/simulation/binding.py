@@ -85,7 +85,7 @@ class Awaited(NamedTuple):
         place: Its driver, pool and name, as in a result.
         missing: The conditions that are not True yet.
         failed: The failure condition that is True, as in the claim's status; None if there is none.
-        reported: What the driver says of the missing conditions, as in the claim's status.
+        reported: The driver's statements on the missing conditions, as in the claim's status.
         left: The seconds that the scheduler still waits for them; less than 0 if it has stopped.
     """
 
@@ -103,12 +103,12 @@ class Awaited(NamedTuple):
 
     @property
     def wish(self) -> str:
-        """What it waits for, such as ``example.com/attached is True for gpu-0``."""
+        """The conditions that it waits for, such as ``example.com/attached is True for gpu-0``."""
         return f"{' and '.join(self.missing)} {'is' if len(self.missing) == 1 else 'are'} True for {self.device}"
 
     @property
     def text(self) -> str:
-        """What is known of it, such as ``gpu-0: example.com/failed is True (NoSlot: no slot)``."""
+        """The conditions that are known, such as ``gpu-0: example.com/failed is True (NoSlot: no slot)``."""
         if self.failed is not None:
             return f"{self.device}: {_said(self.failed)}"
         known = {text(each, "type") for each in self.reported}
@@ -140,7 +140,7 @@ def awaited(claim: JSONObject, now: datetime) -> list[Awaited]:
 
 
 class Waiting(Told):
-    """What a pod waits for: a sentence without its subject, such as ``waits until …``.
+    """The conditions that a pod waits for: a sentence without its subject, such as ``waits until …``.
 
     Args:
         what: The sentence without its verb.

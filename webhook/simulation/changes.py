@@ -65,7 +65,7 @@ class Change(NamedTuple):
         nodes: The only nodes that it concerns; None for all.
         closer: Returns changes that do no more than is needed, the smallest first; takes the nodes that this one opens.
         selects_less: Whether it drops a selector, so that devices of any sort may come.
-        parts: What it does to the thing, if it does several things at once.
+        parts: Its parts, if it changes several things at once.
         cluster: The cluster that it leads to; None if it changes the pod, or releases a claim.
         objects: The objects of that cluster that differ, if people can change these.
     """
@@ -387,7 +387,7 @@ _AT_MOST: Final = frozenset({"<", "<="})
 
 
 Other = tuple[str, str]
-"""What differs in another selector, and its expression."""
+"""The difference of another selector, and its expression."""
 
 
 def lowered(parts: Parts, name: str, values: Iterable[str]) -> Iterator[Other]:
@@ -461,7 +461,7 @@ _RELEASED_MAX: Final = 6
 """The number of claims whose release is tried, each alone."""
 _LEFT: Final = frozenset({"consumer"})
 _RELEASED: Final = _LEFT | {"devices"}
-"""What releases do to a claim: the release for all pods does more than that for one."""
+"""The effects of releases on a claim: the release for all pods does more than that for one."""
 
 
 def releases(cluster: Cluster, needs: Needs, groups: Sequence[NodeGroup]) -> Iterator[Change]:

@@ -96,7 +96,7 @@ class Message(Told):
 
     Args:
         verb: The verb of the sentence, which ends with `what`.
-        singular: That about a single node, if it is another one.
+        singular: The message about a single node, if it is another one.
     """
 
     verb: str = ""

@@ -135,7 +135,7 @@ class NodeGroup(NamedTuple):
         reasons: The scheduler's messages for each.
         requests: The devices left for each request, as :class:`Explainer` writes them.
         resolvable: Whether the nodes would accept the pod if other pods were gone, its devices aside.
-        details: What is behind the reasons: where else a claim has its devices, why requests cannot be met together.
+        details: Details of the reasons: where else a claim has its devices, why requests cannot be met together.
         by_devices: Whether devices are the reason; if not, but there are requests, their devices are missing, too.
         conflict: Why requests cannot be met together, without the devices of each; empty if that is not known.
         taken: The amounts that the pod's devices would take of each node, by resource, if there is too little for them.
@@ -173,7 +173,7 @@ class NodeGroup(NamedTuple):
 
 
 class _Obstacles:
-    """What keeps the devices of some nodes from a request."""
+    """The reasons why a request excludes the devices of some nodes."""
 
     def __init__(self) -> None:
         self.blames: Counter[Blame] = Counter()
@@ -185,7 +185,7 @@ class _Obstacles:
         self.held: defaultdict[str, tuple[set[DeviceID], dict[str, None]]] = defaultdict(lambda: (set(), {}))
         """The devices that claims have, and the nodes that could use them."""
         self.counters: defaultdict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
-        """What is left of counters that are short, and what devices consume, by counter set and counter."""
+        """The remaining amounts of short counters, and those that devices consume, by counter set and counter."""
         self._by_node: set[frozenset[tuple[str, str]]] = set()
         """The counters that nodes lack, each combination once."""
 
@@ -577,7 +577,7 @@ RequestKey = tuple[str, str]
 
 _PHRASES_MAX: Final = 3
 _LACK: Final = ("lack", "lacks")
-"""What several nodes do, and what a single one does."""
+"""The verbs for several nodes and for a single one."""
 _TOO_MANY: Final = "each device is available, but not so many together"
 _UNEXPLAINED: Final = "the scheduler refuses the devices left for a reason that is not known here"
 

@@ -33,7 +33,7 @@ _SECONDS: Final = 10.0
 
 
 class Made(NamedTuple):
-    """What a pod would get with a change made.
+    """The outcome for a pod with a change made.
 
     Args:
         needs: The needs of the pod then.
@@ -63,7 +63,7 @@ class Suggestion(NamedTuple):
     """Changes that together let a pending pod fit.
 
     Args:
-        change: What they are.
+        change: The changes, combined into one.
         nodes: The number of nodes that they open.
         at_least: Whether nodes were left untried, so that they may open more.
         opened: The places of these nodes, the best first, as far as they are known.

@@ -22,7 +22,7 @@ _MOST: Final = 200
 
 
 class Inputs(NamedTuple):
-    """What a kustomization is built from.
+    """The files that a kustomization is built from.
 
     Args:
         files: The real paths of the files.

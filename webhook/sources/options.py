@@ -26,7 +26,7 @@ class NoRendererError(SourceError):
     """The program that renders it is not installed.
 
     Args:
-        reason: What it is, and what is not installed.
+        reason: The sort of source, and the program that is not installed.
     """
 
     def __init__(self, path: str, reason: str) -> None:

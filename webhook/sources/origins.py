@@ -216,8 +216,8 @@ class Origins:
         """Collect the objects of a kustomization, and of those that it names.
 
         Args:
-            prefix: What the kustomizations around it put before names.
-            suffix: What they put behind names.
+            prefix: The prefix that the kustomizations around it put before names.
+            suffix: The suffix that they put behind names.
             seen: The kustomizations around it.
         """
         here, directory = os.path.realpath(file), os.path.dirname(file)

@@ -25,7 +25,7 @@ _LONGEST: Final = 300
 """The most characters of a reason."""
 _DEFAULT_NAMESPACE: Final = RenderOptions().namespace
 _OF_CHARTS: Final = (CHART, "requirements.yaml", "values")
-"""What the names of files begin with that a chart is rendered from, besides templates and subcharts."""
+"""The beginnings of the names of files that a chart is rendered from, besides templates and subcharts."""
 
 
 def read_trees(
@@ -37,7 +37,7 @@ def read_trees(
     program is there to render it with, unless it is a chart that is named.
 
     Args:
-        rendered: Those that are rendered themselves.
+        rendered: The sources that are rendered themselves.
         stdin: The content of ``-``.
         selection: The files of directories to leave out.
 

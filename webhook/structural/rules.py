@@ -179,7 +179,7 @@ class _Place(NamedTuple):
     """A place in a value.
 
     Args:
-        source: What has the rules: the schema, or one that it combines by ``allOf``.
+        source: The holder of the rules: the schema, or one that it combines by ``allOf``.
         schema: The schema, which tells the types.
         old: The value as it was; ``ABSENT`` if it is new, or cannot be told from others.
         before: The nearest value around that is known from before, and what it was.

@@ -268,7 +268,7 @@ class Statements:
     def __init__(self, ignores: Sequence[Statement] = ()) -> None:
         self.ignores = ignores
         self._ignored: dict[str, list[Statement]] = {}
-        """Those for a file."""
+        """Suppressions for a file."""
         self.all: list[Statement] = []
         self.findings: list[Finding] = []
         """The findings about them."""

@@ -181,7 +181,7 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
 
 def _of_claim(scene: Scene, claim: JSONObject, subject: str) -> dict[str, Any]:
     if at(claim, "metadata", "deletionTimestamp"):
-        return _answer(scene, subject, "pending", [claims.being_deleted(claim)], evidence=[claim])
+        return _answer(scene, subject, "pending", [claims.being_deleted(scene, claim)], evidence=[claim])
     users = claims.users_of(scene, claim)
     if not users and (absent := scene.uncollected(claim)):
         return _uncollected(scene, claim, subject, absent)
@@ -334,10 +334,11 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
         return None
     pod = sample(workload)
     never = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
+    described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
     return Cause(
         f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{never and f': {never}'}",
         [workload, Ref("LocalQueue", queue, namespace)],
-        () if never else (scene.inventory.kubectl(f"describe localqueue --namespace {namespace} {queue}"),),
+        () if never else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
     )
 
 

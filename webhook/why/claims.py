@@ -73,7 +73,7 @@ def _of_entry(scene: Scene, pod: JSONObject, entry: JSONObject) -> Iterator[Caus
             ("create the pod again: its claim is not made a second time",),
         )
     elif at(claim, "metadata", "deletionTimestamp"):
-        yield being_deleted(claim)
+        yield being_deleted(scene, claim)
 
 
 def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
@@ -94,9 +94,11 @@ def _absent(scene: Scene, ref: Ref) -> tuple[str, list[Ref]]:
     return hint and f"; {hint}", meant
 
 
-def being_deleted(claim: JSONObject) -> Cause:
+def being_deleted(scene: Scene, claim: JSONObject) -> Cause:
     """Say that a claim is being deleted, and what that waits for."""
     users = [named(each) for each in items(claim, "status", "reservedFor")]
+    if users and (fault := fault_of(claim, scene)):
+        return Cause(f"{ref_of(claim)} is {fault.message}", [claim], (fault.hint,))
     finalizers = texts(mapping(claim, "metadata"), "finalizers")
     own = [each for each in finalizers if each != "resource.kubernetes.io/delete-protection"]
     waits = ""

@@ -1,4 +1,4 @@
-"""What keeps the containers of a pod from starting, or from running on."""
+"""The causes that keep the containers of a pod from starting, or from running on."""
 
 from __future__ import annotations
 

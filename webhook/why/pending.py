@@ -58,7 +58,7 @@ class _Asked:
     Args:
         key: The request.
         groups: The groups of nodes, each with what is left of its devices for the request.
-        written: What the user wrote for the claim; None for one that the scheduler makes for extended resources.
+        written: The claim as the user wrote it; None for one that the scheduler makes for extended resources.
         of: Its device class, and the extended resource that it stands for; empty if the user wrote it.
     """
 
@@ -338,7 +338,7 @@ class Lacks:
         **dict.fromkeys(("enough", "together"), (_not_enough, "devices-in-use")),
         "constrained": (_not_constrained, "constraints"),
     }
-    """What is said of a request, and the sort of the cause, by the step that leaves too few devices."""
+    """The statement about a request, and the sort of the cause, by the step that leaves too few devices."""
 
     # -- requests that could each be met alone
 
@@ -434,7 +434,7 @@ class Explained(NamedTuple):
 
     Args:
         causes: The causes, the most decisive first.
-        placement: What the simulation makes of the pod; None if it cannot tell what would help.
+        placement: The simulated placement of the pod; None if it cannot tell what would help.
     """
 
     causes: list[Cause]

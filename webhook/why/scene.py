@@ -1,4 +1,4 @@
-"""What a cluster's objects tell together: events by UID, the release and its gates, what the scheduler makes of it."""
+"""A cluster's objects together: events by UID, the release and its gates, and the scheduler's verdicts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def written(kind: str, name: str, namespace: str) -> Ref:
 
 
 About = Ref | JSONObject | Sequence["About"] | None
-"""What an answer is about: an object, a reference, several of these, or nothing."""
+"""The subject of an answer: an object, a reference, several of these, or nothing."""
 
 
 def refs_of(about: About) -> Iterator[Ref]:
@@ -103,12 +103,12 @@ class Cause(NamedTuple):
 
     Args:
         text: The reason, in a sentence without its subject.
-        about: What is to be changed or looked at, the most decisive first.
-        helps: What would help, as far as it is known without the simulation.
+        about: The objects to change or look at, the most decisive first.
+        helps: The changes that would help, as far as they are known without the simulation.
         stage: The stage at which it holds the pod up; empty for that of the pod.
         is_well: Whether nothing is wrong.
         names_pod: Whether the sentence names the pod.
-        sort: What sort of cause keeps a pod pending, one of `SORTS`.
+        sort: The sort of cause that keeps a pod pending, one of `SORTS`.
     """
 
     text: str
@@ -199,7 +199,7 @@ class Scene(Stored):
 
     @cached_property
     def answers(self) -> Answers:
-        """What the scheduler makes of pods."""
+        """The scheduler's verdicts on pods."""
         return Answers(self.scheduler)
 
     @property

@@ -12,6 +12,7 @@ from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
 from webhook.inventory.plugins import is_ready
+from webhook.inventory.resources import is_of_resources
 from webhook.objects import (
     JSONObject,
     at,
@@ -42,13 +43,13 @@ _BEFORE_WORDS: Final = re.compile(
     r"(?i)\bprepare dynamic resources: |\bNodePrepareResources failed for (?:ResourceClaim|claim) [\w.-]+: "
     r"|\bpreparing devices for claim \S+: |\bprepare(?: devices)? failed: |\bdesc = "
 )
-"""What components put before the words of a driver."""
+"""The words of components before those of a driver."""
 _OF_KUBELET: Final = re.compile(
     r"(?i)\bfetch (?:ResourceClaim|claim) \S+?(?: referenced by pod \S+?)?: (?P<unread>.+)"
     r"|(?P<unreserved>\bnot allowed to use resource ?claim\b)|(?P<earlier>claim with same name \S+ and different UID\b)"
     r"|\bcheckpoint ResourceClaim\b"
 )
-"""What kubelet itself says of a claim before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
+"""Kubelet's own messages about a claim, before it calls drivers (``pkg/kubelet/cm/dra/manager.go``)."""
 _UNSERVED: Final = "the server could not find the requested resource"
 _PREEMPTED: Final = re.compile(r"Preempted by pod ([\w-]{36})")
 NOT_STARTED, RUNNING, ENDED = "not-started", "running", "ended"
@@ -73,7 +74,8 @@ def explain(scene: Scene, pod: JSONObject) -> list[Cause]:
         return list(_running(scene, pod)) or [_healthy(scene, pod)]
     where = text(pod, "spec", "nodeName")
     starting = Cause(f"is bound to {where}, and kubelet is starting it{_devices_are_there(scene, pod)}", [pod])
-    return list(_not_started(scene, pod)) or [starting]
+    node = scene.inventory.find("Node", where)
+    return list(_not_started(scene, pod, node)) or list(_of_drivers(scene, pod, node)) or [starting]
 
 
 # -- ended
@@ -237,10 +239,12 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
 
 
 def results(scene: Scene, pod: JSONObject) -> Iterator[tuple[JSONObject, JSONObject]]:
-    """Yield the devices of a pod's claims, each with its claim."""
-    for use in uses(scene, pod):
-        for result in results_of(use.claim):
-            yield use.claim, result
+    """Yield the devices of a pod's claims, each with its claim; also of the one for its extended resources."""
+    name = text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName")
+    of_resources = scene.inventory.find("ResourceClaim", name, namespace_of(pod)) if name else None
+    for claim in (*(each.claim for each in uses(scene, pod)), *([of_resources] if of_resources else [])):
+        for result in results_of(claim):
+            yield claim, result
 
 
 def _gone(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
@@ -290,17 +294,16 @@ def _tainted(scene: Scene, pod: JSONObject, effects: Sequence[str]) -> Iterator[
 # -- not started
 
 
-def _not_started(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
+def _not_started(scene: Scene, pod: JSONObject, node: JSONObject | None) -> Iterator[Cause]:
     yield from _unreserved(scene, pod)
-    node = scene.inventory.find("Node", text(pod, "spec", "nodeName"))
     if node is None and scene.inventory.knows("Node"):
         name = text(pod, "spec", "nodeName")
         yield Cause(f"its node {name} does not exist", [Ref("Node", name), pod])
         return
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}, so that kubelet does not start it")
-    unprepared = scene.events(pod, PREPARE)
-    yield from _of_drivers(scene, pod, node, unprepared)
+    if unprepared := scene.events(pod, PREPARE):
+        yield from _of_drivers(scene, pod, node, unprepared[0].words)
     yield from _gone(scene, pod)
     yield from _held_twice(scene, pod)
     if unprepared:
@@ -322,16 +325,20 @@ def _devices_are_there(scene: Scene, pod: JSONObject) -> str:
     return "; its devices are allocated" if any(True for _ in results(scene, pod)) else ""
 
 
-def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, unprepared: Sequence[Event]) -> Iterator[Cause]:
-    """Say which drivers of a pod's devices do not run on its node."""
-    named = [found[1] or found[2] for event in unprepared[:1] if (found := _UNREGISTERED.search(event.words))]
+def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: str = "") -> Iterator[Cause]:
+    """Say which drivers of a pod's devices do not run on its node.
+
+    Args:
+        words: What kubelet says of preparing the devices.
+    """
+    named = [found[1] or found[2]] if (found := _UNREGISTERED.search(words)) else []
     wanted = [text(result, "driver") for _, result in results(scene, pod)]
     for driver in dict.fromkeys([*named, *wanted]):
         trouble = drivers.on_node(scene, driver, node) if node is not None else None
         about = Ref("Driver", driver), node
         how = "registered with kubelet" if driver in named else "running"
         who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
-        if trouble is not None and (unprepared or driver in named):
+        if trouble is not None:
             yield Cause(f"{who}: {trouble.text}", [trouble.about, about], trouble.helps)
         elif driver in named:
             why = "no DaemonSet looks like it"
@@ -413,7 +420,10 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     yield from _gone(scene, pod)
     yield from _held_twice(scene, pod)
     for cause in _tainted(scene, pod, ("NoExecute",)):
-        yield cause._replace(text=f"is going to be evicted because of {cause.text}")
+        what = "is going to be evicted because of"
+        if any(isinstance(each, dict) and is_of_resources(each) for each in cause.about):
+            what = "is not evicted, as its device is for an extended resource (kubernetes#141290), in spite of"
+        yield cause._replace(text=f"{what} {cause.text}")
     troubled = list(containers.failed(pod))
     for status in troubled:
         cause = containers.crashed(scene, pod, status)

@@ -211,6 +211,7 @@ CLUSTER_SCOPED: Final = frozenset(
 TEMPLATES: Final = CLUSTER_SCOPED | {
     ("argoproj.io", "WorkflowTemplate"),
     ("flow.volcano.sh", "JobTemplate"),
+    ("scheduling.k8s.io", "Workload"),  # of PodGroups
     ("serving.kserve.io", "LLMInferenceServiceConfig"),
     ("serving.kserve.io", "ServingRuntime"),
     ("trainer.kubeflow.org", "TrainingRuntime"),

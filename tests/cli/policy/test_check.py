@@ -9,7 +9,7 @@ import pytest
 from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LIMITED, NODELESS, SUITE, Found, refusing
 from tests.command import draguard, findings, reported, usage_error
-from tests.policy.examples import mutating, policy
+from tests.policy.examples import mutating, of, policy
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
 
@@ -238,11 +238,11 @@ class TestRepositories:
 
     @pytest.fixture
     def repository(self, write: Write) -> Path:
-        folder = write(p=LIMITED, values="a: 1", listed="[1, 2]")
-        (folder / "chart/templates").mkdir(parents=True)
-        (folder / "chart/Chart.yaml").write_text("{apiVersion: v2, name: a, version: 1.0.0}", encoding="utf-8")
-        (folder / "chart/templates/a.yaml").write_text("kind: {{ .Values.a }}", encoding="utf-8")
-        return folder
+        chart = {
+            "chart__Chart": "{apiVersion: v2, name: a, version: 1.0.0}",
+            "chart__templates__a": "kind: {{ .Values.a }}",
+        }
+        return write(p=LIMITED, values="a: 1", listed="[1, 2]", **chart)
 
     def test_templates_are_counted_and_other_values_are_skipped(self, repository: Path) -> None:
         assert findings("policy", "check", repository) == findings("policy", "check", repository / "p.yaml")
@@ -250,11 +250,8 @@ class TestRepositories:
         assert told in draguard("policy", "check", repository).out
 
     def test_pods_and_workloads_beside_policies_are_skipped(self, write: Write) -> None:
-        claims = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
-        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {**NODELESS["spec"], **claims}}
-        template = {"template": {"spec": pod["spec"]}}
-        deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": template}
-        done = draguard("policy", "check", write(p=LIMITED, others=[pod, deployment]))
+        deployment = of("Deployment", version="apps/v1", spec={"template": {"spec": NODELESS["spec"]}})
+        done = draguard("policy", "check", write(p=LIMITED, others=[NODELESS, deployment]))
         assert done.code == 0
         assert "2 skipped (of other kinds: 1 Deployment of apps/v1, 1 Pod)" in done.out
 

@@ -1,4 +1,4 @@
-"""What all kinds have in common: ObjectMeta, conditions of a status, label selectors.
+"""Parts that all kinds share: ObjectMeta, conditions of a status, label selectors.
 
 Rules follow apimachinery ``pkg/api/validation/objectmeta.go`` and ``pkg/apis/meta/v1/validation/validation.go``
 (ValidateConditions, ValidateLabelSelector).

@@ -286,7 +286,7 @@ class PodMetadata(Metadata):
 
 
 class OwnPodSpec(PodSpec):
-    """What a pod runs, and what that needs; a template may have more."""
+    """The specification of a pod that is not a template."""
 
     go_name = "PodSpec"
 

@@ -99,7 +99,7 @@ TEMPLATES_INSTEAD: Final = {
     "resourceClaimTemplates": "write each as an object of kind ResourceClaimTemplate, and name it in the pod's"
     " resourceClaims[].resourceClaimTemplateName"
 }
-"""What to write in place of claims as StatefulSets have them of volumes."""
+"""The advice for claims that are written like the volume claims of StatefulSets."""
 _DEADLINES: Final = f"must be between 1 and {2**31 - 1}, inclusive"
 
 

@@ -1,4 +1,4 @@
-"""What many types share: times and quantities, which are compared by value, unions."""
+"""Types that many others share: times and quantities, which are compared by value, and unions."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Controlled(Templated):
     """The desired state of a controller that replaces its pods, whatever their end."""
 
     pods_of: ClassVar[str]
-    """What the API server calls the controller."""
+    """The API server's name of the controller."""
 
 
 def _labelled(value: dict[str, Any]) -> dict[str, Any]:

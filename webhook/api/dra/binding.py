@@ -1,4 +1,4 @@
-"""What a device asks of the scheduler and of kubelet: conditions for binding a pod, and node operations to skip."""
+"""The demands of a device on the scheduler and kubelet: conditions for binding a pod, and node operations to skip."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ NAMED_BY: Final = {
 IMPLICIT_PREFIX = f"deviceclass.{STANDARD_DOMAIN}/"
 """The prefix of the implicit extended resource of every class."""
 QUOTA_SUFFIX = ".deviceclass.resource.k8s.io/devices"
-"""What follows the name of a class where a ResourceQuota limits its devices."""
+"""The suffix of a class's name where a ResourceQuota limits its devices."""
 ONE_VALUE = "int", "bool", "string", "version"
 """The fields of an attribute that hold one value; here, as profiles of drivers need nothing else of devices."""
 

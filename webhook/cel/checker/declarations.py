@@ -103,14 +103,14 @@ class EnvironmentOptions(NamedTuple):
             HomogeneousAggregateLiterals).
         cross_type_numeric: Whether `1 < 2.5` type-checks (cel-go CrossTypeNumericComparisons).
         fold_constants: Whether constants are folded before evaluation, as Kubernetes has it (cel-go OptOptimize).
-        presence_test_cost: What `has(a.b)` costs beyond the selection of `a`: 1, or 0 as in Kubernetes.
+        presence_test_cost: The cost of `has(a.b)` beyond the selection of `a`: 1, or 0 as in Kubernetes.
         strict_presence_test: Whether `has(1.a)` and `1.?a` on dynamic values are errors (cel-go
             EnableErrorOnBadPresenceTest); Kubernetes has them false and absent.
         strict_map_keys: Whether `{1: 2, 1: 3}` and `{1.5: 2}` are errors, as the CEL specification wants and cel-go
             does not.
         strict_optionals: Whether `or` and `orValue` of a value that is not optional are errors; Kubernetes returns the
             value until 1.36.
-        quoting: What becomes of a.`b-c` (cel-go 0.23, EnableIdentifierEscapeSyntax).
+        quoting: The treatment of a.`b-c` (cel-go 0.23, EnableIdentifierEscapeSyntax).
     """
 
     container: str = ""

@@ -54,7 +54,7 @@ _OF_HOSTS: Final = Pattern(
     rb"%%.{0,2}|[%b]" % re.escape(bytes(sorted(frozenset(range(_FIRST_WIDE)) - URLPart.HOST.value - {ord("%")}))),
     re.DOTALL,
 )
-"""What needs a look in a host: escapes, and characters that may not be there."""
+"""The characters to check in a host: escapes, and those that are not allowed."""
 _ESCAPABLE: Final[Mapping[URLPart, Collection[int]]] = {
     URLPart.HOST: range(_FIRST_WIDE, 256),
     URLPart.ZONE: URLPart.ZONE.value,

@@ -41,7 +41,7 @@ def look(meter: Meter, left: int, mark: int) -> int:
     """Checks the limits and spends work; gives the mark for the next look.
 
     Args:
-        mark: That of this look: the cost below it is work, too, as one call may cost much.
+        mark: The mark of this look: the cost below it is work, too, as one call may cost much.
 
     Raises:
         CostLimitExceededError: The limit is reached.

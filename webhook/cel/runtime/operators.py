@@ -299,7 +299,7 @@ OPERATORS: Final[Mapping[str, Mapping[object, Operation]]] = {
     "_>=_": _ordered(ge),
     "size": dict.fromkeys((str, bytes, list, dict), len),
 }
-"""What operators do, by the class of their operand, or the classes of both."""
+"""The implementations of operators, by the class of their operand, or the classes of both."""
 _OPERANDS: Final = {
     name: frozenset(key[0] if isinstance(key, tuple) else key for key in known) for name, known in OPERATORS.items()
 }

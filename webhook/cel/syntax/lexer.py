@@ -25,7 +25,7 @@ CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 
 class Quoting(Enum):
-    """What becomes of fields in backquotes."""
+    """The treatment of fields in backquotes."""
 
     UNKNOWN = "the grammar does not have them"
     REFUSED = "they are parsed and refused"

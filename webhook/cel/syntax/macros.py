@@ -86,7 +86,7 @@ def fold(
     """A comprehension over the first of some parts that the user wrote; see `Comprehension` for the rest.
 
     Args:
-        condition: What holds as long as it continues; None for always.
+        condition: The condition under which it continues; None for always.
         result: None for the accumulator.
     """
     return ast.Comprehension(

@@ -34,7 +34,7 @@ from webhook.cel.syntax.macros import Macro, MacroError
 NUMBERS: Final = frozenset({"NUM_INT", "NUM_FLOAT"})
 OPERAND: Final = frozenset({*"[{(.-!", *CONSTANTS, *NUMBERS, "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"})
 NEGATED: Final = OPERAND - {"!"}
-"""What can follow a minus before an operand."""
+"""The tokens that can follow a minus before an operand."""
 OPENING: Final = frozenset({"(", "[", "{"})
 OPENED_CALL: Final = OPERAND | {")"}
 OPENED_INDEX: Final = OPERAND | {"?"}
@@ -179,7 +179,7 @@ class TokenStream:
         Args:
             following: The tokens that can follow it.
             stop: The tokens that can follow the rule that has it.
-            place: What it is a part of, if its kind does not tell.
+            place: The whole that it is a part of, if its kind does not tell.
 
         Returns:
             The token's text, empty if it was missing; None if its construct has ended.

@@ -66,10 +66,10 @@ def _listen(port: int) -> socket:
 
 
 class Pages:
-    """What is served: the page, its script, and the devices that a selector matches.
+    """The application: the page, its script, and the devices that a selector matches.
 
     Args:
-        token: What the path of each request begins with.
+        token: The beginning of the path of each request.
     """
 
     def __init__(self, arguments: Namespace, token: str) -> None:

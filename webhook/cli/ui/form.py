@@ -103,7 +103,7 @@ def _passed(timeout: float) -> str:
 
 
 class _Result:
-    """What a trial leads to, as ``draguard simulate`` finds it.
+    """The result of a trial, as ``draguard simulate`` finds it.
 
     Args:
         changed: The objects, as the trial changes them.

@@ -1,4 +1,4 @@
-"""What is tried on a cluster's objects: pods, and changes of nodes, claims and devices."""
+"""Trials on a cluster's objects: pods, and changes of nodes, claims and devices."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ SHOWN: Final = ("Node", "DeviceClass", "ResourceSlice", "DeviceTaintRule", "Pod"
 """The kinds of objects that can be changed."""
 _METADATA: Final = ("name", "namespace", "labels", "annotations", "uid", "ownerReferences")
 _STATUS: Final = {"Pod": ("phase", "resourceClaimStatuses"), "Node": ("allocatable", "capacity")}
-"""What manifests keep of an object's metadata, and of its status."""
+"""The fields of an object's metadata and status that manifests keep."""
 _VALUES_MAX: Final = 100
 """The most changes of a sort, and pods."""
 
 
 class FormInput(NamedTuple):
-    """What the form of the page asks for.
+    """The input of the page's form.
 
     Args:
         manifest: Pods, claims and workloads, as YAML or JSON.
@@ -416,7 +416,7 @@ def with_change(
     Objects of the cluster that change are added to it.
 
     Args:
-        overlay: That of the pod.
+        overlay: The overlay of the pod.
         inventory: The objects, those of the manifest included.
 
     Raises:

@@ -113,7 +113,7 @@ class _TypeFault(NamedTuple):
 
     Args:
         text: The error after the path, relative to where it was found.
-        code: What is wrong, if that may be tolerated; empty for other errors.
+        code: The sort of error, if it may be tolerated; empty for others.
     """
 
     text: str

@@ -180,7 +180,7 @@ class Tally:
 
     Attributes:
         decisions: All decisions, in their order.
-        refusals: Those that refuse the request.
+        refusals: The decisions that refuse the request.
     """
 
     def __init__(self, failures: str, warning: Callable[[PolicyDecision], str]) -> None:

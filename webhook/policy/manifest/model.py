@@ -141,7 +141,7 @@ class StatedExpression(NamedTuple):
     """An expression as a policy states it, and compiled.
 
     Args:
-        name: That of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
+        name: The name of a match condition or a variable, the key of an audit annotation, the patchType of a mutation.
     """
 
     text: str

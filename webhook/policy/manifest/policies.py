@@ -77,7 +77,7 @@ class Variable(Struct):
 
 
 class PolicySpec(Struct):
-    """What both kinds of policy have."""
+    """The fields of both kinds of policy."""
 
     failurePolicy = Text(
         "What an error means: Fail, or Ignore.", one_of=("Fail", "Ignore"), pointer=True, go="FailurePolicyType"
@@ -91,7 +91,7 @@ class PolicySpec(Struct):
 
 
 class AdmissionPolicy(PlainObject):
-    """What both kinds of policy are."""
+    """A policy of either kind."""
 
     namespaced = False
     opaque: ClassVar = {"status": Anything()}
@@ -194,14 +194,14 @@ class Validation(Struct):
 
 
 class AuditAnnotation(Struct):
-    """What is noted of a request in the audit log."""
+    """An entry for a request in the audit log."""
 
     key = Text("The annotation's name; the policy's name is put before it.")
     valueExpression = Text("A CEL expression for its value: a string, or null for none.")
 
 
 class ValidatingAdmissionPolicySpec(PolicySpec):
-    """What a validating policy asks of objects."""
+    """The conditions of a validating policy."""
 
     validations = Array(Nested(Validation), "The conditions on objects.")
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.")
@@ -302,7 +302,7 @@ class Mutation(Struct):
 
 
 class MutatingAdmissionPolicySpec(PolicySpec):
-    """What a mutating policy changes."""
+    """The mutations of a mutating policy."""
 
     mutations = Array(Nested(Mutation), "The changes, made one after the other.")
     reinvocationPolicy = Text(
@@ -376,7 +376,7 @@ class DefaultingParamRef(ParamRef):
 
 
 class BindingSpec(Struct):
-    """What both kinds of binding have."""
+    """The fields of both kinds of binding."""
 
     policyName = Text("The policy.", required=True, format=formats.dns_subdomain)
     paramRef = Nested(ParamRef, "The policy's parameters.", pointer=True)

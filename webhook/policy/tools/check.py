@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
+from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.errors import CelError
@@ -175,7 +176,7 @@ _NAMES: Final[Mapping[type, str]] = {str: "string", bool: "bool", int: "int", fl
 
 
 class _LiteralFault(NamedTuple):
-    """What cannot work: its place in the expression, why, and how to fix it."""
+    """A part of an expression that cannot work: its place, why, and how to fix it."""
 
     offset: int
     text: str
@@ -365,23 +366,44 @@ def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Pr
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
 
 
+def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, tuple[int, set[str]]]:
+    """Return which of Kubernetes' own kinds rules name: the first rule for each, and the versions in all of them."""
+    listed: dict[GroupVersionKind, tuple[int, set[str]]] = {}
+    for index, rule in enumerate(policy.match.rules):
+        for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
+            if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
+                listed.setdefault(kind, (index, set()))[1].update(rule.versions)
+    return listed
+
+
+def _on_by_default(kind: GroupVersionKind, kinds: Kinds) -> list[str]:
+    """List the versions in which a cluster serves one of Kubernetes' own kinds without being told to."""
+    group = f"{kind.group}/" if kind.group else ""
+    return [each for each in kinds.versions(kind) if is_served(f"{group}{each}", release=kinds.release)]
+
+
+def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find resources that a policy names only in versions that clusters serve if they are told to."""
+    if any("*" in rule.groups for rule in policy.match.rules):
+        return
+    for kind, (index, versions) in _named_versions(policy, kinds).items():
+        on, off = _on_by_default(kind, kinds), versions.intersection(kinds.versions(kind))
+        if on and off and not versions.intersection((*on, "*")):
+            resource, where = kinds.resource_of(kind).resource, ", ".join(sorted(off))
+            message = f"Kubernetes 1.{kinds.release} serves {resource} in {where} only with --runtime-config: "
+            message += "without it, the policy matches none of them"
+            hint = f"list {', '.join(on)}, too, which is on by default"
+            yield warning("unserved-version", _RULES / index / "apiVersions", message, hint)
+
+
 def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
     """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
     if policy.kind != MUTATING or policy.match.is_exact:
         return
-    listed: dict[
-        GroupVersionKind, tuple[int, set[str]]
-    ] = {}  # the first rule for each kind, and the versions of all its rules
-    for index, rule in enumerate(policy.match.rules):
-        if "*" in rule.groups | rule.versions:
-            continue
-        for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
-            if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
-                listed.setdefault(kind, (index, set()))[1].update(rule.versions)
-    for kind, (index, versions) in listed.items():
-        served = kinds.versions(kind)
-        others = [version for version in served if version not in versions]
-        if others and len(others) < len(served):
+    for kind, (index, versions) in _named_versions(policy, kinds).items():
+        on = _on_by_default(kind, kinds)
+        others = [] if "*" in versions else [version for version in on if version not in versions]
+        if others and len(others) < len(on):
             resource, where = kinds.resource_of(kind).resource, ", ".join(others)
             message = f"the policy matches {resource} in {where}, too, and fails there: "
             message += "the API server cannot convert changed objects"
@@ -448,6 +470,7 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
+            *_switched_off(policy, policies.kinds),
             *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy),

@@ -36,7 +36,7 @@ class Scalar(NamedTuple):
     """A value without parts: a string, a number, or a text with another meaning, such as a quantity.
 
     Args:
-        kind: What it is.
+        kind: The kind of scalar.
         go: The Go type of a number.
         nullable: Whether it may be null, which custom resources keep.
     """
