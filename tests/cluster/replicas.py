@@ -3,10 +3,11 @@
 import base64
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -114,18 +115,10 @@ def holder(api: ApiServer) -> object:
     return api.objects[LEASE]["spec"].get("holderIdentity")
 
 
-def all_trust(api: ApiServer, *replicas: Replica) -> None:
-    """Shake hands with every replica as every webhook's client."""
-    for replica in replicas:
-        for bundle in bundles(api):
-            assert replica.handshake(bundle) == replica.fingerprint()
-
-
-def trusted_if_published(api: ApiServer, *replicas: Replica) -> None:
-    """Shake hands as the clients of those webhooks that know an authority."""
-    for replica in replicas:
-        for bundle in filter(None, bundles(api)):
-            assert replica.handshake(bundle) == replica.fingerprint()
+def all_trust(api: ApiServer, *replicas: Replica, that: Callable[[bytes], object] = lambda _: True) -> None:
+    """Shake hands with every replica as every webhook's client, or those whose bundle is chosen."""
+    for replica, bundle in product(replicas, filter(that, bundles(api))):
+        assert replica.handshake(bundle) == replica.fingerprint()
 
 
 DOCUMENTED = Path(__file__).parents[2] / "docs/certificates.md"

@@ -11,11 +11,12 @@ from urllib.parse import unquote
 import pytest
 
 from tests import apiserver
-from tests.command import SCRIPT, draguard, usage_error
+from tests.command import SCRIPT, Done, draguard, usage_error
 from tests.kubectl import answers_of, kubectl
 from tests.rows import each_row
+from tests.scan.clusters import claim, device, device_class, made, node, pod, request, slices
 from tests.serving import eventually
-from tests.simulation.clusters import claim, device_class, devices, node, pod, requests
+from tests.structured import CLAIM
 from webhook.cli import kubectl as plugin
 from webhook.cluster import live
 from webhook.cluster.errors import ClusterError
@@ -24,7 +25,7 @@ from webhook.sources.running import output_of
 
 pytestmark = pytest.mark.process
 
-PENDING = "default/p: pending: no node has 2 devices of the class for request r: at most 1\n"
+PENDING = "default/p: pending: no node has 2 devices of the class for request gpu: at most 1\n"
 DRA, QUOTAS = "/apis/resource.k8s.io/v1", "/api/v1/resourcequotas"
 FORBIDDEN = "Error from server (Forbidden): no"
 NOT_FOUND = "Error from server (NotFound): the server could not find the requested resource"
@@ -32,14 +33,10 @@ BROKEN = "the answer is not that of an API server"
 ENDLESS = "the API server returned a list that does not go on"
 
 
-def cluster(**asks: Any) -> list[JSONObject]:
+def cluster(count: int = 2) -> list[JSONObject]:
     """Make a cluster whose pod waits for two devices, of which its node has one."""
-    dra = (device_class(), devices("n1"), claim(**(asks or {"count": 2})))
-    core = (node("n1"), pod(claims={"x": "c"}))
-    return [
-        *({**each, "apiVersion": "resource.k8s.io/v1"} for each in dra),
-        *({**each, "apiVersion": "v1", "metadata": {**each["metadata"], "namespace": "default"}} for each in core),
-    ]
+    wanted = claim("c", requests=[request(count=count)])
+    return [device_class(), slices(device()), wanted, node(), pod("p", ["c"], "Pending", "")]
 
 
 Play = Callable[..., Path]
@@ -76,7 +73,7 @@ def asked(log: Path) -> list[str]:
     ("command", "code", "expected"),
     (["simulate"], 1, PENDING),
     (["why", "p"], 1, "no node has more than 1\n"),
-    (["match", "-e", f'device.driver == "{requests()}"'], 1, ": 0 of 1 devices match"),
+    (["match", "-e", 'device.driver == "other"'], 1, ": 0 of 1 devices match"),
     (["scan"], 0, "no problems (Kubernetes 1.36.3)"),
     (["devices"], 0, "free"),
     (["driver", "from-cluster"], 0, "driver: gpu.example.com"),
@@ -88,6 +85,25 @@ def test_commands_about_a_cluster_read_it(play: Play, command: list[str], code: 
     assert done.err == "" or command == ["devices"]  # which counts them there
 
 
+Plugged = Callable[[str], Done]
+
+
+@pytest.fixture
+def plugged(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Plugged:
+    """Return a function that runs a command of kubectl's plugin."""
+
+    def plugged(command: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["kubectl-dra", *command.split()])
+        monkeypatch.setattr("signal.signal", lambda *_: None)
+        try:
+            code = plugin()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return Done(code, *capsys.readouterr())
+
+    return plugged
+
+
 @each_row(
     ("command", "said"),
     ("simulate", PENDING),
@@ -97,15 +113,10 @@ def test_commands_about_a_cluster_read_it(play: Play, command: list[str], code: 
     ("simulate -n default /other", PENDING),
     ("version", "draguard "),
 )
-def test_as_a_plugin_of_kubectl(
-    play: Play, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, said: str
-) -> None:
+def test_as_a_plugin_of_kubectl(play: Play, plugged: Plugged, command: str, said: str) -> None:
     given, _, namespace = command.partition("/")
     play({"view": {"prints": namespace}})
-    monkeypatch.setattr(sys, "argv", ["kubectl-dra", *given.split()])
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    plugin()
-    assert capsys.readouterr().out.startswith(said)
+    assert plugged(given).out.startswith(said)
 
 
 def test_a_context_is_that_of_kubectl(play: Play) -> None:
@@ -115,11 +126,9 @@ def test_a_context_is_that_of_kubectl(play: Play) -> None:
     assert {line.split()[0] for line in log.read_text().splitlines()} == {"--context=-prod"}
 
 
-def test_validate_knows_what_the_cluster_serves(play: Play, tmp_path: Path) -> None:
+def test_validate_knows_what_the_cluster_serves(play: Play) -> None:
     play(version="v1.34.2+k3s1")
-    given = tmp_path / "claim.yaml"
-    given.write_text("apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x}\nspec: {devices: {}}\n")
-    done = draguard("validate", given, "--live")
+    done = draguard("validate", "-", "--live", stdin=CLAIM.encode())
     assert (done.code, "Kubernetes 1.34" in done.out) == (0, True), done
 
 
@@ -128,8 +137,7 @@ def test_release_and_gates_are_those_of_the_server(play: Play) -> None:
     assert "simulated as Kubernetes 1.35" in draguard("simulate", "--live").out
     assert "/metrics" in asked(log)
     # The gate is on, and can be switched off.
-    off = draguard("simulate", "--live", "--feature-gates", "DRADeviceTaintRules=false")
-    assert off.code == 1
+    assert draguard("simulate", "--live", "--feature-gates", "DRADeviceTaintRules=false").code == 1
     stated = draguard("simulate", "--live", "--kubernetes-version", "1.36")
     assert "simulated as Kubernetes 1.36" in stated.out
 
@@ -144,45 +152,46 @@ def test_objects_come_in_any_version_that_is_served(play: Play) -> None:
 
 def test_lists_come_in_parts(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "CHUNK", 2)
-    log = play(objects=[*cluster(), *({**node(f"n{i}"), "apiVersion": "v1"} for i in range(2, 6))])
+    log = play(objects=[*cluster(), *(node(f"n{number}") for number in range(2, 6))])
     assert "n1" in draguard("simulate", "--live").out
     assert asked(log).count("/api/v1/nodes") == 3
 
 
 def test_large_objects_come_a_few_at_a_time(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_RESPONSE", 1 << 16)
-    large = [{**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9)]
-    for each in large:
-        each["metadata"]["annotations"] = {"a": "x" * 15_000}
-    log = play(objects=[*cluster(), *large])
+    large = {"annotations": {"a": "x" * 15_000}}
+    pods = (pod(f"q{number}", (), "Pending", "", metadata=large) for number in range(9))
+    log = play(objects=[*cluster(), *pods])
     done = draguard("simulate", "--live")
     assert ("10 pods: 9 scheduled, 1 pending" in done.out, done.err) == (True, ""), done
     assert "/api/v1/pods?limit=125" in log.read_text()
 
 
-@each_row(
-    ("path", "fault", "said"),
-    (f"{DRA}/devicetaintrules", {"error": NOT_FOUND}, "not served"),
-    (f"{DRA}/devicetaintrules", {"error": f"{FORBIDDEN} \x1b[31m"}, "forbidden: no \\x1b[31m"),
-    ("/api/v1/namespaces", {"error": "Error from server (Timeout): slow"}, "slow"),
-    (QUOTAS, {"error": "Unable to connect\nerror: EOF"}, "EOF"),
-    (QUOTAS, {"error": ""}, "kubectl ended with exit code 1"),
-    (QUOTAS, {"error": "Error from server (Expired): too old"}, "too old"),
-    (QUOTAS, {"cut": 30}, f"{BROKEN}: Input data was truncated"),
-    (QUOTAS, {"prints": "<html>"}, f"{BROKEN}: JSON is malformed: invalid character (byte 0)"),
-    (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[]}'}, ENDLESS),
-    (QUOTAS, {"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'}, ENDLESS),
+FAULTS: Any = (
+    ({"error": NOT_FOUND}, "not served"),
+    ({"error": f"{FORBIDDEN} \x1b[31m"}, "forbidden: no \\x1b[31m"),
+    ({"error": "Error from server (Timeout): slow"}, "slow"),
+    ({"error": "Unable to connect\nerror: EOF"}, "EOF"),
+    ({"error": ""}, "kubectl ended with exit code 1"),
+    ({"error": "Error from server (Expired): too old"}, "too old"),
+    ({"cut": 30}, f"{BROKEN}: Input data was truncated"),
+    ({"prints": "<html>"}, f"{BROKEN}: JSON is malformed: invalid character (byte 0)"),
+    ({"prints": '{"metadata":{"continue":"x"},"items":[]}'}, ENDLESS),
+    ({"prints": '{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}'}, ENDLESS),
     (
-        QUOTAS,
         {"prints": f'{{"metadata":{{}},"items":[{{"spec":{{"x":{"9" * 5000}}}}}]}}'},
         f"{BROKEN}: Integer value out of range - at `$[...][...]`",
     ),
-    (QUOTAS, {"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
+    ({"prints": "x" * 1000, "times": 50_000}, "the answer is too long"),
 )
-def test_what_cannot_be_read_does_not_hide_the_rest(
-    simulated: Simulated, path: str, fault: Mapping[str, Any], said: str
-) -> None:
-    assert simulated({path: fault}) == (True, f"warning: {path.rpartition('/')[2]} not read: {said}\n")
+
+
+@each_row("faults", FAULTS[:4], FAULTS[4:8], FAULTS[8:])
+def test_what_cannot_be_read_does_not_hide_the_rest(simulated: Simulated, faults: Any) -> None:
+    paths = (f"{DRA}/devicetaintrules", "/api/v1/namespaces", "/apis/scheduling.k8s.io/v1/priorityclasses", QUOTAS)
+    stated = [*zip(paths, faults, strict=True)]
+    said = "".join(f"warning: {path.rpartition('/')[2]} not read: {why}\n" for path, (_, why) in stated)
+    assert simulated({path: fault for path, (fault, _) in stated}) == (True, said)
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +224,7 @@ def test_what_a_program_prints_as_it_ends_is_read(monkeypatch: pytest.MonkeyPatc
 
 def test_more_objects_than_are_read(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "MAX_OBJECTS", 3)
-    many = [*cluster(), *({**pod(f"q{i}"), "apiVersion": "v1"} for i in range(9))]
+    many = [*cluster(), *(pod(f"q{number}", ()) for number in range(9))]
     assert "warning: pods not read: more than 3 objects" in simulated(objects=many)[1]
 
 
@@ -266,8 +275,8 @@ def test_in_a_pod_the_service_account_asks(tmp_path: Path, monkeypatch: pytest.M
     assert done.err == 'warning: resourcequotas not read: forbidden: cannot list "quotas"\n'
 
 
-def test_no_kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+def test_no_kubectl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
     assert "kubectl is not installed here" in usage_error("simulate", "--live")
 
 
@@ -284,10 +293,9 @@ def test_a_login_is_passed_on(simulated: Simulated) -> None:
 
 
 def test_a_namespace_is_read_where_no_more_is_allowed(simulated: Simulated) -> None:
-    refused = {f"/api/v1/{each}": {"error": FORBIDDEN} for each in ("pods", "resourcequotas")}
-    said = (
-        f"warning: {each} of other namespaces than default not read: forbidden\n" for each in ("pods", "resourcequotas")
-    )
+    kinds = ("pods", "resourcequotas")
+    refused = {f"/api/v1/{each}": {"error": FORBIDDEN} for each in kinds}
+    said = [f"warning: {each} of other namespaces than default not read: forbidden\n" for each in kinds]
     assert simulated(refused, "-n", "default") == (True, "".join(said))
 
 
@@ -326,17 +334,15 @@ def test_why_reads_the_events_of_the_namespace_and_the_warnings_of_others(play: 
     ("why", ["usage: kubectl dra why [OPTION...] [POD|KIND/NAME...]\n", "kubectl dra why node/gpu-2"], 0),
     ("ui", ["usage: kubectl dra ui [OPTION...]\n", "kubectl dra ui --live", "draguard itself writes nothing"], 1),
 )
-def test_help_of_the_plugin_calls_it_as_users_do(
-    command: str, said: list[str], kept: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_help_and_errors_of_the_plugin_call_it_as_users_do(
+    command: str, said: list[str], kept: int, plugged: Plugged
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["kubectl-dra", command, "--help"])
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    with pytest.raises(SystemExit):
-        plugin()
-    out = capsys.readouterr().out
+    out = plugged(f"{command} --help").out
     assert out.startswith(said[0])
     assert [each for each in said if each not in out] == []
     assert out.count("draguard ") == kept
+    done = plugged("why node/a node/b --cluster x.yaml")
+    assert (done.code, done.err.startswith("kubectl dra why: error: node/a: ")) == (2, True)
 
 
 def test_what_kubectl_has_started_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,10 +361,8 @@ def test_profiles_are_written_of_a_cluster_that_is_given() -> None:
 
 
 def test_findings_are_at_the_kind_of_their_object_and_commands_name_the_context(play: Play) -> None:
-    held: dict[str, Any] = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
-    about = {"name": "u", "namespace": "default"}
-    unused = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": about, **held}
-    play(objects=[*cluster(), unused])
+    held: Any = {"spec": {}, "status": {"allocation": {"devices": {"results": []}}}}
+    play(objects=[*cluster(), made("ResourceClaim", "u", "default", "resource.k8s.io/v1", **held)])
     done = draguard("scan", "--context", "my prod")
     assert "ResourceClaim of context my prod: warning claim-zombie" in done.out
     assert "kubectl --context 'my prod' patch resourceclaim u -n default --subresource status" in done.out
@@ -385,9 +389,3 @@ def test_a_watched_table_stays_when_the_cluster_cannot_be_read(play: Play, monke
     assert "error: resourceclaims not read: no route; the table is that of before" in done.err
     play({"/apis/": {"error": "error: no route"}})
     assert "not read: no route" in usage_error("devices", "--live", "--watch")
-
-
-def test_errors_of_the_plugin_name_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["kubectl-dra", "why", "node/a", "node/b", "--cluster", "x.yaml"])
-    assert plugin() == 2
-    assert capsys.readouterr().err.startswith("kubectl dra why: error: node/a: ")

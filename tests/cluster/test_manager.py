@@ -31,7 +31,6 @@ from tests.cluster.replicas import (
     held,
     holder,
     options_of,
-    trusted_if_published,
 )
 from tests.serving import eventually
 from webhook.cluster import manager
@@ -334,7 +333,7 @@ def test_another_leader_goes_on_where_one_has_died(api: ApiServer, two: tuple[Re
         api.now = today + timedelta(minutes=minutes)
         first.round(10)
         second.tick()
-        trusted_if_published(api, first, second)
+        all_trust(api, first, second, that=len)  # the clients that know an authority
     api.before = lambda _verb, _path: None
 
     second.round()

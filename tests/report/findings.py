@@ -11,7 +11,8 @@ from webhook.report.model import Judged, Report
 
 
 def finding(message: str = "m", level: str = "error", **more: Any) -> Finding:
-    problem = Problem(level, "dns-label", "FieldValueInvalid", Path(("spec", "name")), message, more.pop("hint", "h"))
+    hint, fix = more.pop("hint", "h"), more.pop("fix", None)
+    problem = Problem(level, "dns-label", "FieldValueInvalid", Path(("spec", "name")), message, hint, fix=fix)
     stated = {"file": "a.yaml", "line": 3, "column": 3, "text": "  name: A", "document": 1, **more}
     return Finding(problem, **stated)
 

@@ -6,25 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.command import ROOT, draguard, usage_error
+from tests.command import ROOT, draguard, reported, usage_error
+from tests.policy.examples import policy
+from tests.rows import each_row
 from tests.sources.programs import BAD, CLAIM, chart, program
+from webhook.documents.dump import dump
 from webhook.sources import running
 from webhook.sources.rendering import as_served
 
 pytestmark = pytest.mark.tools
 
 TEMPLATED = BAD.replace("NAME", "{{ .Values.name }}").replace("team-a", "{{ .Release.Namespace }}")
-
-POLICY = """\
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: "{{ .Release.Namespace }}-{{ .Values.name }}"}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {apiGroups: [resource.k8s.io], apiVersions: [v1], operations: [CREATE], resources: [resourceclaims]}
-  validations: [{expression: object.metadata.name != 'a'}]
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -35,16 +27,10 @@ def path(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     return directory
 
 
-@pytest.fixture
-def without_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
-
-
-def findings(*arguments: str | Path, code: int = 1) -> list[dict[str, Any]]:
+def findings(*arguments: str | Path, code: int = 1) -> list[Any]:
     done = draguard("validate", "-o", "json", *arguments)
     assert (done.code, done.err) == (code, "")
-    found: list[dict[str, Any]] = json.loads(done.out)["findings"]
-    return found
+    return list(json.loads(done.out)["findings"])
 
 
 class TestLibrary:
@@ -58,9 +44,7 @@ class TestLibrary:
         assert draguard("validate", "-o", "concise", f"{directory}/").out.endswith("[ResourceClaim default/gpu]\n")
 
     def test_an_earlier_state_is_rendered_with_its_own_values(self, tmp_path: Path) -> None:
-        claim = TEMPLATED.replace("Mod: All", "Mode: {{ .Values.mode }}").replace(
-            "gpu.example", "{{ .Values.name }}.example"
-        )
+        claim = TEMPLATED.replace("Mod: All", "Mode: {{ .Values.mode }}").replace("gpu.", "{{ .Values.name }}.")
         old, new = (chart(tmp_path / name, claim=claim) for name in ("old", "new"))
         for directory, mode in ((old, "All"), (new, "ExactCount")):
             (directory / "values.yaml").write_text(f"name: gpu\nmode: {mode}\n", encoding="utf-8")
@@ -76,7 +60,8 @@ class TestLibrary:
         assert (done.code, done.err) == (0, "--old: not read: 1 Helm template (name its chart to render it)\n")
 
     def test_policies_in_charts_are_checked(self, tmp_path: Path) -> None:
-        directory = chart(tmp_path / "c", policy=POLICY)
+        made = policy("{{ .Release.Namespace }}-{{ .Values.name }}", validations=[{"expression": "1 > 2"}])
+        directory = chart(tmp_path / "c", policy=dump([made]))
         rendered = [str(directory), "--helm-set", "name=few", "-n", "ops"]
         done = draguard("policy", "check", *rendered)
         assert f"{directory}/templates/policy.yaml" in done.out
@@ -84,35 +69,22 @@ class TestLibrary:
         assert "[ValidatingAdmissionPolicy ops-few]" in draguard("policy", "check", "-o", "concise", *rendered).out
 
     def test_values_are_those_of_files_and_then_single_ones(self, tmp_path: Path) -> None:
-        directory = chart(
-            tmp_path / "c", claim=TEMPLATED, many=f"{{{{ if gt .Values.gpu.count 2.0 }}}}{TEMPLATED}{{{{ end }}}}"
-        )
-        values = tmp_path / "values.yaml"
+        many = f"{{{{ if gt .Values.gpu.count 2.0 }}}}{TEMPLATED}{{{{ end }}}}"
+        directory, values = chart(tmp_path / "c", claim=TEMPLATED, many=many), tmp_path / "values.yaml"
         values.write_text("name: from-file\ngpu: {count: 3}\n", encoding="utf-8")
         assert {each["name"] for each in findings(directory, "--helm-values", values)} == {"from-file"}
         found = findings(directory, "--helm-values", values, "--helm-set", "name=x,gpu.enabled=false")
         assert [each["name"] for each in found] == ["x", "x"]
 
-    def test_the_release_is_that_of_the_cluster(self, tmp_path: Path) -> None:
-        asks = (
-            '{{ if .Capabilities.APIVersions.Has "resource.k8s.io/v1" }}{{ .Capabilities.KubeVersion.Minor }}{{ end }}'
-        )
-        directory = chart(tmp_path / "c", claim=BAD.replace("NAME", f"x-{asks}"))
-        names = [each["name"] for each in findings(directory, "--kubernetes-version", "1.36,1.34")]
-        assert names == ["x-34", "x-36"]
-
-    @pytest.mark.parametrize(
-        ("release", "version"), [("1.32", "v1beta1"), ("1.33", "v1beta2"), ("1.34", "v1"), ("1.37", "v1")]
-    )
-    def test_templates_see_the_versions_that_are_served(self, release: str, version: str, tmp_path: Path) -> None:
-        chosen = "".join(
-            f'{{{{ {word} $.Capabilities.APIVersions.Has "resource.k8s.io/{each}" }}}}{each}'
-            for word, each in (("if", "v1"), ("else if", "v1beta2/DeviceClass"), ("else if", "v1beta1"))
-        ).replace("}}v1beta2/DeviceClass", "}}v1beta2")
-        claim = f"apiVersion: resource.k8s.io/{chosen}{{{{ end }}}}\nkind: DeviceClass\nmetadata: {{name: Bad}}\n"
-        directory = chart(tmp_path / "c", claim=claim)
-        (found,) = findings(directory, "--kubernetes-version", release)
-        assert (found["rule"], found["apiVersion"]) == ("object-name", f"resource.k8s.io/{version}")
+    def test_templates_see_the_release_and_what_it_serves(self, tmp_path: Path) -> None:
+        served = '$.Capabilities.APIVersions.Has "resource.k8s.io/'
+        chosen = f'{{{{ if {served}v1" }}}}v1{{{{ else if {served}v1beta2/DeviceClass" }}}}v1beta2{{{{ else }}}}v1beta1'
+        name = "name: Bad-{{ .Capabilities.KubeVersion.Minor }}"
+        claim = f"apiVersion: resource.k8s.io/{chosen}{{{{ end }}}}\nkind: DeviceClass\nmetadata: {{{name}}}\n"
+        found = findings(chart(tmp_path / "c", claim=claim), "--kubernetes-version", "1.37,1.33,1.32,1.34")
+        versions = ("v1beta1", "v1beta2", "v1", "v1")
+        assert [each["apiVersion"] for each in found] == [f"resource.k8s.io/{each}" for each in versions]
+        assert [each["name"] for each in found] == ["Bad-32", "Bad-33", "Bad-34", "Bad-37"]
 
     def test_a_link_in_the_chart_is_not_written_through(self, tmp_path: Path) -> None:
         asks = '{{ if .Capabilities.APIVersions.Has "resource.k8s.io/v1" }}x{{ end }}'
@@ -123,12 +95,10 @@ class TestLibrary:
         assert findings(directory, "--kubernetes-version", "1.32")
         assert file.read_text(encoding="utf-8") == before
 
-    def test_notes_and_empty_templates_are_passed_over(self, tmp_path: Path) -> None:
+    def test_notes_and_empty_templates_are_passed_over_but_not_charts_that_render_nothing(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", claim=CLAIM.replace("NAME", "x"), none="{{ if false }}x{{ end }}")
         assert draguard("validate", directory).out.endswith("1 document in 1 file: no problems (Kubernetes 1.37)\n")
-
-    def test_a_chart_that_renders_nothing_is_an_error(self, tmp_path: Path) -> None:
-        directory = chart(tmp_path / "c", none="{{ if false }}x{{ end }}")
+        (directory / "templates/claim.yaml").unlink()
         (found,) = findings(directory)
         assert found["message"] == "nothing is rendered"
         assert draguard("validate", "--allow-empty", directory).code == 0
@@ -143,9 +113,10 @@ class TestLibrary:
         assert found["file"] == f"{directory}/templates/secret.yaml"
         assert found["message"] == "a symbolic link that leads out of the chart"
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("name", "message", "advice"),
-        [('{{ required "give a class" .Values.class }}', "give a class", "--helm-values"), ("{{ if }}", "if", "")],
+        ('{{ required "give a class" .Values.class }}', "give a class", "--helm-values"),
+        ("{{ if }}", "if", ""),
     )
     def test_an_error_of_a_template_is_reported_at_its_line_with_advice_on_values_that_fix_it(
         self, name: str, message: str, advice: str, tmp_path: Path
@@ -174,7 +145,7 @@ class TestLibrary:
         assert "not read" not in draguard("validate", "--all-pods", tmp_path).out
         assert other.exists()
 
-    @pytest.mark.parametrize("paths", [["c", "./c"], ["c/"], ["c", "c/"], [".", "c"], ["c", "."]])
+    @each_row("paths", ["c", "./c"], ["c/"], ["c", "c/"], [".", "c"], ["c", "."])
     def test_it_may_be_named_twice(self, paths: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         chart(tmp_path / "c", claim=TEMPLATED)
         monkeypatch.chdir(tmp_path)
@@ -196,22 +167,25 @@ class TestLibrary:
         (top / "crds" / "beside.yaml").write_text(BAD.replace("NAME", "beside"), encoding="utf-8")
         names = ["beside", "gpu", "sub"]
         for path in (tmp_path, top):
-            done = draguard("validate", "-o", "json", path)
-            assert sorted(each["name"] for each in json.loads(done.out)["findings"]) == names
-            assert json.loads(done.out)["summary"]["notRead"] == []
+            report = reported("validate", path)
+            assert sorted(each["name"] for each in report["findings"]) == names
+            assert report["summary"]["notRead"] == []
         (top / "node_modules").mkdir()
         assert "not read: 1 vendored" in draguard("validate", "--kubernetes-version", "1.35,1.36", top).out
 
     def test_one_that_cannot_be_rendered_below_another_path_is_named(
-        self, tmp_path: Path, request: pytest.FixtureRequest
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        for number in range(9):
-            chart(tmp_path / f"c{number}", claim=TEMPLATED + '{{ required "a name is needed" .Values.missing }}')
+        broken = TEMPLATED + '{{ required "a name is needed" .Values.missing }}'
+        for number in range(2):
+            chart(tmp_path / f"c{number}", claim=broken)
         done = draguard("validate", tmp_path)
         assert done.code == 0
-        assert f"note: not rendered: {tmp_path}/c0, {tmp_path}/c1, " in done.out
+        assert f"note: not rendered: {tmp_path}/c0, {tmp_path}/c1: " in done.out
         assert "a name is needed" in done.out
-        request.getfixturevalue("without_library")
+        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
+        for number in range(2, 9):
+            chart(tmp_path / f"c{number}", claim=broken)
         done = draguard("validate", tmp_path)
         assert f"{tmp_path}/c7 and 1 more: a Helm chart, and Helm is not installed" in done.out
         assert "not read: 9 Helm templates" in done.out
@@ -257,10 +231,8 @@ kind: ConfigMap
         values.touch()
         options = ["--helm-set", "a=b", "--namespace", "ops", "--kubernetes-version", "1.34"]
         found = findings(directory, "--helm-values", values, *options)
-        assert [(each["file"], each["line"]) for each in found] == [
-            (f"{directory}/templates/claims.yaml", 12),
-            (f"{directory}/templates/claims.yaml", 25),
-        ]
+        file = f"{directory}/templates/claims.yaml"
+        assert [(each["file"], each["line"]) for each in found] == [(file, 12), (file, 25)]
         arguments, environment = json.loads((path / "call.json").read_text(encoding="utf-8"))
         assert arguments[:3] == ["template", "release-name", str(directory)]
         assert arguments[3:7] == ["--namespace", "ops", "--kube-version", "1.34.0"]
@@ -314,16 +286,13 @@ kind: ConfigMap
 
 
 class TestUsage:
-    @pytest.mark.usefixtures("without_library")
-    def test_without_helm_an_earlier_chart_cannot_be_rendered(self, tmp_path: Path) -> None:
+    def test_without_helm_it_says_what_to_install(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("webhook.sources.rendering.find_spec", lambda _: None)
         directory = chart(tmp_path / "c")
+        said = usage_error("validate", directory)
+        assert said.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
         said = usage_error("validate", "--old", directory, directory / "values.yaml")
         assert said.startswith(f"draguard validate: error: --old: {directory} is a Helm chart, and Helm is not")
-
-    @pytest.mark.usefixtures("without_library")
-    def test_without_helm_it_says_what_to_install(self, tmp_path: Path) -> None:
-        said = usage_error("validate", chart(tmp_path / "c"))
-        assert said.endswith("or its library: in a clone of draguard, pip install '.[helm]'\n")
 
     def test_a_chart_without_its_dependencies_needs_a_build(self, tmp_path: Path) -> None:
         directory = chart(tmp_path / "c", a=CLAIM.replace("NAME", '{{ include "common.name" . }}'))
@@ -347,15 +316,18 @@ class TestUsage:
         (directory / "charts" / "common-1.0.0.tgz").touch()
         assert findings(directory, code=0) == []
 
-    @pytest.mark.parametrize("file", ["https://example.com/values.yaml", "Missing.yaml", "-"])
+    @each_row("file", "https://example.com/values.yaml", "Missing.yaml", "-")
     def test_values_are_in_files(self, file: str, tmp_path: Path) -> None:
         said = usage_error("validate", chart(tmp_path / "c"), "--helm-values", file)
         assert said == f"draguard validate: error: --helm-values {file}: no such file or directory\n"
 
-    @pytest.mark.parametrize("command", ["validate", "simulate"])
-    def test_what_is_set_has_a_value(self, command: str, tmp_path: Path) -> None:
+    @each_row("command", "validate", "simulate", "match", "mutate")
+    def test_values_are_whole_and_need_a_chart(self, command: str, tmp_path: Path) -> None:
         said = usage_error(command, chart(tmp_path / "c"), "--helm-set", "a=b", "--helm-set", "count")
         assert said == f"draguard {command}: error: --helm-set count: no value: give KEY=VALUE\n"
+        (tmp_path / "pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}")
+        said = usage_error(command, tmp_path / "pod.yaml", "--helm-set", "a=b")
+        assert "--helm-values and --helm-set: no path is the directory of a Helm chart" in said
 
 
 def test_long_words_in_templates_take_linear_time(tmp_path: Path) -> None:
@@ -417,10 +389,3 @@ def test_mutate_rewrites_what_a_chart_makes(inference: Path) -> None:
     assert "kubernetes.io/hostname: node-a" in done.out, done.err
     assert "nodeName" not in done.out
     assert 'namespace: "ops"' in done.out
-
-
-@pytest.mark.parametrize("command", ["validate", "simulate", "match", "mutate"])
-def test_values_need_a_chart(command: str, tmp_path: Path) -> None:
-    (tmp_path / "pod.yaml").write_text("{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: []}}")
-    said = usage_error(command, tmp_path / "pod.yaml", "--helm-set", "a=b")
-    assert "--helm-values and --helm-set: no path is the directory of a Helm chart" in said

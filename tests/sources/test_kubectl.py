@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import draguard, findings
+from tests.rows import each_row
 from tests.sources.programs import CLAIM, write
 
 pytestmark = pytest.mark.tools
@@ -45,15 +46,13 @@ def test_bases_components_patches_and_generators_are_built(tmp_path: Path) -> No
     assert "1 skipped (of other kinds: 1 ConfigMap)" in draguard("validate", overlay).out
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message", "hint"),
-    [
-        ("resources: [gone.yaml]", "accumulating resources", "gone.yaml does not exist beside the kustomization"),
-        ("pathces: []", 'unknown field "pathces"', 'did you mean "patches"?'),
-        ("resources: [", "did not find expected node content", ""),
-        ("resources: []", "nothing is rendered", "check the resources"),
-        ("helmCharts: [{name: a}]", "must specify --enable-helm", "give the chart's directory"),
-    ],
+    ("resources: [gone.yaml]", "accumulating resources", "gone.yaml does not exist beside the kustomization"),
+    ("pathces: []", 'unknown field "pathces"', 'did you mean "patches"?'),
+    ("resources: [", "did not find expected node content", ""),
+    ("resources: []", "nothing is rendered", "check the resources"),
+    ("helmCharts: [{name: a}]", "must specify --enable-helm", "give the chart's directory"),
 )
 def test_a_failed_build_is_reported(text: str, message: str, hint: str, tmp_path: Path) -> None:
     (tmp_path / "kustomization.yaml").write_text(text, encoding="utf-8")

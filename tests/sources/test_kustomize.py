@@ -7,14 +7,14 @@ import pytest
 import yaml
 
 from tests.command import draguard, findings
-from tests.rows import each_row_beside
+from tests.rows import each_row, each_row_beside
 from tests.sources.programs import BAD, KUSTOMIZE, program, write
 
 pytestmark = pytest.mark.process
 
 PRINTS = f"""\
 import os
-open(os.path.dirname(sys.argv[0]) + "/call", "w").write(" ".join(sys.argv[1:]))
+open(os.path.dirname(sys.argv[0]) + "/call", "w").write(" ".join([os.environ["GIT_ALLOW_PROTOCOL"], *sys.argv[1:]]))
 print('''{BAD.replace("NAME", "x")}''')
 """
 
@@ -42,14 +42,8 @@ def test_a_kustomization_is_built_by_kustomize_or_kubectl(name: str, verb: str, 
     (found,) = findings("validate", overlay)
     assert (found["file"], found["line"]) == (f"{overlay}/kustomization.yml", 12)
     assert (found["kind"], found["namespace"], found["name"]) == ("ResourceClaim", "team-a", "x")
-    assert (path / "call").read_text(encoding="utf-8") == f"{verb} -- {overlay}"
-
-
-def test_git_uses_no_protocol_that_runs_commands_here(path: Path, overlay: Path) -> None:
-    result = PRINTS.replace('" ".join(sys.argv[1:])', 'os.environ["GIT_ALLOW_PROTOCOL"]')
-    program(path, "kustomize", result)
-    draguard("validate", overlay)
-    assert (path / "call").read_text(encoding="utf-8") == "https:ssh"
+    called = (path / "call").read_text(encoding="utf-8")
+    assert called == f"https:ssh {verb} -- {overlay}", "git uses no protocol that runs commands here"
 
 
 def test_the_file_of_an_object_is_named_if_kustomize_tells_it(path: Path, overlay: Path) -> None:
@@ -81,13 +75,11 @@ def test_a_finding_is_in_the_file_of_the_resource(overlay: Path) -> None:
 
 
 @pytest.mark.usefixtures("prints")
-@pytest.mark.parametrize(
+@each_row(
     ("names", "base"),
-    [
-        ("namePrefix: x\n", BASE.replace("name: x", "name: ''")),
-        ("nameSuffix: x\n", BASE.replace("name: x", "name: ''")),
-        ("", f"{BASE}---\n{BASE.replace('team-a', 'team-b')}"),
-    ],
+    ("namePrefix: x\n", BASE.replace("name: x", "name: ''")),
+    ("nameSuffix: x\n", BASE.replace("name: x", "name: ''")),
+    ("", f"{BASE}---\n{BASE.replace('team-a', 'team-b')}"),
 )
 def test_the_object_of_a_resource_is_known_by_its_name(names: str, base: str, overlay: Path) -> None:
     kustomization = f"resources: [claim.yaml, gone.yaml, ../overlay]\n{names}"
@@ -96,7 +88,7 @@ def test_the_object_of_a_resource_is_known_by_its_name(names: str, base: str, ov
 
 
 @pytest.mark.usefixtures("prints")
-@pytest.mark.parametrize("base", ["[]", BASE.replace("name: x", "name: y"), f"{BASE}---\n{BASE}"])
+@each_row("base", "[]", BASE.replace("name: x", "name: y"), f"{BASE}---\n{BASE}")
 def test_a_finding_stays_in_the_kustomization_if_its_resource_is_not_known(base: str, overlay: Path) -> None:
     write_claim(overlay, base)
     out = draguard("validate", overlay).out
@@ -113,7 +105,7 @@ def test_what_a_patch_has_written_is_shown(overlay: Path) -> None:
 
 
 @pytest.mark.usefixtures("prints")
-@pytest.mark.parametrize("command", ["simulate", "match"])
+@each_row("command", "simulate", "match")
 def test_refusals_are_located_as_validate_does(command: str, overlay: Path) -> None:
     write_claim(overlay, BASE)
     place = draguard("validate", overlay).out.partition(" ")[0]
@@ -123,17 +115,22 @@ def test_refusals_are_located_as_validate_does(command: str, overlay: Path) -> N
     assert draguard(command, overlay, "--cluster", cluster).err.startswith(place)
 
 
+PATCH = """\
+kind: ResourceClaim
+metadata: {name: x}
+spec:
+  devices:
+    requests:
+    - {name: other, exactly: {allocationMod: ExactCount}}
+    - {name: gpu, exactly: {allocationMod: All}}
+"""
+
+
 @pytest.mark.usefixtures("prints")
-@pytest.mark.parametrize("field", ["patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]"])
+@each_row("field", "patches: [{path: ../p.yaml}]", "patchesStrategicMerge: [../p.yaml]")
 def test_what_a_patch_has_written_is_in_its_file(field: str, overlay: Path) -> None:
     write_claim(overlay, UNPATCHED, field)
-    patch = overlay.parent / "p.yaml"
-    other = "- {name: other, exactly: {allocationMod: ExactCount}}"
-    own = "- {name: gpu, exactly: {allocationMod: All}}"
-    patch.write_text(
-        f"kind: ResourceClaim\nmetadata: {{name: x}}\nspec:\n  devices:\n    requests:\n    {other}\n    {own}\n",
-        encoding="utf-8",
-    )
+    patch = write(overlay.parent, {"p.yaml": PATCH}) / "p.yaml"
     (found,) = findings("validate", overlay)
     assert (found["file"], found["line"], found["column"]) == (str(patch), 7, 29)
     assert found["field"] == "spec.devices.requests[0].exactly.allocationMod"
@@ -151,50 +148,35 @@ JSON_PATCH = """\
 
 
 @pytest.mark.usefixtures("prints")
-@pytest.mark.parametrize(
+@each_row(
     ("patches", "place"),
-    [
-        ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: x}}]", "p.yaml:7:5"),
-        ("patchesJson6902: [{path: ../p.yaml, target: {kind: ResourceClaim}}]", "p.yaml:7:5"),
-        ("patches: [{path: ../p.yaml, target: {name: '.*'}}]", "p.yaml:7:5"),
-        ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: other}}]", "overlay/claim.yaml:11:7"),
-        ("patches: [{path: ../p.yaml, target: {kind: Pod}}]", "overlay/claim.yaml:11:7"),
-        ("patches:\n- target: {name: x}\n  patch: |-\n    INLINE", "overlay/kustomization.yml:11:9"),
-        ("patches:\n- target: {name: other}\n  patch: |-\n    INLINE", "overlay/claim.yaml:11:7"),
-        ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/claim.yaml:11:7"),
-        ("patches:\n- target: {name: x}\n  patch: 'FLOW'", "overlay/kustomization.yml:4:140"),
-        ('patches:\n- target: {name: x}\n  patch: "ESCAPED"', "overlay/kustomization.yml:4:163"),
-    ],
+    ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: x}}]", "p.yaml:7:5"),
+    ("patchesJson6902: [{path: ../p.yaml, target: {kind: ResourceClaim}}]", "p.yaml:7:5"),
+    ("patches: [{path: ../p.yaml, target: {name: '.*'}}]", "p.yaml:7:5"),
+    ("patches: [{path: ../p.yaml, target: {kind: ResourceClaim, name: other}}]", "overlay/claim.yaml:11:7"),
+    ("patches: [{path: ../p.yaml, target: {kind: Pod}}]", "overlay/claim.yaml:11:7"),
+    ("patches:\n- target: {name: x}\n  patch: |-\n    INLINE", "overlay/kustomization.yml:11:9"),
+    ("patches:\n- target: {name: other}\n  patch: |-\n    INLINE", "overlay/claim.yaml:11:7"),
+    ("patches:\n- target: {name: x}\n  patch: QUOTED", "overlay/claim.yaml:11:7"),
+    ("patches:\n- target: {name: x}\n  patch: 'FLOW'", "overlay/kustomization.yml:4:140"),
+    ('patches:\n- target: {name: x}\n  patch: "ESCAPED"', "overlay/kustomization.yml:4:163"),
 )
-@pytest.mark.parametrize("step", ["0", "-"])
+@each_row("step", "0", "-")
 def test_what_a_json_patch_has_written_is_at_its_operation(patches: str, place: str, step: str, overlay: Path) -> None:
     operations = JSON_PATCH.replace("OTHER", step)
-    inline = operations.rstrip().replace("\n", "\n    ")
-    flow = json.dumps(yaml.safe_load(operations))
-    patches = (
-        patches.replace("FLOW", flow)
-        .replace("ESCAPED", flow.replace('"', '\\"'))
-        .replace("INLINE", inline)
-        .replace("QUOTED", json.dumps(operations))
-    )
+    flow, inline = json.dumps(yaml.safe_load(operations)), operations.rstrip().replace("\n", "\n    ")
+    patches = patches.replace("FLOW", flow).replace("ESCAPED", flow.replace('"', '\\"'))
+    patches = patches.replace("INLINE", inline).replace("QUOTED", json.dumps(operations))
     write_claim(overlay, UNPATCHED, patches)
-    (overlay.parent / "p.yaml").write_text(operations, encoding="utf-8")
+    write(overlay.parent, {"p.yaml": operations})
     assert draguard("validate", overlay).out.startswith(f"{overlay.parent}/{place}: error unknown-field")
 
 
 @pytest.mark.usefixtures("prints")
 def test_patches_of_any_content_are_passed_over(overlay: Path) -> None:
-    patches = "[5, {path: 5}, {patch: 5, target: 7}, {path: ../p.yaml}]"
-    write_claim(overlay, UNPATCHED, f"patches: {patches}")
-    (overlay.parent / "p.yaml").write_text("[5, {path: 5}, {path: spec}, {path: /spec}]", encoding="utf-8")
+    write_claim(overlay, UNPATCHED, "patches: [5, {path: 5}, {patch: 5, target: 7}, {path: ../p.yaml}]")
+    write(overlay.parent, {"p.yaml": "[5, {path: 5}, {path: spec}, {path: /spec}]"})
     assert draguard("validate", overlay).out.startswith(f"{overlay}/claim.yaml:11:")
-
-
-def test_what_cannot_be_built_is_a_finding(path: Path, overlay: Path) -> None:
-    program(path, "kubectl", "sys.exit('error: accumulating resources: no such file')")
-    done = draguard("validate", overlay)
-    assert done.code == 1
-    assert f"{overlay}/kustomization.yml:1:1: error unreadable: cannot be rendered: accumulating" in done.out
 
 
 @pytest.mark.parametrize(("name", "shown"), [("inside.yaml", True), ("../secret", False), ("link", False)])
@@ -210,13 +192,11 @@ def test_of_the_files_in_an_error_those_beside_the_kustomization_are_shown(
 
 @pytest.mark.usefixtures("path")
 def test_without_a_program_its_files_are_read(overlay: Path) -> None:
-    (overlay / "claim.yaml").write_text(
-        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: A, namespace: a}}", encoding="utf-8"
-    )
+    write_claim(overlay, BASE)
     done = draguard("validate", overlay)
     assert (done.code, done.err) == (1, "")
     assert f"note: not rendered: {overlay}: a kustomization, and neither kubectl nor kustomize is installed" in done.out
-    assert f"{overlay}/claim.yaml:1:66: error object-name: " in done.out
+    assert f"{overlay}/claim.yaml:13:9: error unknown-field: " in done.out
 
 
 @pytest.mark.usefixtures("path")
@@ -262,14 +242,11 @@ def test_in_a_tree_each_resource_is_judged_once_and_what_is_beside_is_read(tree:
 
 
 def test_in_a_tree_remote_resources_are_not_fetched_and_components_are_parts(tree: Path) -> None:
-    (tree / "prod/kustomization.yaml").write_text("resources: [../base, https://example.com/a]\n", encoding="utf-8")
-    (tree / "dev/kustomization.yaml").write_text("kind: Component\nresources: [../base]\n", encoding="utf-8")
-    found = places(tree)
-    assert ("base/claim.yaml", "base") in found
-    assert (
-        f"note: not rendered: {tree}/prod: it has resources that are on other machines"
-        in draguard("validate", tree).out
-    )
+    far, component = "resources: [../base, https://example.com/a]\n", "kind: Component\nresources: [../base]\n"
+    write(tree, {"prod/kustomization.yaml": far, "dev/kustomization.yaml": component})
+    assert ("base/claim.yaml", "base") in places(tree)
+    said = f"note: not rendered: {tree}/prod: it has resources that are on other machines"
+    assert said in draguard("validate", tree).out
 
 
 def test_in_a_tree_what_cannot_be_built_is_named_and_its_files_are_read(tree: Path, path: Path) -> None:
@@ -301,6 +278,9 @@ def test_what_a_program_says_is_shown_without_its_log(
 ) -> None:
     program(path, "kubectl", f"sys.exit({text!r})")
     (found,) = findings("validate", overlay)
+    place = (found["file"], found["line"], found["column"], found["level"], found["rule"])
+    assert place == (f"{overlay}/kustomization.yml", 1, 1, "error", "unreadable")
+    assert found["message"].startswith("cannot be rendered: ")
     assert message in found["message"]
     assert (hint in found["hint"], bool(found["hint"])) == (True, bool(hint))
     assert "command failed" not in found["message"]
