@@ -47,7 +47,7 @@ OFTEN = PLANNED_AFTER + 1
 
 @cache
 def structs_of(api_version: str, kind: str) -> list[CompiledStruct]:
-    """Compile a kind for every release that serves it, all gates on or off, for new, updated or only decoded objects."""
+    """Compile a kind for every release that serves it, all gates on or off, for new, updated and only decoded ones."""
     known = find(api_version, kind)
     assert known
     targets = [
