@@ -69,6 +69,16 @@ class ApiServer:
         """Change an object, without checks of permissions."""
         self.put(path, jsonpatch.apply_patch(self.objects[path], json.dumps(operations)))
 
+    def at(self, verb: str, path: str, act: Callable[[], object]) -> None:
+        """Do something before the first request of a verb for a path is answered, and nothing later."""
+
+        def once(of: str, asked: str) -> None:
+            if (of, asked) == (verb, path):
+                self.before = lambda _verb, _path: None
+                act()
+
+        self.before = once
+
     def answer(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, Json | bytes]:
         """Return a status and an object; bytes are for answers that no API server would give."""
         verb = _VERBS[method]

@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,6 @@ from webhook.admission.record import RecordedFinding
 from webhook.logs import LONGEST, DecisionLog, JsonFormatter, Lines, TextFormatter
 
 Read = Callable[[], str]
-
-HOSTILE = {
-    "newline": 'jane"}\n{"decision":"allowed"',
-    "carriage return": "\r12:00:00 allowed",
-    "escape": "\x1b[2J\x1b[31m",
-    "null": "\x00" * 5000,
-    "direction": "\u202etxt.exe",
-    "line separator": "a\u2028b\x85c",
-    "surrogate": "\ud800",
-    "long": "x" * 100_000,
-    "wide": "\U0001f600" * 5000,
-}
 
 
 @contextmanager
@@ -121,11 +109,8 @@ class TestLines:
         )
 
     def test_text_tells_modes_and_policies_apart(self, tmp_path: Path) -> None:
-        found = [
-            RecordedFinding("a", "", "warn"),
-            RecordedFinding("", "b", "deny"),
-            RecordedFinding("", "c", "audit", is_error=True),
-        ]
+        found = [RecordedFinding("a", "", "warn"), RecordedFinding("", "b", "deny")]
+        found.append(RecordedFinding("", "c", "audit", is_error=True))
         line = decided(TextFormatter(), tmp_path, record_of({"dryRun": True}, found=found, patched=True))
         assert line.endswith(" CREATE (0.0 ms, dry run, patched): a (warn), policy b, policy c failed (audit)\n")
 
@@ -144,14 +129,12 @@ class TestLines:
         del line["time"]
         assert line == {"level": "warning", "logger": "webhook.server.certificate", "message": "a handshake\n"}
 
-    def test_of_a_long_exception_the_end_is_kept(self, tmp_path: Path) -> None:
+    def test_of_a_long_exception_the_end_is_kept_and_in_text_all_is_indented(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
             log_failure("x" * 9000 + "the end")
             text = read()
         assert json.loads(text)["exception"].endswith("xthe end")
         assert len(text) <= LONGEST
-
-    def test_exceptions_in_text_are_indented(self, tmp_path: Path) -> None:
         with written(TextFormatter(), tmp_path / "log") as read:
             log_failure("no\n12:00:00 allowed   forged")
             first, *more = read().splitlines()
@@ -168,8 +151,12 @@ class TestLines:
 
 
 class TestWhatClientsSend:
-    @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE.keys())
-    @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()], ids=["json", "text"])
+    @each_row(
+        "hostile",
+        *('jane"}\n{"decision":"allowed"', "\r12:00:00 allowed", "\x1b[2J\x1b[31m", "\x00" * 5000, "\u202etxt.exe"),
+        *("a\u2028b\x85c", "\ud800", "x" * 100_000, "\U0001f600" * 5000),
+    )
+    @each_row("formatter", JsonFormatter(), TextFormatter())
     def test_makes_no_line_of_its_own_and_none_that_is_too_long(
         self, hostile: str, formatter: logging.Formatter, tmp_path: Path
     ) -> None:
@@ -204,16 +191,13 @@ class TestWhatClientsSend:
 
 class TestShare:
     @each_row(
-        "record",
-        record_of({}, decision="denied"),
-        record_of({}, decision="failed"),
-        record_of({}, patched=True),
-        record_of({}, warnings=1),
-        record_of({}, found=[RecordedFinding("a", "", "audit")]),
+        "result",
+        *({"decision": "denied"}, {"decision": "failed"}, {"patched": True}, {"warnings": 1}),
+        {"found": [RecordedFinding("a", "", "audit")]},
     )
-    def test_what_is_out_of_the_ordinary_is_always_logged(self, record: Record, tmp_path: Path) -> None:
+    def test_what_is_out_of_the_ordinary_is_always_logged(self, result: dict[str, Any], tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
-            DecisionLog(0).reviewed(record, 0)
+            DecisionLog(0).reviewed(record_of({}, **result), 0)
             assert read()
 
     def test_a_flood_of_malformed_reviews_is_not_a_flood_of_lines(self, tmp_path: Path) -> None:
@@ -226,7 +210,7 @@ class TestShare:
         assert lines[0]["level"] == "warning"
         assert lines[0]["message"].startswith("invalid AdmissionReview on /validate: ")
 
-    @pytest.mark.parametrize("decision", ["allowed", "exempt"])
+    @each_row("decision", "allowed", "exempt")
     def test_what_is_plainly_allowed_is_logged_by_its_uid(self, decision: str, tmp_path: Path) -> None:
         def logged(share: float, name: str) -> list[str]:
             log = DecisionLog(share)
@@ -245,8 +229,8 @@ class TestShare:
     def test_a_level_that_is_not_wanted_costs_nothing(self, tmp_path: Path) -> None:
         with written(JsonFormatter(), tmp_path / "log") as read:
             logging.getLogger().setLevel(logging.WARNING)
-            DecisionLog(1).reviewed(record_of({}, decision="denied"), 0)
-            DecisionLog(1).reviewed(record_of({}, decision="failed"), 0)
+            for decision in ("denied", "failed"):
+                DecisionLog(1).reviewed(record_of({}, decision=decision), 0)
             assert [json.loads(line)["level"] for line in read().splitlines()] == ["error"]
 
 
@@ -255,10 +239,8 @@ def pipe() -> Iterator[tuple[int, int]]:
     ends = os.pipe()
     yield ends
     for end in ends:
-        try:
+        with suppress(OSError):  # it may be closed already
             os.close(end)
-        except OSError:
-            logging.getLogger(__name__).debug("closed already")
 
 
 def drain(reader: int, whole: Callable[[bytes], bool]) -> bytes:
@@ -301,7 +283,6 @@ class TestReaders:
         os.close(pipe[0])
         for _ in range(3):
             self.log(lines, "nobody listens")
-        lines.close()
 
     def test_a_pipe_that_does_not_block_gets_every_line(self, lines: Lines, pipe: tuple[int, int]) -> None:
         os.set_blocking(pipe[1], False)

@@ -12,14 +12,16 @@ import pytest
 import yaml
 
 from tests.command import ROOT
-from tests.policy.examples import CLAIM, evaluate, mutating
+from tests.policy.examples import CLAIM, evaluate, mutating, of, rule
 from tests.rows import each_row
+from tests.structured import changed, claim
 from webhook.policy.load import load
 
 BEFORE = '    selectors = selectors("The conditions that the devices must meet besides those of their class.'
 LINE = '    colour = Text("The colour of the devices.", one_of=("Blue", "Red"), default="Red", go="Colour")\n'
 
 WITH_THE_LINE = """
+from tests import structured
 from tests.policy.examples import binding, mutating, policy
 from webhook import validate
 from webhook.api.conversion import convert, to_v1, with_defaults
@@ -31,26 +33,18 @@ from tests.policy.examples import evaluate
 
 def claim(**fields):
     exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1, **fields}
-    request = {"name": "a", "exactly": exactly}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c", "namespace": "n"},
-        "spec": {"devices": {"requests": [request]}},
-    }
+    return structured.claim({"name": "a", "exactly": exactly})
 
 def beta(obj):
     return convert(obj, "resource.k8s.io/v1beta1")
 
 # validate
-RULE = "enum"
-
 def errors(obj):
     return [(each.rule, str(each.path)) for each in validate(obj) if each.level == "error"]
 
 assert errors(claim(colour="Blue")) == []
-assert errors(claim(colour="Green")) == [(RULE, "spec.devices.requests[0].exactly.colour")]
-assert errors(beta(claim(colour="Green"))) == [(RULE, "spec.devices.requests[0].colour")]
+assert errors(claim(colour="Green")) == [("enum", "spec.devices.requests[0].exactly.colour")]
+assert errors(beta(claim(colour="Green"))) == [("enum", "spec.devices.requests[0].colour")]
 assert errors(claim(colour=1)) == [("wrong-type", "spec.devices.requests[0].exactly.colour")]
 
 # explain
@@ -105,8 +99,7 @@ def test_a_line_is_all_that_a_field_needs(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stderr
 
 
-RULE = {"apiGroups": ["resource.k8s.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["*"]}
-OF_DEVICES = {"resourceRules": [RULE]}
+OF_DEVICES = {"resourceRules": [rule("*", group="resource.k8s.io")]}
 PATCH = "[JSONPatch{op: 'add', path: '/spec/devices/requests/0', value: {'name': 'b', 'exactly': {}}}]"
 MERGE = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 
@@ -115,8 +108,7 @@ MERGE = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
 def test_without_the_line_a_change_beside_the_field_leaves_it_alone(mutation: str) -> None:
     policies = load(mutating("m", mutation, matchConstraints=OF_DEVICES))
     request = {"name": "a", "exactly": {"deviceClassName": "c", "colour": {"of": ["Red"]}}, "mood": 1}
-    claim = CLAIM | {"spec": {"devices": {"requests": [request]}, "future": [1]}}
-    verdict = evaluate(claim, policies=policies)
+    verdict = evaluate(CLAIM | {"spec": {"devices": {"requests": [request]}, "future": [1]}}, policies=policies)
     assert verdict.allowed, verdict.message
     assert verdict.object is not None
     assert verdict.object["spec"]["future"] == [1]
@@ -136,20 +128,13 @@ def test_without_the_line_a_policy_leaves_the_field_alone(version: str, failure_
     folder = ROOT / "policies" / "claims-inherit-team"
     objects: list[Any] = list(yaml.safe_load_all((folder / "policy.yaml").read_text(encoding="utf-8")))
     objects[0]["spec"]["failurePolicy"] = failure_policy
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "labels": {"team": "cats"}}}
+    namespace = changed(of("Namespace", "default"), metadata__labels={"team": "cats"})
     fields = {"deviceClassName": "gpu.example.com", "colour": "Red"}
     request = {"name": "a", **fields} if version == "v1beta1" else {"name": "a", "exactly": fields}
-    claim = {
-        "apiVersion": f"resource.k8s.io/{version}",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c", "namespace": "n"},
-        "spec": {"devices": {"requests": [request]}, "mood": {"good": [True]}},
-    }
-    verdict = evaluate(claim, policies=load([*objects, namespace]))
+    obj = changed(claim(request, version=version), spec__mood={"good": [True]})
+    verdict = evaluate(obj, policies=load([*objects, namespace]))
     assert verdict.allowed, verdict.message
-    labelled = claim | {"metadata": {"name": "c", "namespace": "n", "labels": {"team": "cats"}}}
-    assert verdict.object is not None
-    assert verdict.object == labelled
+    assert verdict.object == changed(obj, metadata__labels={"team": "cats"})
 
 
 QUICK = "not slow and not process and not tools"
@@ -163,8 +148,8 @@ def steps() -> tuple[str, str, str, str, str]:
     """Read the code of the steps: a field, its gate, the rows of its type, a rule and its example."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     text = text[text.index("### Add a field") : text.index("### Add an option")]
-    field, gate, rows, rule, example = re.findall(r"^```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    return field, gate, rows, rule, example
+    field, gate, rows, check, example = re.findall(r"^```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    return field, gate, rows, check, example
 
 
 def put_behind(file: Path, line: str, new: str) -> None:
@@ -182,8 +167,8 @@ def test_a_field_with_its_gate_and_a_rule_need_nothing_else(tmp_path: Path) -> N
         assert done.returncode == 0, done.stdout[-10_000:] + done.stderr[-10_000:]
 
     shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(".git", ".venv", ".*cache"), dirs_exist_ok=True)
-    field, gate, rows, rule, example = steps()
-    put_behind(tmp_path / "webhook/api/dra/devicerequest.py", CLASS, f"\n    {field}\n\n{rule}")
+    field, gate, rows, check, example = steps()
+    put_behind(tmp_path / "webhook/api/dra/devicerequest.py", CLASS, f"\n    {field}\n\n{check}")
     put_behind(tmp_path / "webhook/api/gates.py", GATES, f"    {gate}")
     fields = tmp_path / "tests/dra-fields.tsv"
     head, *others = fields.read_text(encoding="utf-8").splitlines()

@@ -5,16 +5,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 
-import webhook
+from tests.command import ROOT
 from tests.rows import each_row
 from webhook.api.core import catalogue
 from webhook.api.core.pod import Pod
 from webhook.api.core.workloads import PodTemplateSpec
-from webhook.api.templates import makes_pods, pod_template, template_of
+from webhook.api.templates import makes_pods
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import policies as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
@@ -23,9 +22,6 @@ from webhook.schema import Anything, Array, Field, Map, Nested, Struct
 pytestmark = pytest.mark.no_cover
 
 Replaced = Mapping[type[Struct], type[Struct]]
-
-
-PACKAGE = Path(webhook.__file__).parent
 
 
 def held(field: Field) -> type[Struct] | None:
@@ -116,24 +112,6 @@ def test_exactly_the_kinds_whose_types_have_a_pod_template_make_pods() -> None:
             assert made == makes_pods(api_version, kind)
 
 
-@each_row(
-    ("group", "kind", "steps"),
-    ("", "Pod", ()),
-    ("", "PodTemplate", ("template",)),
-    ("apps", "Deployment", ("spec", "template")),
-    ("batch", "CronJob", ("spec", "jobTemplate", "spec", "template")),
-    ("resource.k8s.io", "ResourceClaimTemplate", None),
-    ("example.com", "Deployment", None),
-)
-def test_the_types_tell_where_pod_templates_are(group: str, kind: str, steps: tuple[str, ...] | None) -> None:
-    assert template_of(group, kind) == steps
-
-
-@each_row("obj", None, [], {}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"})
-def test_a_value_without_a_kind_has_no_pod_template(obj: object) -> None:
-    assert pod_template(obj) is None
-
-
 def test_no_kind_is_listed_twice() -> None:
     listed = [(each.group, each.kind) for each in built_in()]
     judged = {(name.rpartition("/")[0], kind) for name, version in VERSIONS.items() for kind in version.kinds}
@@ -156,8 +134,8 @@ def listings() -> Iterator[tuple[str, frozenset[str]]]:
     kinds = {kind for version in VERSIONS.values() for kind in version.kinds} | {each.kind for each in built_in()}
     versions = set(VERSIONS) | {name.rpartition("/")[2] for name in VERSIONS}
     sorts = kinds, {guess_resource(kind) for kind in kinds}, versions
-    for file in sorted(PACKAGE.rglob("*.py")):
-        module = file.relative_to(PACKAGE.parent).as_posix()
+    for file in sorted((ROOT / "webhook").rglob("*.py")):
+        module = file.relative_to(ROOT).as_posix()
         if module.startswith(("webhook/api/", "webhook/cel/")) or module in {OF_OLDER_CLAIMS, CHOICES}:
             continue
         source = file.read_text(encoding="utf-8")
@@ -186,7 +164,6 @@ def test_the_fields_of_all_kinds_are_known() -> None:
     assert unknown == []
 
 
-ROOT = Path(__file__).parents[1]
 TEXTS = {"message", "hint"}
 PARTS = {"startswith", "endswith", "removeprefix", "removesuffix", "split", "rsplit", "partition", "rpartition"}
 SEARCHES = {"match", "search", "fullmatch", "findall", "finditer", "sub", "subn", "split"}

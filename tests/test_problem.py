@@ -23,12 +23,9 @@ def test_of_a_long_path_the_middle_is_left_out() -> None:
     assert str(path).endswith("kk].name")
 
 
-def test_a_finding_moves_down_with_its_object() -> None:
+def test_a_finding_moves_down_with_its_object_and_may_be_spelled_differently_from_where_it_sits() -> None:
     problem = required(Path(("name",))).under(0).under("requests")
     assert (str(problem.path), problem.field) == ("requests[0].name", "requests[0].name")
-
-
-def test_a_finding_may_be_spelled_differently_from_where_it_sits() -> None:
     problem = required(Path(("count",))).below((), ("exactly",)).under(0).under("requests")
     assert (str(problem.path), problem.field) == ("requests[0].count", "requests[0].exactly.count")
 

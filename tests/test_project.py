@@ -2,25 +2,23 @@
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.command import draguard
+from tests.command import ROOT, SCRIPT, draguard
 from tests.terminal import PICTURES, picture
 
 pytestmark = [pytest.mark.tools, pytest.mark.no_cover]
-
-ROOT = Path(__file__).parent.parent
-BIN = Path(sys.executable).parent
 
 
 @pytest.mark.parametrize(
     "command", [["ruff", "check"], ["ruff", "format", "--check"], ["mypy"], ["lint-imports"]], ids=" ".join
 )
 def test_the_tools_find_nothing(command: list[str]) -> None:
-    done = subprocess.run([BIN / command[0], *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [SCRIPT.with_name(command[0]), *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

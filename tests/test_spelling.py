@@ -17,24 +17,15 @@ def test_another_name_is_not_a_slip(written: str, other: str) -> None:
     assert not nearest(written, [other])
 
 
-def test_of_several_the_nearest_is_meant() -> None:
+def test_of_several_the_nearest_are_meant() -> None:
     assert near("requestss", ["requests", "request"]) == ["requests"]
-
-
-def test_what_begins_a_name_is_rather_meant_than_a_slip_of_several_letters() -> None:
-    assert near("resourceClass", ["resourceClaims", "resourceClassName"]) == ["resourceClassName"]
-
-
-def test_equally_near_names_are_all_suggested() -> None:
     assert near("nics", ["nicb", "nica"]) == ["nicb", "nica"]
-
-
-def test_names_of_a_set_are_suggested_in_alphabetical_order() -> None:
     known = {f"nic{letter}" for letter in "abcdefgh"}
     assert near("nics", known) == sorted(known)
 
 
-def test_a_beginning_of_several_names_names_none() -> None:
+def test_what_begins_a_name_is_rather_meant_than_a_slip_of_several_letters_unless_it_begins_several() -> None:
+    assert near("resourceClass", ["resourceClaims", "resourceClassName"]) == ["resourceClassName"]
     assert not nearest("resource", ["resourceClaims", "resourceName"])
 
 
@@ -52,29 +43,18 @@ def test_a_slip_of_the_fingers_in_a_long_word_is_hardly_another_name(written: st
     assert mistyped(written, ["gpu.intel.com", "gpu.nvidia.com"]) == "gpu.nvidia.com"
 
 
-@each_row(
-    "written",
-    "gpu.nvidia.com",
-    "gup.nvidia.com",
-    "gpus.nvidia.com",
-    "gpu.nvidea.com",
-    "gpu.nvidia.co",
-    "gpu.vidi.com",
-    "x" * 300,
-)
+OTHERS = "gpu.nvidia.com", "gup.nvidia.com", "gpus.nvidia.com", "gpu.nvidea.com", "gpu.nvidia.co", "gpu.vidi.com"
+
+
+@each_row("written", *OTHERS, "x" * 300)
 def test_any_other_name_may_be_a_driver_of_its_own(written: str) -> None:
     assert not mistyped(written, ["gpu.nvidia.com"])
 
 
 @each_row(
     ("written", "meant"),
-    ("exactcount", "ExactCount"),
-    ("exact-count", "ExactCount"),
-    ("ExctCont", "ExactCount"),
-    ("all", "All"),
-    ("not in", "NotIn"),
-    ("exsits", "Exists"),
-    ("readwriteonce", "ReadWriteOnce"),
+    *((written, "ExactCount") for written in ("exactcount", "exact-count", "ExctCont")),
+    *(("all", "All"), ("not in", "NotIn"), ("exsits", "Exists"), ("readwriteonce", "ReadWriteOnce")),
 )
 def test_a_value_of_an_enumeration_is_certain_with_one_slip_in_five_letters(written: str, meant: str) -> None:
     assert certain(written, ["All", "ExactCount", "NotIn", "Exists", "ReadWriteOnce", "ReadWriteOncePod"]) == meant

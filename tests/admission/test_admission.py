@@ -242,6 +242,8 @@ def test_a_body_that_cannot_be_read_is_a_bad_request(body: bytes, says: str) -> 
     assert answered.status == 400
     assert says in answered.body.decode()
     assert len(answered.body) < 200
+    assert answered.record
+    assert (answered.record.decision, answered.record.uid, answered.record.kind) == ("malformed", "", ("", "", ""))
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -193,7 +192,6 @@ def test_nothing_in_a_review_makes_policies_raise(endpoint: Endpoint, spec: Any,
     assert "could not answer" not in json.dumps(response)
 
 
-@pytest.mark.process
 class TestCommandLine:
     def given(self, folder: Path, *manifests: Any) -> Path:
         (folder / "policies.yaml").write_text(dump(manifests), encoding="utf-8")

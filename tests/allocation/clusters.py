@@ -126,13 +126,13 @@ class Cluster:
 NODE = {"metadata": {"name": "n0", "labels": {"zone": "a", "rank": "3"}}}
 
 
-def resource_slice(*devices: Json, name: str = "s0", pool: str = "n0", count: int = 1, **spec: Any) -> Json:
+def resource_slice(
+    *devices: Json, name: str = "s0", pool: str = "n0", count: int = 1, generation: int = 1, **spec: Any
+) -> Json:
     where = {} if {"nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection"} & set(spec) else {"nodeName": "n0"}
-    given = {"name": pool, "generation": 1, "resourceSliceCount": count}
-    return {
-        "metadata": {"name": name},
-        "spec": {"driver": DRIVER, "pool": given, **where, **spec, "devices": list(devices)},
-    }
+    given = {"name": pool, "generation": generation, "resourceSliceCount": count}
+    spec = {"driver": DRIVER, "pool": given, **where, **spec, "devices": list(devices)}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 def device(name: str, **more: Any) -> Json:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.allocation.clusters import ALL, CLASSES, DRIVER, NODE, Json, claim, counters, request
+from tests.allocation.clusters import ALL, CLASSES, DRIVER, NODE, Json, claim, counters, device, request, resource_slice
 from tests.command import draguard
 from tests.rows import each_row
 from tests.simulation import clusters as simulated
@@ -17,10 +17,10 @@ from webhook.release import Release
 CLAIM = claim(request())
 
 
-def part(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str) -> Json:
-    pool = {"name": "pool", "generation": generation, "resourceSliceCount": count}
-    made = [{"name": each} for each in devices or (name,)]
-    return {"metadata": {"name": name}, "spec": {"driver": DRIVER, "pool": pool, "nodeName": node, "devices": made}}
+def part(name: str, node: str = "n0", generation: int = 1, count: int = 1, *devices: str, **spec: Any) -> Json:
+    made = [device(each) for each in devices or (name,)]
+    where = {"nodeName": node} if node else {}
+    return resource_slice(*made, name=name, pool="pool", count=count, generation=generation, **where, **spec)
 
 
 OF_2 = "incomplete: 1 of 2 slices of generation 1"
@@ -44,8 +44,7 @@ def test_the_fault_of_a_pool_is_reported(slices: list[Json], why: str, devices: 
 
 
 def test_a_pool_of_another_node_concerns_no_other() -> None:
-    shared = part("a", count=2)
-    shared["spec"] |= {"sharedCounters": counters("s"), "devices": []}
+    shared = resource_slice(name="a", pool="pool", count=2, sharedCounters=counters("s"))
     other = part("b", "n1", count=3)
     attempt = Allocator(CLASSES, [shared, other], features=ALL).attempt([CLAIM])
     for node, known in (("n0", 0), ("n1", 1)):
@@ -74,23 +73,15 @@ LABELLED = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operato
 
 
 def with_counters() -> Json:
-    made = part("a")
-    made["spec"]["sharedCounters"] = counters("s")
-    return made
+    return part("a", sharedCounters=counters("s"))
 
 
 def per_device() -> Json:
-    made = part("a")
-    del made["spec"]["nodeName"]
-    made["spec"] |= {"perDeviceNodeSelection": True, "devices": [{"name": "a", "nodeName": "n0"}]}
-    return made
+    return resource_slice(device("a", nodeName="n0"), name="a", pool="pool", perDeviceNodeSelection=True)
 
 
 def selecting(generation: int = 1, count: int = 1, selector: Json = LABELLED) -> Json:
-    made = part(f"g{generation}", "", generation, count)
-    del made["spec"]["nodeName"]
-    made["spec"]["nodeSelector"] = selector
-    return made
+    return part(f"g{generation}", "", generation, count, nodeSelector=selector)
 
 
 def funnels(slices: list[Json], features: Features, release: Release) -> Funnel:

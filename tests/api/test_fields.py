@@ -3,22 +3,16 @@
 ``dra-fields.tsv`` lists the JSON fields of Kubernetes' own types: release, version, kind, path and Go type.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.rows import each_row
 from webhook.api.versions import DEFAULT, VERSIONS, find, schema_of, target
 from webhook.release import Release
-from webhook.schema import CREATE, Array, Field, Map, compile_struct
+from webhook.schema import CREATE, Array, CompiledStruct, Field, Map, compile_struct
 from webhook.schema.derive.shape import ListOf, MapOf, Scalar, Shape, Structure
-
-if TYPE_CHECKING:
-    from webhook.schema import CompiledStruct
 
 LISTED_WHOLE = {"ObjectMeta", "NodeSelector", "Condition"}
 """Types of other packages, whose fields are not in the list."""

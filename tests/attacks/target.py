@@ -6,7 +6,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -107,7 +107,7 @@ class Target:
 
         together(*[client] * clients)
 
-    def send(self, requests: Iterable[bytes], clients: int = 8) -> None:
+    def send(self, requests: Sequence[bytes], clients: int = 8) -> None:
         """Let some clients send each of these over a connection of its own, again and again, and await an answer."""
 
         def once() -> None:

@@ -48,10 +48,8 @@ def resources(version: str) -> Manifest:
         "resources": [
             {
                 "name": plural(kind.lower()),
-                "singularName": kind.lower(),
                 "kind": kind,
                 "namespaced": not kind.startswith("Cluster") and not kind.endswith("WebhookConfiguration"),
-                "verbs": ["get", "create", "patch", "delete"],
             }
             for kind in SERVED[version]
         ],

@@ -273,15 +273,13 @@ class TestPods:
         wanted = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
         assert left.pod["spec"]["securityContext"] == wanted
 
-    def test_the_service_account_exists_or_is_the_namespace_s(self, values: str) -> None:
+    def test_the_service_account_exists_or_is_the_namespace_s_and_memory_alone_is_limited(self, values: str) -> None:
         release = rendered(values)
         names = {each["metadata"]["name"] for each in release.all("ServiceAccount")}
         own = {each["spec"]["template"]["spec"]["serviceAccountName"] for each in release.all("Deployment")}
         assert own - {"mine"} == (names or {"default"})
-
-    def test_resources_are_bounded_but_the_processor_s_time(self, values: str) -> None:
-        assert rendered(values).container["resources"].keys() == {"requests", "limits"}
-        assert rendered(values).container["resources"]["limits"].keys() == {"memory"}
+        assert release.container["resources"].keys() == {"requests", "limits"}
+        assert release.container["resources"]["limits"].keys() == {"memory"}
 
     def test_a_pod_is_given_the_time_that_it_takes_to_stop(self) -> None:
         from webhook.server import SHUTDOWN_DELAY, Limits  # noqa: PLC0415 - what serves is only needed here
@@ -430,10 +428,13 @@ class TestPolicies:
 
 
 class TestSwitches:
-    def test_two_replicas_are_guarded_and_one_is_not(self) -> None:
+    def test_two_replicas_are_guarded_and_one_is_not_and_a_system_priority_class_brings_its_quota(self) -> None:
         assert rendered().deployment["spec"]["replicas"] == 2
         assert rendered().one("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
         assert rendered("one replica").all("PodDisruptionBudget") == []
+        (scope,) = rendered().one("ResourceQuota")["spec"]["scopeSelector"]["matchExpressions"]
+        assert scope["values"] == [rendered().pod["spec"]["priorityClassName"]]
+        assert rendered("one replica").all("ResourceQuota") == []
 
     def test_who_scales_is_either_the_deployment_or_the_autoscaler(self) -> None:
         release = rendered("autoscaled")
@@ -441,11 +442,6 @@ class TestSwitches:
         assert "replicas" not in release.deployment["spec"]
         assert target["name"] == release.deployment["metadata"]["name"]
         assert release.all("PodDisruptionBudget")
-
-    def test_a_system_priority_class_brings_its_quota(self) -> None:
-        (scope,) = rendered().one("ResourceQuota")["spec"]["scopeSelector"]["matchExpressions"]
-        assert scope["values"] == [rendered().pod["spec"]["priorityClassName"]]
-        assert rendered("one replica").all("ResourceQuota") == []
 
     def test_what_is_switched_off_is_not_there(self) -> None:
         release = rendered("little")

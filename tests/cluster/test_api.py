@@ -171,13 +171,7 @@ def test_a_leader_that_is_replaced_leads_no_more(server: ApiServer, client: Api)
 
 def test_only_one_of_two_that_try_at_once_leads(server: ApiServer, client: Api) -> None:
     (first, second), _ = candidates(client)
-
-    def hurry(verb: str, _path: str) -> None:
-        if verb == "patch":
-            server.before = lambda _verb, _path: None
-            second.campaign()
-
-    server.before = hurry
+    server.at("patch", LEASE.path, second.campaign)
     with pytest.raises(Conflict):
         first.campaign()
     assert (first.leading, second.leading) == (False, True)

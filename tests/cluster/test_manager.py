@@ -1,4 +1,3 @@
-import base64
 import logging
 import re
 import ssl
@@ -291,12 +290,7 @@ def test_the_thread_follows_until_it_ends(api: ApiServer, tmp_path: Path, monkey
 def test_a_start_can_be_stopped(api: ApiServer, tmp_path: Path) -> None:
     del api.objects[SECRET]
     waiting = threading.Event()
-
-    def tell(_verb: str, path: str) -> None:
-        if path == SECRET:
-            waiting.set()
-
-    api.before = tell
+    api.at("get", SECRET, waiting.set)
     replica = Manager(options_of(api, tmp_path / "pair"), decide=step)
     with ThreadPoolExecutor() as pool:
         starting = pool.submit(begin, replica)
@@ -353,14 +347,12 @@ def test_a_leader_that_was_paused_writes_nothing_over_what_is_newer(
     second.round(10)
     api.change(VALIDATING, {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"})
 
-    def pause(verb: str, path: str) -> None:
-        if (verb, path) == ("patch", VALIDATING):
-            api.before = lambda _verb, _path: None
-            api.now += 61 * DAY
-            first.time.seconds += 40
-            second.round(40)
+    def pause() -> None:
+        api.now += 61 * DAY
+        first.time.seconds += 40
+        second.round(40)
 
-    api.before = pause
+    api.at("patch", VALIDATING, pause)
     first.round(10)
     assert second.rotations == {"renew": 1}
     assert (first.leading, second.leading) == (False, True)
@@ -374,19 +366,17 @@ def test_a_bundle_is_never_replaced_by_an_older_one(api: ApiServer, replica: Rep
     newer = step({**held(api), "ca.key": b""}, api.now, replica.names, None)
     assert newer
 
-    seen: list[bytes] = []
+    data, seen = encode_all(newer.data), list[bytes]()
 
-    def go_on(verb: str, path: str) -> None:
-        if (verb, path) == ("get", read):
-            api.before = lambda _verb, _path: seen.extend(bundles(api))
-            api.put(SECRET, {"data": encode_all(newer.data)})
-            for configured in (VALIDATING, MUTATING):
-                bundle = base64.b64encode(newer.data["ca.crt"]).decode()
-                for place in range(len(api.objects[configured]["webhooks"])):
-                    written = f"/webhooks/{place}/clientConfig/caBundle"
-                    api.change(configured, {"op": "add", "path": written, "value": bundle})
+    def go_on() -> None:
+        api.before = lambda _verb, _path: seen.extend(bundles(api))
+        api.put(SECRET, {"data": data})
+        for configured in (VALIDATING, MUTATING):
+            for place in range(len(api.objects[configured]["webhooks"])):
+                written = f"/webhooks/{place}/clientConfig/caBundle"
+                api.change(configured, {"op": "add", "path": written, "value": data["ca.crt"]})
 
-    api.before = go_on
+    api.at("get", read, go_on)
     replica.round(10)
     assert {*seen, *bundles(api)} == {newer.data["ca.crt"]} == {held(api)["ca.crt"]}
 
@@ -406,12 +396,8 @@ def test_a_leader_whose_time_is_over_writes_no_secret(api: ApiServer, tmp_path: 
 
 
 def test_a_secret_that_another_client_writes_in_between_is_read_again(api: ApiServer, replica: Replica) -> None:
-    def interfere(verb: str, path: str) -> None:
-        if (verb, path) == ("patch", SECRET):
-            api.before = lambda _verb, _path: None
-            api.change(SECRET, {"op": "add", "path": "/data", "value": {"note": "eA=="}})
-
-    api.before = interfere
+    note = {"op": "add", "path": "/data", "value": {"note": "eA=="}}
+    api.at("patch", SECRET, lambda: api.change(SECRET, note))
     replica.tick()
     assert held(api) == {"note": b"x"}
     replica.round(10)

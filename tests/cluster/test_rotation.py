@@ -338,14 +338,14 @@ class Cluster:
             assert found.kind != "recover" or not kept, "it never begins anew while there is something to serve with"
             self.recovering |= found.kind == "recover"
             self.secret = found.data
-        if not dies:
-            for place in places:
-                if self.reachable[place] and "ca.crt" in self.secret:
-                    self.configurations[place] = self.secret["ca.crt"]
-            if "tls.crt" in self.secret:
-                self.served = pair(self.secret)
-        else:
+        if dies:
             self.served = None
+            return
+        for place in places:
+            if self.reachable[place] and "ca.crt" in self.secret:
+                self.configurations[place] = self.secret["ca.crt"]
+        if "tls.crt" in self.secret:
+            self.served = pair(self.secret)
 
     def lose(self) -> None:
         """Lose the Secret's data in a stable state, whether or not the leader knows the served certificate."""
@@ -368,10 +368,9 @@ class Cluster:
 
     def check(self) -> None:
         """Check that every client trusts every served certificate, except expired ones."""
-        for certificate in self.replicas:
+        for certificate, bundle in product({*self.replicas}, {*self.known}):
             if certificate.not_valid_after_utc > self.now and not self.recovering:
-                for bundle in self.known:
-                    assert is_trusted(certificate, bundle, self.now)
+                assert is_trusted(certificate, bundle, self.now)
 
 
 WAITS = [timedelta(seconds=5), *[HOUR] * 3, DAY, 17 * DAY, 45 * DAY, 100 * DAY]

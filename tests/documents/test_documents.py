@@ -283,27 +283,23 @@ LIST = "a list is not a manifest: write its items as documents, or as the items 
 
 
 @each_row(
-    ("text", "hint"),
-    (TABLE, ADD),
-    (f"NAMESPACE   {TABLE}", ADD),
-    (TABLE.replace("\n", "\r\n"), ADD),
-    ("NAME READY STATUS\n", ADD),
-    (DESCRIBED, GET),
-    ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST),
-    ("- apiVersion: v1\n  kind: Pod\n", LIST),
-    ("Error: no\n", ""),
-    ("NAME of a person\n", ""),
-)
-@each_row(
-    "arguments",
-    ("validate", "--cluster", "CLUSTER", "claim.yaml"),
-    ("validate", "--old", "CLUSTER", "claim.yaml"),
-    ("validate", "CLUSTER"),
-    ("simulate", "--cluster", "CLUSTER"),
-    ("why", "pod-a", "--cluster", "CLUSTER"),
+    ("text", "hint", "command"),
+    (TABLE, ADD, "validate CLUSTER"),
+    (TABLE, ADD, "validate --cluster CLUSTER claim.yaml"),
+    (TABLE, ADD, "validate --old CLUSTER claim.yaml"),
+    (TABLE, ADD, "simulate --cluster CLUSTER"),
+    (TABLE, ADD, "why pod-a --cluster CLUSTER"),
+    (f"NAMESPACE   {TABLE}", ADD, "validate CLUSTER"),
+    (TABLE.replace("\n", "\r\n"), ADD, "validate CLUSTER"),
+    ("NAME READY STATUS\n", ADD, "validate CLUSTER"),
+    (DESCRIBED, GET, "validate CLUSTER"),
+    ('[{"apiVersion": "v1", "kind": "Pod"}]', LIST, "simulate --cluster CLUSTER"),
+    ("- apiVersion: v1\n  kind: Pod\n", LIST, "validate CLUSTER"),
+    ("Error: no\n", "", "why pod-a --cluster CLUSTER"),
+    ("NAME of a person\n", "", "validate CLUSTER"),
 )
 def test_output_for_people_is_an_error_with_a_hint(
-    text: str, hint: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, hint: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "claim.yaml").write_text(APPLIED, encoding="utf-8")
@@ -312,11 +308,9 @@ def test_output_for_people_is_an_error_with_a_hint(
         ("cluster.txt", b"", "cluster.txt:1:1: error unreadable: the file holds no manifest\n"),
         ("-", text.encode(), "<stdin>:1:1: error unreadable: standard input holds no manifest\n"),
     ):
-        done = draguard(*(name if each == "CLUSTER" else each for each in arguments), stdin=stdin)
-        assert done.code == 1
+        done = draguard(*command.replace("CLUSTER", name).split(), stdin=stdin)
         printed = done.out + done.err
-        assert shown in printed
-        assert (f"help: {hint}\n" in printed) == bool(hint)
+        assert (done.code, shown in printed, f"help: {hint}\n" in printed) == (1, True, bool(hint))
 
 
 @each_row(("text", "codes"), ("{apiVersion: v1, kind: List, items: []}", [0, 0]), ("", [1, 0]))

@@ -294,8 +294,9 @@ def test_pod_templates_are_rewritten_in_place_and_findings_have_the_whole_path(
 
 @each_row(
     "obj",
-    *("Pod", {"kind": "Pod"}, {"apiVersion": "v1", "kind": ["Pod"]}, of("Service"), of("Deployment")),
-    of("Job", version="batch.volcano.sh/v1alpha1"),
+    *(None, [], {}, "Pod", {"kind": "Pod"}, {"apiVersion": "v1", "kind": ["Pod"]}, {"apiVersion": 1, "kind": "Pod"}),
+    *(of("Service"), of("Deployment"), of("Deployment", version="example.com/v1")),
+    *(of("Job", version="batch.volcano.sh/v1alpha1"), of("ResourceClaimTemplate", version="resource.k8s.io/v1")),
 )
 def test_other_objects_have_no_pod_template_and_are_left_alone(obj: Any) -> None:
     assert pod_template(obj) is None

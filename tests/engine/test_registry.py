@@ -8,7 +8,7 @@ from tests.reviews import recorded
 from tests.rows import each_row, each_row_beside
 from webhook.engine.registry import before_mutation, before_validation
 from webhook.policy.change.defaults import completed
-from webhook.policy.evaluation.request import request_of
+from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.load import load
 from webhook.policy.manifest.kinds import Kinds
 from webhook.release import Release
@@ -28,11 +28,24 @@ def submitted(obj: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
 
+def mutated(obj: dict[str, Any], kinds: Kinds) -> Request:
+    """Return the request to create an object, as mutating policies see it."""
+    return before_mutation(completed(request_of(obj, kinds=kinds), kinds), kinds)
+
+
+def created_as(obj: dict[str, Any], release: int = 36) -> dict[str, Any]:
+    """Return a new object as validating policies see it."""
+    kinds = Kinds(Release(release))
+    found = before_validation(mutated(obj, kinds), kinds).object
+    assert found is not None
+    return found
+
+
 @each_row("request_", *created("mutate"))
 def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     kinds = Kinds(Release(30 if theirs["apiVersion"].endswith("v1alpha2") else 36))
-    ours = before_mutation(completed(request_of(submitted(theirs), kinds=kinds), kinds), kinds).object
+    ours = mutated(submitted(theirs), kinds).object
     assert ours is not None
     # A creationTimestamp is null there, if present at all, and policies cannot tell null from absent.
     assert ours["metadata"].keys() == theirs["metadata"].keys() - {"creationTimestamp"}
@@ -43,10 +56,7 @@ def test_a_new_object_has_little_of_the_server_before_it_is_changed(request_: di
 def test_a_new_object_has_what_the_server_sets(request_: dict[str, Any]) -> None:
     theirs = request_["object"]
     release = 30 if theirs["apiVersion"].endswith("v1alpha2") or not theirs["metadata"].get("generation") else 36
-    kinds = Kinds(Release(release))
-    sent = before_mutation(completed(request_of(submitted(theirs), kinds=kinds), kinds), kinds)
-    ours = before_validation(sent, kinds).object
-    assert ours is not None
+    ours = created_as(submitted(theirs), release)
     assert ours["metadata"].keys() == theirs["metadata"].keys()
     assert ours["metadata"].get("generation") == theirs["metadata"].get("generation")
     assert ours.get("status") == theirs.get("status")
@@ -151,36 +161,34 @@ def test_generations_are_counted_for_some_kinds(api_version: str, kind: str, *, 
     obj = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "generation": 7}}
     kinds = Kinds(Release(36))
     made = before_validation(request_of(obj, kinds=kinds), kinds).object
-    assert made is not None
+    assert made
     assert made["metadata"]["generation"] == (1 if is_counted else 7)
 
 
 @each_row(
-    ("kind", "labels"),
-    ({"apiVersion": "v1", "kind": "Pod"}, {"app": "new"}),
-    ({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim"}, {"app": "old"}),
-    ({"apiVersion": "apps/v1", "kind": "Deployment"}, {"app": "old"}),
-    ({"apiVersion": "apps/v1", "kind": "DaemonSet"}, {"app": "new"}),
-    ({"apiVersion": "example.com/v1", "kind": "Widget"}, {"app": "old"}),
+    ("version", "kind", "label"),
+    ("v1", "Pod", "new"),
+    ("resource.k8s.io/v1", "ResourceClaim", "old"),
+    ("apps/v1", "Deployment", "old"),
+    ("apps/v1", "DaemonSet", "new"),
+    ("example.com/v1", "Widget", "old"),
 )
-def test_an_update_of_the_status_changes_no_metadata(kind: dict[str, Any], labels: dict[str, str]) -> None:
+def test_an_update_of_the_status_changes_no_metadata(version: str, kind: str, label: str) -> None:
     kinds = Kinds(Release(36))
-    old = kind | {"metadata": {"name": "a", "labels": {"app": "old"}}, "spec": {"a": 1}, "status": {"old": 1}}
-    new = kind | {"metadata": {"name": "a", "labels": {"app": "new"}, "annotations": {}}, "status": {"new": 1}}
+    old, new = of(kind, "a", version, spec={"a": 1}, status={"old": 1}), of(kind, "a", version, status={"new": 1})
+    old["metadata"] |= {"labels": {"app": "old"}}
+    new["metadata"] |= {"labels": {"app": "new"}, "annotations": {}}
     request = before_mutation(request_of(new, old, kinds=kinds, subresource="status"), kinds)
     assert request.object is not None
     assert request.object["metadata"]["labels"] == {"app": "new"}
     seen = before_validation(request, kinds).object
     assert seen is not None
-    assert (seen["metadata"]["labels"], seen["spec"], seen["status"]) == (labels, {"a": 1}, {"new": 1})
+    assert (seen["metadata"]["labels"], seen["spec"], seen["status"]) == ({"app": label}, {"a": 1}, {"new": 1})
 
 
 def seen(api_version: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
     """Return the spec of a new object as validating policies see it."""
-    kinds = Kinds(Release(36))
-    obj = of(kind, "n", api_version, spec=spec)
-    found = before_validation(before_mutation(completed(request_of(obj, kinds=kinds), kinds), kinds), kinds).object
-    assert found is not None
+    found = created_as(of(kind, "n", api_version, spec=spec))
     return {**found["spec"], "uid": found["metadata"]["uid"]}
 
 
@@ -211,12 +219,8 @@ IP, IP6 = "10.96.0.10", "fd00:10:96::a"
 )
 def test_a_service_is_allocated_addresses(spec: dict[str, Any], policy_: Any, families: Any, addresses: Any) -> None:
     found = seen("v1", "Service", {"ports": [{"port": 80}]} | spec)
-    assert (found.get("ipFamilyPolicy"), found.get("ipFamilies"), found.get("clusterIPs")) == (
-        policy_,
-        families,
-        addresses,
-    )
-    assert found.get("clusterIP") == (addresses and addresses[0])
+    fields = ("ipFamilyPolicy", "ipFamilies", "clusterIPs", "clusterIP")
+    assert [found.get(name) for name in fields] == [policy_, families, addresses, addresses and addresses[0]]
 
 
 @each_row(

@@ -4,12 +4,12 @@ import random
 import re
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.manifests import CLAIM
+from tests.command import ROOT
 from tests.rows import each_row
 from webhook.documents import Document, parse
 from webhook.documents.compose import compose, read_nodes
@@ -19,7 +19,6 @@ from webhook.fast.documents import offset_of, read_blocks
 
 pytestmark = pytest.mark.no_cover
 
-ROOT = Path(__file__).parents[2]
 FILES = sorted(
     [*ROOT.glob("examples/**/*.yaml"), *ROOT.glob("policies/**/*.yaml"), *ROOT.glob("tests/cases/**/*.yaml")]
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from benchmarks.reviews import POLICIES, reviews
 from tests.objects import mutilated
 from tests.policy.examples import ANYTHING, CLAIM, PODS, binding, mutating, of, policy, rule, validating
+from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
 from tests.steps import counting
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
@@ -176,7 +177,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     "what costs much": {"expression": "object.metadata.big.contains('y') || true"},
     "what builds much": {"expression": "object.metadata.big + object.metadata.big != ''"},
     "more messages than may be left out": {
-        "messageExpression": "'m'",
+        "validations": [{"expression": "true", "messageExpression": "'m'"}],
         "variables": [{"name": f"v{number}", "expression": "1"} for number in range(8)],
     },
 }
@@ -185,11 +186,9 @@ UNKNOWN: dict[str, dict[str, Any]] = {
 @each_row("name", *UNKNOWN)
 def test_other_outcomes_are_left_to_the_plain_way(name: str) -> None:
     fields = dict(UNKNOWN[name])
-    validation = {"expression": fields.pop("expression", "true")}
-    if message := fields.pop("messageExpression", ""):
-        validation["messageExpression"] = message
+    policy_, bound = validating(fields.pop("expression", "true"))
     obj = POD["object"] | {"metadata": {"name": "p", "big": "x" * (18 << 20)}}
-    assert passed(load(validating(validation, **fields)), POD | {"object": obj}) is None
+    assert passed(load([with_spec(policy_, **fields), bound]), POD | {"object": obj}) is None
 
 
 def test_policies_that_change_an_object_are_left_to_the_plain_way() -> None:

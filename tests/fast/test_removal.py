@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.command import ROOT
+
 pytestmark = [pytest.mark.slow, pytest.mark.process]
 
-ROOT = Path(__file__).parents[2]
 KEPT = ("admission", "documents", "policy", "schema", "test_benchmarks.py")
 """The tests that run here; CI runs all others without the floor, too."""
 

@@ -131,35 +131,28 @@ def test_a_policy_sees_what_it_reads(policies: ReviewOptions) -> None:
     assert not json.loads(result.body)["response"]["allowed"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
-    [
-        changed("request", "operation", to="UPDATE"),
-        changed("request", "subResource", to="status"),
-        changed("request", "oldObject", to=POD["request"]["object"]),
-        changed("request", "kind", "kind", to="PodTemplate"),
-        changed("request", "resource", "resource", to="podtemplates"),
-        changed("request", "requestKind", to={"group": "", "version": "v2", "kind": "Pod"}),
-        changed("request", "namespace", to=""),
-        changed("request", "namespace", to="n" * 64),
-        changed("request", "uid", to=""),
-        changed("request", "userInfo", to=3),
-        changed("request", "object", to=None),
-        bytes_of(POD | {"request": {name: each for name, each in POD["request"].items() if name != "object"}}),
-        changed("request", "object", "kind", to="ConfigMap"),
-        changed("request", "object", "spec", "containers", 0, "name", to="No_Name"),
-        changed("request", "object", "spec", "containers", 0, "resources", to=[]),
-        changed("request", "object", "spec", "resourceClaims", 0, "source", to={"resourceClaimName": "x"}),
-        changed(*UNREAD, to="@").replace(b'"@"', b'"\xff"'),
-        changed(*UNREAD, to="@").replace(b'"@"', b'"\\ud800"'),
-        changed(*UNREAD, to="@").replace(b'"@"', b'"\x01"'),
-        changed(*UNREAD, to="@").replace(b'"@"', b"01"),
-        changed(*UNREAD, to="@").replace(b'"@"', b"[" * 100_000),
-        BODY[:-1],
-        BODY + b"{}",
-        b"",
-        b"[]",
-    ],
+    changed("request", "operation", to="UPDATE"),
+    changed("request", "subResource", to="status"),
+    changed("request", "oldObject", to=POD["request"]["object"]),
+    changed("request", "kind", "kind", to="PodTemplate"),
+    changed("request", "resource", "resource", to="podtemplates"),
+    changed("request", "requestKind", to={"group": "", "version": "v2", "kind": "Pod"}),
+    *(changed("request", "namespace", to=name) for name in ("", "n" * 64)),
+    changed("request", "uid", to=""),
+    changed("request", "userInfo", to=3),
+    changed("request", "object", to=None),
+    bytes_of(POD | {"request": {name: each for name, each in POD["request"].items() if name != "object"}}),
+    changed("request", "object", "kind", to="ConfigMap"),
+    changed("request", "object", "spec", "containers", 0, "name", to="No_Name"),
+    changed("request", "object", "spec", "containers", 0, "resources", to=[]),
+    changed("request", "object", "spec", "resourceClaims", 0, "source", to={"resourceClaimName": "x"}),
+    *(
+        changed(*UNREAD, to="@").replace(b'"@"', written)
+        for written in (b'"\xff"', b'"\\ud800"', b'"\x01"', b"01", b"[" * 100_000)
+    ),
+    *(BODY[:-1], BODY + b"{}", b"", b"[]"),
 )
 def test_other_requests_are_read_as_a_whole(body: bytes, rules: ReviewOptions, policies: ReviewOptions) -> None:
     for options in rules, policies:
@@ -190,22 +183,20 @@ def merges() -> ReviewOptions:
     return merging()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "short"),
-    [
-        (("metadata", "name"), "other", True),
-        (("metadata", "generateName"), "other-", True),
-        (("metadata", "annotations"), {"x": "y"}, False),
-        (("spec", "devices", "constraints"), [{"matchAttribute": "a/b"}], True),
-        (("spec", "devices", "requests", 0, "exactly", "count"), 3, True),
-        (("metadata", "finalizers"), ["example.com/a"], False),
-        (("metadata", "labels", "team"), "b", False),
-        (("metadata", "labels", "app"), "other", False),
-        (("metadata", "uid"), "x", False),
-        (("metadata", "creationTimestamp"), None, False),
-        (("metadata", "other"), "x", False),
-        (("spec", "devices", "constraints"), [{"matchAttribute": 5}], False),
-    ],
+    (("metadata", "name"), "other", True),
+    (("metadata", "generateName"), "other-", True),
+    (("metadata", "annotations"), {"x": "y"}, False),
+    (("spec", "devices", "constraints"), [{"matchAttribute": "a/b"}], True),
+    (("spec", "devices", "requests", 0, "exactly", "count"), 3, True),
+    (("metadata", "finalizers"), ["example.com/a"], False),
+    *((("metadata", "labels", label), "other", False) for label in ("team", "app")),
+    *(
+        (("metadata", name), value, False)
+        for name, value in (("uid", "x"), ("creationTimestamp", None), ("other", "x"))
+    ),
+    (("spec", "devices", "constraints"), [{"matchAttribute": 5}], False),
 )
 def test_what_policies_left_as_it_was_they_leave(merges: ReviewOptions, path: Any, value: Any, *, short: bool) -> None:
     body = bytes_of(with_value(CLAIM, ("request", "object", *path), value))
@@ -338,7 +329,7 @@ def test_fields_of_no_release_are_ignored_and_escaped_and_repeated_names_those_o
         compare(BODY.replace(old, new), policies)
 
 
-@pytest.mark.parametrize("obj", [None, [], {}, {"kind": []}, {"apiVersion": "v1", "kind": "ConfigMap"}])
+@each_row("obj", None, [], {}, {"kind": []}, {"apiVersion": "v1", "kind": "ConfigMap"})
 def test_objects_of_other_kinds_take_no_shortcut(obj: Any, rules: ReviewOptions) -> None:
     body = changed("request", "object", to=obj).replace(b'"Pod"', b'"Other"')
     for _ in range(OFTEN + 1):

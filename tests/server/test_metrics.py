@@ -157,16 +157,11 @@ class TestSeries:
         metrics.refused(413)
         assert Exported(metrics)['draguard_http_requests_refused_total{status="413"}'] == 1
 
-    def test_tell_what_is_running(self, metrics: Metrics) -> None:
-        exported = Exported(metrics)
-        assert exported.labels("draguard_build_info") == [
-            {"version": version("draguard"), "python": sys.version.split()[0], "kubernetes": "1.34"}
-        ]
-        assert exported["draguard_build_info"] == 1
-
-    def test_tell_what_the_process_takes(self, metrics: Metrics) -> None:
+    def test_tell_what_is_running_and_what_it_takes(self, metrics: Metrics) -> None:
         metrics.connections = lambda: 7
         before = Exported(metrics)
+        running = {"version": version("draguard"), "python": sys.version.split()[0], "kubernetes": "1.34"}
+        assert (before.labels("draguard_build_info"), before["draguard_build_info"]) == ([running], 1)
         assert before["draguard_open_connections"] == 7
         assert before["process_resident_memory_bytes"] > 1 << 20
         assert 0 < before["process_start_time_seconds"] < time.time() + 1

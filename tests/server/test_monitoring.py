@@ -57,17 +57,18 @@ def decisions(running: Process) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("monitored")
+    directory = tmp_path_factory.mktemp("monitored")
+    processes.certificate(directory)
+    return directory
 
 
 @pytest.fixture(scope="module")
 def trust(directory: Path) -> ssl.SSLContext:
-    return processes.certificate(directory)
+    return ssl.create_default_context(cafile=directory / "ca.crt")
 
 
 @pytest.fixture(scope="module")
-def monitored(directory: Path, trust: ssl.SSLContext) -> Iterator[Process]:
-    assert trust
+def monitored(directory: Path) -> Iterator[Process]:
     with processes.serving(directory, "--monitoring-port", "0", "--log-allowed", "0") as running:
         yield running
 
@@ -90,19 +91,15 @@ class TestPort:
             assert get(monitored, path, "POST")[0] == 404
         assert serving.ask(monitored.port, "GET", "/metrics", trust=trust)[0] == 404
 
-    def test_is_on_the_address_that_is_named(self, directory: Path, trust: ssl.SSLContext) -> None:
-        assert trust
-        with processes.serving(directory, "--monitoring-port", "0", "--monitoring-host", "127.0.0.2") as running:
-            assert get(running, "/healthz", host="127.0.0.2")[0] == 200
+    def test_is_on_the_address_that_is_named_and_says_that_the_server_is_about_to_end(self, directory: Path) -> None:
+        options = ("--monitoring-port", "0", "--monitoring-host", "127.0.0.2", "--shutdown-delay", "4")
+        with processes.serving(directory, *options) as running:
             with pytest.raises(ConnectionRefusedError):
                 get(running, "/healthz")
-
-    def test_says_that_the_server_is_about_to_end(self, directory: Path, trust: ssl.SSLContext) -> None:
-        assert trust
-        with processes.serving(directory, "--monitoring-port", "0", "--shutdown-delay", "4") as running:
             running.process.send_signal(signal.SIGTERM)
-            assert eventually(lambda: get(running, "/readyz") == (503, "not ready: it is shutting down\n"))
-            assert get(running, "/healthz")[0] == 200
+            ending = (503, "not ready: it is shutting down\n")
+            assert eventually(lambda: get(running, "/readyz", host="127.0.0.2") == ending)
+            assert get(running, "/healthz", host="127.0.0.2")[0] == 200
             assert running.process.wait(SOON) == 0
 
 

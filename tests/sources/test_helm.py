@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -243,46 +244,38 @@ kind: ConfigMap
     def test_what_a_template_writes_names_no_file_outside_the_chart(self, tmp_path: Path, path: Path) -> None:
         (tmp_path / "secret.yaml").write_text("users:\n- name: admin\n  token: s3cr3t\n", encoding="utf-8")
         claim = "kind: ResourceClaim\napiVersion: resource.k8s.io/v1\nusers:\n- name: admin\n  token: 1\n"
-        body = f"print('---\\n# Source: c/../../secret.yaml\\n' + {claim!r})"
-        program(path, "helm", body)
+        program(path, "helm", f"print('---\\n# Source: c/../../secret.yaml\\n' + {claim!r})")
         directory = chart(tmp_path / "c")
         done = draguard("validate", directory)
         assert 'unknown field "users"' in done.out
         assert f"{directory}/Chart.yaml:" in done.out
         assert "s3cr3t" not in done.out
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("body", "limit", "message"),
-        [
-            ("sys.exit('Error: chart requires kubeVersion')", {}, "chart requires kubeVersion"),
-            ("sys.exit(4)", {}, "ended with exit code 4"),
-            ("sys.stdout.buffer.write(b'\\xff')", {}, "BIN/helm printed what is not UTF-8 text"),
-            ("import time\ntime.sleep(60)", {"SECONDS": 0.2}, "took longer than 0.2 seconds"),
-            ("while True: print('x' * 1000)", {"MAX_BYTES": 1024 * 1024}, "printed more than 1 MiB"),
-            (CROWD, {"MEMORY": 256 * 1024 * 1024}, "took more memory than the 0.25 GiB that it may"),
-        ],
-        ids=["error", "silent", "no text", "slow", "long", "memory"],
+        ("sys.exit('Error: chart requires kubeVersion')", {}, "chart requires kubeVersion"),
+        ("sys.exit(4)", {}, "ended with exit code 4"),
+        ("sys.stdout.buffer.write(b'\\xff')", {}, "BIN/helm printed what is not UTF-8 text"),
+        ("import time\ntime.sleep(60)", {"SECONDS": 0.2}, "took longer than 0.2 seconds"),
+        ("while True: print('x' * 1000)", {"MAX_BYTES": 1024 * 1024}, "printed more than 1 MiB"),
+        (CROWD, {"MEMORY": 256 * 1024 * 1024}, "took more memory than the 0.25 GiB that it may"),
     )
-    def test_what_fails_is_a_finding_and_it_is_limited(  # noqa: PLR0917
-        self, body: str, limit: Any, message: str, tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
+    def test_what_fails_is_a_finding_and_it_is_limited(
+        self, body: str, limit: Any, message: str, tmp_path: Path, path: Path
     ) -> None:
-        for name, value in limit.items():
-            monkeypatch.setattr(running, name, value)
         program(path, "helm", body)
-        (found,) = findings(chart(tmp_path / "c"))
+        with patch.dict(vars(running), limit):
+            (found,) = findings(chart(tmp_path / "c"))
         assert (found["file"], found["rule"]) == (f"{tmp_path}/c/Chart.yaml", "unreadable")
         assert found["message"] == f"cannot be rendered: {message.replace('BIN', str(path))}"
 
-    def test_what_cannot_be_started_is_a_finding(self, tmp_path: Path, path: Path) -> None:
-        (path / "helm").write_text("#!/nonexistent/interpreter\n", encoding="utf-8")
-        (path / "helm").chmod(0o755)
-        (found,) = findings(chart(tmp_path / "c"))
-        assert "No such file" in found["message"]
-
-    def test_an_endless_complaint_does_not_block_it(self, tmp_path: Path, path: Path) -> None:
+    def test_what_complains_without_end_or_cannot_be_started_is_a_finding(self, tmp_path: Path, path: Path) -> None:
         program(path, "helm", "sys.stderr.write('x' * 1000000)\nprint('# Source')\nsys.exit(1)")
         (found,) = findings(chart(tmp_path / "c"))
         assert len(found["message"]) < 10_000
+        (path / "helm").write_text("#!/nonexistent/interpreter\n", encoding="utf-8")
+        (found,) = findings(tmp_path / "c")
+        assert "No such file" in found["message"]
 
 
 class TestUsage:

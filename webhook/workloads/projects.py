@@ -244,7 +244,7 @@ _LOST: Final = {
 def made_templates(obj: JSONObject) -> Iterator[str]:
     """Return the names of ResourceClaimTemplates that a controller may make for an object, in its namespace.
 
-    Operators are told the name by a field ``resourceClaimTemplate: {name: …}``, as that of ComputeDomain is.
+    Operators take the name from a field ``resourceClaimTemplate: {name: …}``, as that of ComputeDomain is.
     """
     for _, each in every_object(obj.get("spec")):
         if isinstance(name := mapping(each, "resourceClaimTemplate").get("name"), str):

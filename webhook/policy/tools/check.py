@@ -377,13 +377,13 @@ def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, t
 
 
 def _on_by_default(kind: GroupVersionKind, kinds: Kinds) -> list[str]:
-    """List the versions in which a cluster serves one of Kubernetes' own kinds without being told to."""
+    """List the versions in which a cluster serves one of Kubernetes' own kinds by default."""
     group = f"{kind.group}/" if kind.group else ""
     return [each for each in kinds.versions(kind) if is_served(f"{group}{each}", release=kinds.release)]
 
 
 def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
-    """Find resources that a policy names only in versions that clusters serve if they are told to."""
+    """Find resources that a policy names only in versions that are off by default."""
     if any("*" in rule.groups for rule in policy.match.rules):
         return
     for kind, (index, versions) in _named_versions(policy, kinds).items():
