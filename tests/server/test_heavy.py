@@ -41,7 +41,7 @@ def heavy(what: str) -> bytes:
 
 def review(body: bytes, call: Call) -> Answer:
     """Carry out the task of a body, and name the process; late reviews are answered at once."""
-    text, started = str(os.getpid()), time.monotonic()
+    text = str(os.getpid())
     match (b"late" if call.is_late else body.strip()).split():
         case [b"late"]:
             text = "late"
@@ -49,9 +49,6 @@ def review(body: bytes, call: Call) -> Answer:
             time.sleep(float(seconds))
         case [b"await", path]:
             eventually(Path(path.decode()).exists)
-        case [b"watch"]:  # the clock, as policies do
-            eventually(lambda: call.is_late or time.monotonic() > started + 0.8)
-            text = "late" if call.is_late else text
         case [b"spin"]:
             while True:
                 pass

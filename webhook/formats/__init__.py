@@ -356,9 +356,14 @@ def semver(value: str, _release: int) -> Messages:
 
 
 def near_semver(value: str) -> str:
-    """Leave out ``v`` and leading zeros, and add missing numbers up to three; empty if that is not a version either."""
+    """Leave out ``v`` and leading zeros, and write three numbers; empty if that is not a version either.
+
+    A fourth one becomes build metadata, which is not compared.
+    """
     numbers = [each.lstrip("0") or "0" if each.isdigit() else each for each in value.removeprefix("v").split(".")]
-    near = ".".join([*numbers, "0", "0"][: max(_NUMBERS, len(numbers))])
+    *first, last = [*numbers, "0", "0"][:_NUMBERS]
+    more = "".join(f".{each}" for each in numbers[_NUMBERS:])
+    near = ".".join([*first, last]) + (more.replace(".", "+", 1) if last.isdigit() else more)
     return near if near != value and _semver_pattern.fullmatch(near) else ""
 
 

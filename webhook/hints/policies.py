@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from webhook.cel.errors import NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
+from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
 from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
-from webhook.cel.types.base import Type
+from webhook.cel.types.base import Kind, Type
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from webhook.cel.errors import CompileError
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
+_SEVERAL: Final = tuple(each.value for each in (Kind.MAP, Kind.LIST, Kind.DYN))
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "variables": "variables are those of spec.variables, and match conditions have none",
@@ -47,7 +48,13 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:
-            hint = "has(…) asks for a field, as has(object.spec); an object that may be missing is compared with null"
+            hint = "has(…) asks for a field, as has(object.spec), and 'key' in MAP for a key; objects may be null"
+        if issue.code == MISMATCHED_TYPE and issue.arguments[1].startswith(_SEVERAL):
+            hint = (
+                "the values of a map are of one type, and so are the items of a list: dyn(…) around each allows others"
+            )
+            if "JSONPatch" in environment.structs:
+                hint = f"{hint}; a change is written JSONPatch{{op: …, path: …}}, an object Object.spec{{…}}"
     return hint
 
 
@@ -90,4 +97,10 @@ def hint_of_type(found: Type, wanted: Iterable[Type]) -> str:
             return "string(…) makes a string of a number, a boolean or a time"
         if each == types.list_of(found):
             return "put it in brackets: […]"
+        if _item(found).kind is Kind.MAP and _item(each).kind is Kind.STRUCT:
+            return f"write {_item(each).name}{{…}} in place of a map, and its fields without quotes"
     return ""
+
+
+def _item(type_: Type) -> Type:
+    return type_.parameters[0] if type_.kind is Kind.LIST else type_

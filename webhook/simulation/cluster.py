@@ -291,6 +291,8 @@ _TAINT_RULES_FIXED: Final = 3
 """The patch release of 1.36 that applies DeviceTaintRules, and whose allocator undoes all that it tried."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
+_SCORES_FIXED: Final = {35: 6, 36: 2}
+"""The patch releases from which the scheduler scores nodes for pods some of whose claims are allocated."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
@@ -353,6 +355,11 @@ class Settings(NamedTuple):
         if self.release < DEFAULT:
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))
+
+    @property
+    def fails_to_score(self) -> bool:
+        """Whether the scheduler fails for a pod if it can choose a node, and only some claims have devices already."""
+        return self.patch < _SCORES_FIXED.get(self.release, 0)
 
     @property
     def taint_rules_ignored(self) -> str:

@@ -523,7 +523,7 @@ class Scheduler:
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
         if verdicts.fitting:
-            return self._bind(placement, uses, round_), False
+            return self._unscored(placement, round_) or self._bind(placement, uses, round_), False
         spare = _spare(verdicts, uses)
         if len(spare) > 1:
             placement = placement._replace(uncertain=_EITHER.format(" or ".join(map(full_name_of, spare))))
@@ -534,6 +534,21 @@ class Scheduler:
         reasons[UNNAMED] += unchecked
         helpless = unchecked + sum(not each.resolvable for each in refusals)
         return placement._replace(condition=_unavailable(_histogram(reasons), nodes, helpless, said, pod)), again
+
+    def _unscored(self, placement: Placement, round_: Round) -> Placement | None:
+        """Return the placement of a pod for which a release cannot score nodes (computeScore); None for others."""
+        given = [each for each in placement.claims if allocation_of(each)]
+        fitting = placement.verdicts.fitting if placement.verdicts else {}
+        pending = round_.on(min(fitting)).claims if given else ()
+        if not pending or len(fitting) == 1 or not self.cluster.settings.fails_to_score:
+            return None
+        said = f"number of allocations {len(pending)} is smaller than number of claims"
+        failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
+        reason = (
+            f"claim {full_name_of(given[0])} is allocated and another claim of the pod is not, for which the scheduler "
+            f"of Kubernetes {self.cluster.settings} cannot score several nodes: a bug, mended in 1.35.6 and 1.36.2"
+        )
+        return Placement(placement.pod, None, failed, placement.claims, reason=reason)
 
     def _before_filter(self, pod: JSONObject, claims: tuple[JSONObject, ...]) -> Placement | None:
         """Return the placement of a pod that is rejected before any node is checked (PreFilter); None for others."""

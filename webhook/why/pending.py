@@ -49,7 +49,7 @@ from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
+from webhook.why.scene import DEFAULT_SCHEDULER, NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
 
 class _Asked:
@@ -413,7 +413,6 @@ def _refs(held: Sequence[JSONObject]) -> list[Ref]:
     return found
 
 
-_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _TOGETHER: Final = 99
 """The step of nodes that can meet each request alone, but not all together: it comes after all steps of a request."""
 _NO_DEVICES: Final = "cannot allocate all claims"
@@ -834,13 +833,13 @@ class _Pending:
 
     def _unexpected(self, node: str) -> Cause:
         """Say what the scheduler says of a pod for which there is room, as far as the simulation can tell."""
-        name = text(self.pod, "spec", "schedulerName") or _DEFAULT_SCHEDULER
+        name = text(self.pod, "spec", "schedulerName") or DEFAULT_SCHEDULER
         nominated = text(self.pod, "status", "nominatedNodeName")
         words = self._said()
         if nominated:
             said = f"waits on {nominated} until the pods that it preempts there have ended"
             return Cause(said, [Ref("Node", nominated), self.pod])
-        if name != _DEFAULT_SCHEDULER and not words:
+        if name != DEFAULT_SCHEDULER and not words:
             return Cause(
                 f"its scheduler {name} (spec.schedulerName) has said nothing of it: does it run? kube-scheduler "
                 f"leaves the pod alone, for which {node} has room",

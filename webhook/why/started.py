@@ -32,7 +32,7 @@ from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, containers, drivers
 from webhook.why.containers import CRASHED, PREPARE, brief
-from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
+from webhook.why.scene import DEFAULT_SCHEDULER, About, Cause, Event, Ref, Scene, about_taints
 
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -250,6 +250,14 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
+    scheduler = text(pod, "spec", "schedulerName")
+    if scheduler not in {"", DEFAULT_SCHEDULER}:
+        what = "not reserved for it" if allocation_of(claim) else "never allocated"
+        said = f"{name} was {what} by its scheduler {scheduler} (spec.schedulerName), which has bound it to {node}"
+        switch = "(Volcano: predicate.DynamicResourceAllocationEnable of the plugin predicates)"
+        help_ = f"switch on the support of claims in {scheduler} {switch}, or let {DEFAULT_SCHEDULER} schedule the pod"
+        yield Cause(f"{said}: kubelet does not start it", [pod, claim, Ref("Node", node), sources], (help_,))
+        return
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
         made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"

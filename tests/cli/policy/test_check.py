@@ -146,10 +146,16 @@ class TestCheck:
         assert fields["mistyped"] == "spec.variables[0].expression"
         assert "fails-on-valid" not in fields
 
-    def test_brackets_around_a_patch_are_missed(self, checked: Found) -> None:
-        patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": "JSONPatch{op: 'remove', path: '/spec'}"}}
-        (found, *_) = checked([with_spec(mutating("m", "Object{}")[0], mutations=[patch])])
-        assert found["hint"] == "put it in brackets: […]"
+    @each_row(
+        ("patch", "hint"),
+        ("JSONPatch{op: 'remove', path: '/spec'}", "put it in brackets: […]"),
+        ("[{'op': 'remove', 'path': '/spec'}]", "write JSONPatch{…} in place of a map, and its fields without quotes"),
+        ("[{'op': 'add', 'path': '/spec', 'value': {}}]", "the values of a map are of one type, "),
+    )
+    def test_the_form_of_a_patch_is_named(self, checked: Found, patch: str, hint: str) -> None:
+        mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}
+        (found, *_) = checked([with_spec(mutating("m", "Object{}")[0], mutations=[mutation])])
+        assert found["hint"].startswith(hint)
 
     def test_sound_policies_pass(self, write: Write) -> None:
         summary = "3 documents in 2 files: no problems (Kubernetes 1.37); 1 skipped (of other kinds: 1 ConfigMap)\n"

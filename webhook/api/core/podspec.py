@@ -42,7 +42,10 @@ class ClaimSource(V1Struct):
 class PodResourceClaim(V1Struct):
     """A claim that the pod's containers can use."""
 
-    instead: ClassVar = {"namespace": "leave it out: claims and templates are in the namespace of the pod"}
+    instead: ClassVar = {
+        "namespace": "leave it out: claims and templates are in the namespace of the pod",
+        "spec": "write it into a ResourceClaimTemplate, and name that in resourceClaimTemplateName",
+    }
 
     name = Text("The name by which containers refer to the claim; a DNS label.", written=True)
     source = Nested(ClaimSource, "Where the claim comes from.", until=30)
