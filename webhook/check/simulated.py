@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain, islice
@@ -131,6 +132,8 @@ class _Given:
         self._release, self._gates = release, gates
         self._objects: dict[tuple[str, ...], JSONObject] = {}
         self._made: dict[tuple[str, ...], list[JSONObject]] = {}
+        self._unnamed = Counter[tuple[str, ...]]()
+        """The number of objects without a name, by kind, namespace and ``generateName``."""
         self._created: dict[tuple[str, str], None] = {}
         self.notes: list[str] = []
         """The notes on the manifests."""
@@ -210,8 +213,9 @@ class _Given:
         prefix = text(metadata, "generateName")
         if not prefix or name_of(obj):
             return obj
-        kind = group_of(obj), text(obj, "kind"), namespace_of(obj)
-        same = sum(key[:3] == kind and key[3].startswith(f"{prefix}{MADE}") for key in self._made)
+        alike = group_of(obj), text(obj, "kind"), namespace_of(obj), prefix
+        same = self._unnamed[alike]
+        self._unnamed[alike] += 1
         return {**obj, "metadata": {**metadata, "name": f"{prefix}{MADE}{f'-{same}' if same else ''}"}}
 
     def _put(self, obj: JSONObject) -> None:
