@@ -432,6 +432,7 @@ def _words(message: str) -> list[str]:
 
 def cures(answer: str) -> list[str]:
     """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
+    answer = answer[:_LONGEST]
     component = _speaker(answer)
     if component is None or component.name == SCHEDULER:  # whose reasons are found by a simulation
         return []
