@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from itertools import chain, islice
@@ -132,6 +133,8 @@ class _Given:
         self._objects: dict[tuple[str, ...], JSONObject] = {}
         self._made: dict[tuple[str, ...], list[JSONObject]] = {}
         self._created: dict[tuple[str, str], None] = {}
+        self._prefixes = Counter[tuple[str, ...]]()
+        """How many objects have each ``generateName``."""
         self.notes: list[str] = []
         """The notes on the manifests."""
 
@@ -205,13 +208,13 @@ class _Given:
                 Inventory().take(pod)  # so that findings are located in its template
 
     def _named(self, obj: JSONObject) -> JSONObject:
-        """Return an object with a name, of which the API server makes up the end if only ``generateName`` is given."""
+        """Return an object with a name: the API server completes ``generateName`` if there is none."""
         metadata = mapping(obj, "metadata")
         prefix = text(metadata, "generateName")
         if not prefix or name_of(obj):
             return obj
-        kind = group_of(obj), text(obj, "kind"), namespace_of(obj)
-        same = sum(key[:3] == kind and key[3].startswith(f"{prefix}{MADE}") for key in self._made)
+        key = group_of(obj), text(obj, "kind"), namespace_of(obj), prefix
+        same, self._prefixes[key] = self._prefixes[key], self._prefixes[key] + 1
         return {**obj, "metadata": {**metadata, "name": f"{prefix}{MADE}{f'-{same}' if same else ''}"}}
 
     def _put(self, obj: JSONObject) -> None:
