@@ -24,6 +24,8 @@ MISSING_SELECTS_NOTHING_SINCE: Final = 38
 """From this release on, a DeviceTaintRule without deviceSelector taints no device in the scheduler."""
 _QUALIFIES_SINCE: Final = 38
 """From this release on, names of capacity are compared with their domains; its allocator is known as of an alpha."""
+NEEDS_ONE_SINCE: Final = 33
+"""From this release on, a request for all devices needs one at least."""
 _POOLS_WHOLE_SINCE: Final = 35
 """From this release on, pools include the slices of other nodes."""
 _UNDOES_SINCE: Final = (36, 3)
@@ -97,6 +99,8 @@ class Implementation:
 
         Other implementations walk a Go map, and their choice depends on its order.
         """
+        self.needs_one = release >= NEEDS_ONE_SINCE
+        """Whether a request for all devices needs one at least; before, a node without such devices suited it."""
         self.sees_whole_pools = release >= _POOLS_WHOLE_SINCE
         """Whether pools include the slices of other nodes.
 

@@ -842,7 +842,8 @@ class Search:
         ask = request.asks[at.alternative or 0]
         wanted = self._wanted(ask)
         if at.number >= wanted:
-            code: int = FAILED if ask.is_all and not wanted else (yield at.next)  # of all, there must be one at least
+            is_none = ask.is_all and not wanted and self._view.variant.needs_one
+            code: int = FAILED if is_none else (yield at.next)
             return code
         if len(self._state.picks[ask.claim]) + wanted - at.number > LIMIT:
             return EXCEEDED

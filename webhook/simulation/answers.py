@@ -11,6 +11,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from webhook.allocation.devices import TaintRule
+from webhook.allocation.features import NEEDS_ONE_SINCE
 from webhook.allocation.selecting import NO_FAULT
 from webhook.api.dra.names import NAMED_BY
 from webhook.deviceselectors.parts import drivers_of
@@ -262,7 +263,7 @@ class Answers:
                 if placement.candidates
                 or any(text(one, "uid") != uid_of(placement.pod) for one in items(each, "status", "reservedFor"))
             ]
-        notes += [*self._gone(placement), *self._ungated(placement)]
+        notes += [*self._gone(placement), *self._ungated(placement), *self._empty(placement)]
         assumed = map(self._cluster.assumed, placement.claims)
         notes += dict.fromkeys(filter(None, assumed))
         if settings.taint_rules_ignored and any(_concerned(each, self._cluster) for each in placement.claims):
@@ -327,6 +328,15 @@ class Answers:
                 if catalog.find(device) is None:
                     what = f"claim {full_name_of(claim)} has device {'/'.join(device)}"
                     yield f"{what}, which is in no ResourceSlice: its driver may not prepare it"
+
+    def _empty(self, placement: Placement) -> Iterator[str]:
+        """Report claims that got all devices of a node that has none."""
+        for claim in placement.claims if self._cluster.settings.release < NEEDS_ONE_SINCE else ():
+            if allocation_of(claim) and not results_of(claim) and any(requests_of(claim)):
+                yield (
+                    f"claim {full_name_of(claim)} has no devices: before Kubernetes 1.{NEEDS_ONE_SINCE}, a node "
+                    "without devices suits a request for all of them"
+                )
 
     def _ungated(self, placement: Placement) -> Iterator[str]:
         """Report extended resources that a class provides, but only with a feature gate that is off."""
