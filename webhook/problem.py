@@ -256,7 +256,7 @@ def invalid(path: Path, value: object, detail: str) -> Problem:
 
 
 def malformed(path: Path, value: str, faults: Iterable[str]) -> list[Problem]:
-    """Report the faults that a format finds in a text, at a path at hand: to make one takes longer than to check."""
+    """Report the faults that a format finds in a text, for rules that have its path: making one takes time."""
     return [invalid(path, value, fault) for fault in faults]
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from time import process_time
@@ -294,6 +295,7 @@ DEVICE_TAINTS = "device taint eviction controller of kube-controller-manager"
 WORKLOAD = "controller of the workload (ReplicaSet, StatefulSet, DaemonSet, Job)"
 QUOTA = "ResourceQuota of the API server"
 PREPARE = "Failed to prepare dynamic resources: prepare dynamic resources: "
+SAID_BY_DRIVER = "NodePrepareResources failed for claim a: no "
 
 SAID = yaml.safe_load((ROOT / "tests/explain/components.yaml").read_text(encoding="utf-8"))
 
@@ -314,6 +316,19 @@ def test_each_text_is_said() -> None:
     answers = [each["answer"] for each in SAID]
     patterns = [pattern for each in components() for pattern, *_ in each.sayings]
     assert [each.pattern for each in patterns if not any(map(each.search, answers))] == []
+
+
+def test_no_text_of_a_component_is_listed_twice() -> None:
+    listed = Counter((each.name, pattern.pattern) for each in components() for pattern, *_ in each.sayings)
+    assert [each for each, times in listed.items() if times > 1] == []
+
+
+def test_cures_are_for_the_beginning_of_a_text() -> None:
+    assert cures(f"x {SAID_BY_DRIVER}")
+    assert cures(f"{'x ' * 2500}{SAID_BY_DRIVER}") == []
+    began = process_time()
+    assert cures(SAID_BY_DRIVER * 50_000)
+    assert process_time() - began < 10
 
 
 def test_all_reasons_of_the_scheduler_are_told() -> None:

@@ -80,11 +80,11 @@ class ReviewOptions:
     enforcement: Enforcement = field(default_factory=Enforcement)
     surroundings: Surroundings | None = None
     read_first: ClassVar[Callable[[ReviewOptions], Admitter] | None] = None
-    """Makes what answers requests before they are decided, if it admits them."""
+    """Makes the admitter."""
 
     @cached_property
     def first(self) -> Admitter | None:
-        """The function that looks at requests before they are decided."""
+        """The admitter, which looks at requests before they are decided; None without one."""
         make = type(self).read_first
         return make(self) if make else None
 

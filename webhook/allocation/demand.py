@@ -263,7 +263,7 @@ class Ask:
         return [each for each in content.taints if not self._covering.cover(taint_of(each))]
 
 
-class Asks(NamedTuple):
+class RequestDemand(NamedTuple):
     """A request of a claim: a single ask, or the alternatives of ``firstAvailable``."""
 
     asks: tuple[Ask, ...]
@@ -278,7 +278,7 @@ class ClaimDemand(NamedTuple):
     """
 
     raw: JSONObject
-    requests: tuple[Asks, ...]
+    requests: tuple[RequestDemand, ...]
     constraints: tuple[tuple[type[Constraint], Attribute], ...]
 
 
@@ -313,7 +313,7 @@ class Demand:
             except Stop as stop:
                 self.checks.append(stop.complaint)
                 break
-        self.order: list[Asks | None] = []
+        self.order: list[RequestDemand | None] = []
         """The requests in the order in which they are satisfied; None where a claim ends."""
         for claim in self.claims:
             self.order += [*claim.requests, None]
@@ -327,7 +327,7 @@ class Demand:
         number = self._number
         return tuple([number(device.content) for device in devices])
 
-    def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> Asks:
+    def _request(self, claim: int, place: int, raw: JSONObject, constraints: Sequence[JSONObject]) -> RequestDemand:
         name, alternatives = raw.get("name", ""), raw.get("firstAvailable") or ()
         features, variant = self._variant.features, self._variant
         if alternatives and not features.PrioritizedList:
@@ -347,7 +347,7 @@ class Demand:
             ask = self._ask(each, claim, place, parent=parent, alternative=number, constraints=constraints)
             asks.append(ask)
             self.checks.append(ask)
-        return Asks(tuple(asks), bool(alternatives))
+        return RequestDemand(tuple(asks), bool(alternatives))
 
     def _ask(
         self,

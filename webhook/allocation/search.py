@@ -424,7 +424,7 @@ def snapshot(raw: JSONObject) -> JSONObject:
 
 
 class Common:
-    """The common amounts of the devices on each counter set."""
+    """The compatibility groups that the devices on each counter set have in common."""
 
     def __init__(self, view: NodeView) -> None:
         self._view = view

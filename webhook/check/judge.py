@@ -443,7 +443,7 @@ def _planner(document: Document) -> Planner:
 
 
 Refusals = Callable[[Document], list[Finding]]
-"""The functions that find the API server's refusals of a manifest, in the order of the text."""
+"""Finds the API server's refusals of a manifest, in the order of the text."""
 
 
 def refusing(

@@ -208,7 +208,7 @@ class _Given:
                 Inventory().take(pod)  # so that findings are located in its template
 
     def _named(self, obj: JSONObject) -> JSONObject:
-        """Return an object with a name, of which the API server makes up the end if only ``generateName`` is given."""
+        """Return an object with a name: the API server completes ``generateName`` if there is none."""
         metadata = mapping(obj, "metadata")
         prefix = text(metadata, "generateName")
         if not prefix or name_of(obj):

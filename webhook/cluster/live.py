@@ -292,7 +292,7 @@ class Server:
             others = (kind for kind in kinds if kind != "APIService")
             asked = [known for kind in others for known in Kinds().of_group(GROUPS[kind]) if known.kind == kind]
             has_faults = False
-            for found in [pool.submit(self._part, known, served, where) for known in asked]:
+            for found in [pool.submit(self._of_kind, known, served, where) for known in asked]:
                 while watch and not wait([found], _EVERY).done:
                     watch(self.count)
                 yield (part := found.result())
@@ -304,7 +304,7 @@ class Server:
             pool.shutdown(cancel_futures=True)
             self._ended.clear()
 
-    def _part(self, known: Known, served: Mapping[str, Sequence[str]], where: Where) -> ObjectsOfKind:
+    def _of_kind(self, known: Known, served: Mapping[str, Sequence[str]], where: Where) -> ObjectsOfKind:
         for version in known.versions:
             if served and version not in served.get(known.group, ()):
                 continue

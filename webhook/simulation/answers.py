@@ -35,7 +35,16 @@ from webhook.simulation import binding
 from webhook.simulation.binding import EPOCH, written
 from webhook.simulation.cluster import EXTENDED, Cluster
 from webhook.simulation.rejections import NAMED_MAX, Explainer, NodeGroup, cause
-from webhook.simulation.scheduler import PRIORITIZED_LIST, UNAVAILABLE, Needs, Placement, Round, Scheduler, Verdicts
+from webhook.simulation.scheduler import (
+    DEFAULT_SCHEDULER,
+    PRIORITIZED_LIST,
+    UNAVAILABLE,
+    Needs,
+    Placement,
+    Round,
+    Scheduler,
+    Verdicts,
+)
 from webhook.simulation.suggestions import Advice, Made, Suggestion, Suggestions
 from webhook.simulation.workloads import priority
 from webhook.spelling import nearest
@@ -265,7 +274,7 @@ class Answers:
         """List the parts of a pod that were not simulated, but may change where it runs."""
         spec, inventory, settings = mapping(placement.pod, "spec"), self._cluster.inventory, self._cluster.settings
         scheduler = text(spec, "schedulerName")
-        if scheduler not in {"", "default-scheduler"}:
+        if scheduler not in {"", DEFAULT_SCHEDULER}:
             yield f"another scheduler decides about this pod: {scheduler}; this is what kube-scheduler would do"
         terms = {"podAffinity": "required pod affinity", "podAntiAffinity": "required pod anti-affinity"}
         used = [what for field, what in terms.items() if items(spec, "affinity", field, REQUIRED_TERMS)]

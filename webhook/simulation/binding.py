@@ -108,7 +108,7 @@ class Awaited(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The conditions that are known, such as ``gpu-0: example.com/failed is True (NoSlot: no slot)``."""
+        """The state of its conditions, such as ``gpu-0: example.com/failed is True (NoSlot: no slot)``."""
         if self.failed is not None:
             return f"{self.device}: {_said(self.failed)}"
         known = {text(each, "type") for each in self.reported}

@@ -292,7 +292,7 @@ _TAINT_RULES_FIXED: Final = 3
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
 _SCORES_FIXED: Final = {35: 6, 36: 2}
-"""The patch releases from which the scheduler scores nodes for pods some of whose claims are allocated."""
+"""The patch releases of releases from which the scheduler scores nodes if only some of a pod's claims are allocated."""
 _OLDEST: Final = 31
 """The first release whose scheduler allocates the devices of ResourceSlices by CEL selectors."""
 
@@ -358,7 +358,7 @@ class Settings(NamedTuple):
 
     @property
     def fails_to_score(self) -> bool:
-        """Whether the scheduler fails for a pod if it can choose a node, and only some claims have devices already."""
+        """Whether the scheduler fails for a pod that several nodes suit if only some of its claims are allocated."""
         return self.patch < _SCORES_FIXED.get(self.release, 0)
 
     @property

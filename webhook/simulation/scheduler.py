@@ -46,6 +46,8 @@ UNAVAILABLE: Final = "resourceclaim not available on the node"
 """The scheduler's reason for a claim with devices on another node, or with devices that failed."""
 _ALTERNATIVES_MAX = 8
 """A request's first alternative scores as much, the next one less (FirstAvailableDeviceRequestMaxSize)."""
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""The name of kube-scheduler in pods (spec.schedulerName)."""
 
 
 # -- the needs of a pod, and the verdicts of nodes on it

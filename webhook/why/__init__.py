@@ -16,7 +16,6 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
-from webhook.explain.query import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
@@ -220,7 +219,11 @@ def _answer(
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
-    every = dict.fromkeys([*helps, *found[0].helps]) or dict.fromkeys(() if found[0].is_well else cures(found[0].text))
+    helps = [*helps, *found[0].helps]
+    if not (helps or found[0].is_well):
+        from webhook.explain.query import cures  # most causes say what would help
+
+        helps = cures(found[0].text)
     return {
         "asked": subject,
         "stage": stage,
@@ -228,7 +231,7 @@ def _answer(
         "cause": lines[0],
         "objects": [each.as_json() for each in list(about)[:_OBJECTS_MAX]],
         "others": list(dict.fromkeys(lines[1:])),
-        "helps": list(every),
+        "helps": list(dict.fromkeys(helps)),
         "evidence": list(_evidence(scene, evidence)),
         "kubernetes": str(scene.settings),
     }

@@ -44,12 +44,12 @@ from webhook.simulation.cluster import (
     amount_text,
 )
 from webhook.simulation.rejections import NodeGroup, RequestKey, key_of
-from webhook.simulation.scheduler import Needs, Placement, Round, Verdicts
+from webhook.simulation.scheduler import DEFAULT_SCHEDULER, Needs, Placement, Round, Verdicts
 from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.scene import DEFAULT_SCHEDULER, NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
+from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
 
 
 class _Asked:

@@ -44,7 +44,6 @@ _WRITTEN: Final = {
 _WORD: Final = re.compile(r"[A-Za-z0-9](?:[\w./-]*\w)?")
 
 
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 NAMED_MAX: Final = 3
 """The most nodes, claims and the like that a sentence names."""
 

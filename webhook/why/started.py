@@ -28,11 +28,12 @@ from webhook.objects import (
 )
 from webhook.scan.claims import RELEASE_ONE, held_twice
 from webhook.simulation.binding import time_of
+from webhook.simulation.scheduler import DEFAULT_SCHEDULER
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
 from webhook.why import claims, containers, drivers
 from webhook.why.containers import CRASHED, PREPARE, brief
-from webhook.why.scene import DEFAULT_SCHEDULER, About, Cause, Event, Ref, Scene, about_taints
+from webhook.why.scene import About, Cause, Event, Ref, Scene, about_taints
 
 _UNREGISTERED: Final = re.compile(r"(?i)\bDRA driver (\S+) is not registered|plugin name (\S+) not found in the list")
 _OF_PARAMETERS: Final = re.compile(
@@ -133,7 +134,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
 
 
 _OVERDUE: Final = 120
-"""How many seconds after its grace period a pod may be there."""
+"""The seconds for which a pod may outlast its grace period."""
 
 
 def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:

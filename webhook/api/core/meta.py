@@ -103,7 +103,7 @@ class ObjectMeta(V1Struct):
     labels = Map(Text(), "The labels by which the object can be selected.")
     annotations = Map(Text(), "Data that tools keep with the object.")
     ownerReferences = Array(Nested(OwnerReference), "The objects that the object depends on.", list_map_keys=["uid"])
-    finalizers = Array(Text(), "What has to be completed before the object is removed.", list_type="set")
+    finalizers = Array(Text(), "The tasks to complete before the object is removed.", list_type="set")
     # Not validated: the API server drops a list that has an invalid entry (managedfields, decodeLiveOrNew).
     managedFields = Array(Nested(ManagedFieldsEntry), "The fields that each client manages.")
 

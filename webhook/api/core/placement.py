@@ -148,7 +148,7 @@ class Affinity(V1Struct):
 
     opaque: ClassVar = {"podAffinity": unjudged("PodAffinity"), "podAntiAffinity": unjudged("PodAntiAffinity")}
 
-    nodeAffinity = Nested(NodeAffinity, "The nodes that the pod can or should run on.", pointer=True)
+    nodeAffinity = Nested(NodeAffinity, "The nodes that the pod must or should run on.", pointer=True)
 
 
 def requires_other_values(affinity: View) -> bool:

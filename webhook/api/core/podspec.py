@@ -147,7 +147,7 @@ class PodSpec(V1Struct):
     )
     schedulingGroup = Nested(
         PodSchedulingGroup,
-        "The group of pods that is scheduled together.",
+        "The group of pods that the pod is scheduled with.",
         pointer=True,
         since=36,
         gate="GenericWorkload",
@@ -188,7 +188,7 @@ class PodSpec(V1Struct):
     activeDeadlineSeconds = Int(
         "Seconds for which the pod may run.", pointer=True, minimum=(1, _DEADLINES), maximum=(2**31 - 1, _DEADLINES)
     )
-    terminationGracePeriodSeconds = Int("Seconds for which the pod may terminate.", pointer=True, default=30)
+    terminationGracePeriodSeconds = Int("Seconds that the pod may take to terminate.", pointer=True, default=30)
     dnsPolicy = Text(
         "The DNS policy for the pod.",
         go="DNSPolicy",

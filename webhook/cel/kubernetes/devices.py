@@ -158,7 +158,7 @@ def compile_selector(
 
 
 def _of_selector(type_: Type, attribute: Type | None) -> str:
-    """The type that a selector must have, where its own is another one; empty if it has that type."""
+    """The type that a selector must evaluate to; empty if it does."""
     if attribute is None:
         return "" if type_ == BOOL else "bool"
     return "" if type_ in (BOOL, ANY, attribute) else f"bool or the unknown type, not {declared_name(type_)}"
@@ -168,7 +168,7 @@ _SCALARS: Final = (BOOL, INT, STRING, SEMVER, ANY, DYN)
 
 
 def _of_derived(type_: Type, *, has_lists: bool) -> str:
-    """The type that a derived attribute must have, where its own is another one; empty if it has that type."""
+    """The type that a derived attribute must evaluate to; empty if it does."""
     if type_ in _SCALARS or (has_lists and type_ in map(list_of, _SCALARS)):
         return ""
     lists = " or a list of these scalars" if has_lists else ""

@@ -361,7 +361,6 @@ def _with_class(
     Of several, it is the newest, and of those the first by name.
 
     Args:
-        asked: Its circumstances.
         field: The field of its spec that names the class.
         stated: The annotation that names the class instead.
         kind: The kind of the class.

@@ -88,13 +88,13 @@ def generate(
     for name, limit in limits.items():
         known = LIMITS[name]
         validations = {key.format(limit=limit): text.format(limit=limit) for key, text in known.validations.items()}
-        check = Check(known.scope, known.doc.format(limit=limit), validations)
+        check = Check(known.objects, known.doc.format(limit=limit), validations)
         yield from _validating(f"limit-{name}", check, actions)
 
 
 def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSONObject]:
-    spec: JSONObject = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": list(_RULES[check.scope])}}
-    if check.scope is CheckedObjects.PODS:  # finalizers must be removable, whatever is wrong with the object
+    spec: JSONObject = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": list(_RULES[check.objects])}}
+    if check.objects is CheckedObjects.PODS:  # finalizers must be removable, whatever is wrong with the object
         condition = {"name": "is-not-being-deleted", "expression": "!has(object.metadata.deletionTimestamp)"}
         spec["matchConditions"] = [condition]
     if variables := _variables(check):
@@ -108,7 +108,7 @@ def _validating(name: str, check: Check, actions: Sequence[str]) -> Iterator[JSO
 
 def _variables(check: Check) -> list[JSONObject]:
     """Return the variables that a check's expressions need, each after those that it uses itself."""
-    known = VARIABLES[check.scope]
+    known = VARIABLES[check.objects]
     needed: set[str] = set()
     pending = [*check.validations.values()]
     while pending:

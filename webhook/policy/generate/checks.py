@@ -24,13 +24,12 @@ class Check(NamedTuple):
     """A rule as a part of a policy.
 
     Args:
-        scope: The objects that it is about.
         doc: The rule in a sentence.
         validations: Expressions that must be true, by the message for one that is not; ``variables`` are those of the
-            scope.
+            objects.
     """
 
-    scope: CheckedObjects
+    objects: CheckedObjects
     doc: str
     validations: Mapping[str, str]
 

@@ -194,14 +194,14 @@ class Validation(Struct):
 
 
 class AuditAnnotation(Struct):
-    """An entry for a request in the audit log."""
+    """An annotation of a request in the audit log."""
 
     key = Text("The annotation's name; the policy's name is put before it.")
     valueExpression = Text("A CEL expression for its value: a string, or null for none.")
 
 
 class ValidatingAdmissionPolicySpec(PolicySpec):
-    """The conditions of a validating policy."""
+    """The validations and audit annotations of a validating policy."""
 
     validations = Array(Nested(Validation), "The conditions on objects.")
     auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.")
