@@ -219,8 +219,9 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> C
     is_of = version if changed["kind"] == kind else f"{changed['kind']} of {version}"
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
     unknown = _unknown(obj, changed, wanted) if newer is obj else []
-    for parent in {Path(each.path[:-1]) for each in unknown}:
-        changed = _without(changed, _filled_in(parent, obj, changed), Path())
+    parents = {Path(each.path[:-1]) for each in unknown}
+    if filled_in := {path for parent in parents for path in _filled_in(parent, obj, changed)}:
+        changed = _without(changed, filled_in, Path())
     return Converted(changed, [problem], unknown)
 
 
