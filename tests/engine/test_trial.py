@@ -183,7 +183,10 @@ def test_a_condition_that_fails_is_found(
     given = adding("/metadata/labels", "{'a': 'b'}", **made) if is_mutating else validating("true", **made)
     expected = [("spec.matchConditions[0].expression", f"fails when {when}, and the policy {effect} then")]
     is_found = when and not (is_mutating and "deleted" in when)  # the API server asks no mutating policy then
-    assert [(path, text.partition(": ")[0]) for path, text, _ in tried(*given)] == (expected if is_found else [])
+    found = tried(*given)
+    assert [(path, text.partition(": ")[0]) for path, text, _ in found] == (expected if is_found else [])
+    of_namespace = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
+    assert all((hint == of_namespace) is ("namespaceObject" in condition) for *_, hint in found)
 
 
 @each_row_beside("group", "resource", "patch", "reason")

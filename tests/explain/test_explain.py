@@ -352,6 +352,12 @@ Events:
     assert "constraint or counter" in " ".join(done.out.split())
 
 
+def test_a_text_that_quotes_itself_is_read_as_far_as_an_answer() -> None:
+    began = process_time()
+    assert cures("Error creating: " * 1500) == []
+    assert process_time() - began < 3, "it takes half a second; all of it would take ten"
+
+
 def test_a_pod_is_told_by_its_events_the_last_of_many_too() -> None:
     lines = ["Name: train", "Status: Pending", *["x: y"] * 2000, "Events:"]
     described = "\n".join([*lines, "  Warning  Failed  1s  kubelet  Error: ErrImagePull"])

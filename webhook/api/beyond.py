@@ -76,7 +76,7 @@ def _corrected(
         if name_meant and name_meant not in around:
             around[name_meant] = value
             written[Path((*misfit.path[:-1], name_meant))] = misfit.path
-        elif place := _nested(struct, misfit.path, around, value):
+        elif place := _nested(struct, misfit.path, obj, around, value):
             written[place] = misfit.path
         elif opaque_part(struct, misfit.path) is None:
             doubtful.add(Path(misfit.path[:-1]))
@@ -94,9 +94,9 @@ def _corrected(
     return obj, found, problems, written, doubtful
 
 
-def _nested(struct: CompiledStruct, path: Path, around: dict[str, Any], value: Any) -> Path | None:
+def _nested(struct: CompiledStruct, path: Path, obj: object, around: dict[str, Any], value: Any) -> Path | None:
     """Move a field into the map beside it where it belongs; return its place, or None if there is none."""
-    fix = suggestion(struct, path).fix
+    fix = suggestion(struct, path, obj).fix
     if fix is None or fix.change != "nest":
         return None
     within, name = str(fix.value), path[-1]

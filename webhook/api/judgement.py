@@ -17,7 +17,7 @@ from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
 from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target, type_of
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
-from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused, value_at
+from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused
 from webhook.release import Release, releases
 from webhook.schema import (
     CREATE,
@@ -246,7 +246,7 @@ def advised(misfits: Iterable[Misfit], struct: CompiledStruct, obj: dict[str, An
     unknown = (index for index, problem in enumerate(problems) if problem.rule == UNKNOWN_FIELD)
     for index in islice(unknown, SOUGHT):
         path = problems[index].path
-        hint, fix = suggestion(struct, path, value_at(obj, path))
+        hint, fix = suggestion(struct, path, obj)
         # Where no field is near, other versions that have it are named, before a replacement that the type declares.
         if fix is None and hint == instead(struct, path):
             others = ", ".join(others_with(path, obj["apiVersion"], obj["kind"]))

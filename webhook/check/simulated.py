@@ -132,9 +132,9 @@ class _Given:
         self._release, self._gates = release, gates
         self._objects: dict[tuple[str, ...], JSONObject] = {}
         self._made: dict[tuple[str, ...], list[JSONObject]] = {}
+        self._unnamed = Counter[tuple[str, ...]]()
+        """The number of objects without a name, by kind, namespace and ``generateName``."""
         self._created: dict[tuple[str, str], None] = {}
-        self._prefixes = Counter[tuple[str, ...]]()
-        """How many objects have each ``generateName``."""
         self.notes: list[str] = []
         """The notes on the manifests."""
 
@@ -213,8 +213,9 @@ class _Given:
         prefix = text(metadata, "generateName")
         if not prefix or name_of(obj):
             return obj
-        key = group_of(obj), text(obj, "kind"), namespace_of(obj), prefix
-        same, self._prefixes[key] = self._prefixes[key], self._prefixes[key] + 1
+        alike = group_of(obj), text(obj, "kind"), namespace_of(obj), prefix
+        same = self._unnamed[alike]
+        self._unnamed[alike] += 1
         return {**obj, "metadata": {**metadata, "name": f"{prefix}{MADE}{f'-{same}' if same else ''}"}}
 
     def _put(self, obj: JSONObject) -> None:

@@ -22,6 +22,7 @@ _HINTS: Final = {
     "block sequence entries are not allowed in this context": "a list begins on the line below its key",
 }
 """Hints, by the YAML parser's message."""
+_ELIDED: Final = "`...` stands for what an example leaves out: write it, or remove the line"
 _OF_VALUES: Final = frozenset(
     {
         _COLON,
@@ -80,7 +81,8 @@ def hint_of(problem: str, line: str, column: int, mark: str = "", opened: str = 
     if problem == _COLON and (match := _WITHOUT_COLON.fullmatch(before.partition(" #")[0].strip())):
         key, value = match.groups()
         return f'did you mean "{cut(f"{key}: {value}" if value else f"{key}:", _LONGEST)}" above?'
-    return _HINTS.get(problem, "") or _unclosed(mark, opened)
+    is_elided = "..." in (line.strip(), before.strip())
+    return _ELIDED if is_elided else _HINTS.get(problem, "") or _unclosed(mark, opened)
 
 
 def _value(line: str, column: int) -> re.Match[str] | None:

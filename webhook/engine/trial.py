@@ -97,6 +97,7 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
 """The least that the API server accepts of other kinds."""
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
+_NO_NAMESPACE: Final = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
@@ -265,7 +266,7 @@ def _failures(
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
             message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
-            hint = _hint(fault, subject, doing)
+            hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, subject, doing)
             yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=decision.value), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)

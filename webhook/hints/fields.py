@@ -177,8 +177,8 @@ def _of_parts(field: str | int, first: str, last: str) -> Advice | None:
     if field == "request" and first:
         hint = f'containers name the request alone, whichever alternative is allocated: "{first}"'
         return Advice(hint, Fix("replace", first))
-    if field == "deviceClassName" and last and first:  # the name of an extended resource, such as nvidia.com/gpu
-        return renamed(f"{last}.{first}".lower())
+    if field in {"deviceClassName", "driver"} and last and first:  # as extended resources are named: nvidia.com/gpu
+        return renamed((first if first.startswith(f"{last}.") else f"{last}.{first}").lower())
     if field in SOURCES and last:
         return Advice("write the name alone: a pod can use only claims and templates of its own namespace")
     return None

@@ -220,6 +220,12 @@ _OF_DOMAINS: Final = f'{_OF_DOMAIN}, a capacity as in device.capacity["{DRIVER}"
 _BEFORE_TEXT: Final = re.compile(r"\.(?:startsWith|endsWith|contains|matches)\(\Z")
 _FIELD: Final = re.compile(r"""device\.(attributes|capacity)(?:\.|(\[["']))(\w+)\b(?(2)["']\])(?!\.(?!\w+\())""")
 """A field that is read without its domain; the call of a method may follow."""
+_WHOLE: Final = re.compile(r"""(?<!in )device\.(attributes|capacity)\[["'][^"'/]+["']\](?!\s*(?:\[|\.(?!\w+\()))""")
+"""What a domain has, none of which is named."""
+_ONE_OF: Final = {
+    "attributes": "attributes: name one, as in {}.model",
+    "capacity": "capacities: name one, as in {}.memory",
+}
 _CONSTANT: Final = re.compile(_ONE)
 _READ: Final = r"""(?P<read>device\.(?:driver|(?:attributes|capacity)\[["'][^"']+["']\]\.\w+))"""
 _CHOICES: Final = tuple(
@@ -470,7 +476,8 @@ def _without_domain(issue: Issue, expression: str, known: str) -> Advice | None:
     if path := _PATH.search(expression):
         return _with_fix(f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}', expression)
     if (field := _FIELD.search(expression)) is None:
-        return None
+        whole = _WHOLE.search(expression)
+        return Advice(f"a domain has several {_ONE_OF[whole[1]].format(whole[0])}") if whole else None
     holder, _, name = field.groups()
     hint = f'{NAME_DOMAIN}: device.{holder}["{known or DRIVER}"].{name}'
     if not known:

@@ -220,7 +220,7 @@ def _converted(obj: JSONObject, newer: JSONObject, wanted: MigrationTarget) -> C
     problem = _older(Path(("apiVersion",)), f"{kind} is of {own}, not {is_of}")
     unknown = _unknown(obj, changed, wanted) if newer is obj else []
     parents = {Path(each.path[:-1]) for each in unknown}
-    if filled_in := {path for parent in parents for path in _filled_in(parent, obj, changed)}:
+    if filled_in := set().union(*(_filled_in(parent, obj, changed) for parent in parents)):
         changed = _without(changed, filled_in, Path())
     return Converted(changed, [problem], unknown)
 

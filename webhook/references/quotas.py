@@ -31,8 +31,10 @@ _OF_STORAGE: Final = (
     ".storageclass.storage.k8s.io/requests.storage",
     ".storageclass.storage.k8s.io/persistentvolumeclaims",
 )
+_LIKE_PREFIX: Final = r"(?:requests?|limits?)\."
+_PREFIX: Final = Pattern(_LIKE_PREFIX)
 _LIKE_CLASS: Final = Pattern(
-    r"(?:requests\.|limits\.)?(?:(?P<first>.+)\.)?deviceclass\.resource\.(?:k8s|kubernetes)\.io/(?P<last>.+)"
+    rf"(?:{_LIKE_PREFIX})?(?:(?P<first>.+)\.)?deviceclass\.resource\.(?:k8s|kubernetes)\.io/(?P<last>.+)"
 )
 """A key about the devices of a class, however it is misspelt."""
 
@@ -92,7 +94,8 @@ def _uncounted(key: str, kinds: Kinds, context: Context) -> str:
     name = key.removeprefix(_REQUESTS)
     if name != key and is_extended(name):
         return ""
-    name = name.removeprefix("limits.")
+    if prefix := _PREFIX.match(name):
+        name = name[prefix.end() :]
     return f'did you mean "{_REQUESTS}{name}"?' if is_extended(name) else "leave it out"
 
 

@@ -222,9 +222,9 @@ def _unpublished(known: _Known, read: Read, selector: Selector) -> tuple[str, st
     if kinds:
         return f"{message} unless their kind is {listed(sorted(kinds))}", ""
     names = {each for devices in known.devices for each in devices.names(read.holder)}
-    return message, _elsewhere(names, profile.driver, read, selector) or in_expression(
-        selector.expression, name, sorted(names), "it has"
-    )
+    if advice := _elsewhere(names, profile.driver, read, selector):
+        return message, advice
+    return message, in_expression(selector.expression, name, sorted(names), "it has") if names else Advice()
 
 
 def _elsewhere(names: set[str], driver: str, read: Read, selector: Selector) -> Advice | None:

@@ -244,8 +244,8 @@ class Struct:
     the place of fields that other versions have, or that people write; ``embedded`` names the structs that Go embeds,
     from the outermost, by the fields that they hold; ``shorthand`` names the fields that may be meant by a scalar in
     the struct's place, or the paths to them, the likeliest first, by the scalar's type; ``plain`` names the field whose
-    value older versions hold in the struct's place; ``tagged`` the rules of several fields that declarative validation
-    has, too.
+    value older versions hold in the struct's place; ``either`` the fields of which each excludes the others; ``tagged``
+    the rules of several fields that declarative validation has, too.
     """
 
     package: ClassVar[str] = ""
@@ -255,6 +255,7 @@ class Struct:
     box: ClassVar[str] = ""
     moved: ClassVar[str] = ""
     unboxed: ClassVar[str] = ""
+    either: ClassVar[Sequence[str]] = ()
     instead: ClassVar[Mapping[str, str]] = {}
     embedded: ClassVar[Mapping[str, str]] = {}
     shorthand: ClassVar[Mapping[type, Sequence[str]]] = {}

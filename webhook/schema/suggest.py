@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from webhook.problem import Advice, Fix, Path
+from webhook.problem import Advice, Fix, Path, value_at
 from webhook.records import NamedTuple
 from webhook.schema.declarations import Field
 from webhook.schema.decoding import holds_one
@@ -33,13 +34,13 @@ _Distance = tuple[int, int, str]
 """The place of a field: how many lists lead to it, its distance in steps, and its path."""
 
 
-def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice:
+def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     """Suggest a field for an unknown one; empty if none is near.
 
     Args:
         root: The type of the whole object.
         path: Where the field was submitted.
-        value: The submitted value; None if it fits any field.
+        obj: The whole object; without the field itself, its value fits any.
     """
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)
@@ -47,7 +48,7 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
         return Advice(f"{history}; {hint}" if history else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
     if alike := near(name, _names(struct)) or [each for each in struct.wire if name.lower() == f"{each}value"]:
-        return _renamed(struct, alike, value)
+        return _renamed(struct, alike, value_at(obj, path))
     if history:
         within = _nearest(around[-1:], name)
         fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
@@ -56,7 +57,7 @@ def suggestion(root: CompiledStruct, path: Path, value: object = None) -> Advice
         return Advice(_SET_BY_SERVER)
     if name == struct.type.unboxed:
         return Advice(f"in this version, {struct.type.moved}", Fix("unwrap"))
-    elsewhere = _elsewhere(around, path)
+    elsewhere = _elsewhere(around, path, obj)
     # draguard does not know the unions of fields that it does not judge: a moved field could be a second member.
     return Advice(elsewhere.hint) if opaque_part(root, path) else elsewhere
 
@@ -130,7 +131,7 @@ def _renamed(struct: CompiledStruct, alike: Sequence[str], value: object) -> Adv
     return Advice(_did_you_mean(name), Fix("rename", name, safe=len(alike) == 1))
 
 
-def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
+def _elsewhere(around: Sequence[_Struct], path: Path, obj: object) -> Advice:
     """Suggest the place of a field of this name; the fields of the struct if there is none."""
     name, struct = str(path[-1]), around[-1].struct
     joined, found = _joined(struct, name), _nearest(around, name)
@@ -139,6 +140,10 @@ def _elsewhere(around: Sequence[_Struct], path: Path) -> Advice:
         return Advice(f"fields here: {', '.join(known)}" if path[:-1] and len(known) <= _LISTED else "")
     if struct.type.unboxed and (excluded := _excluded(around, path, place)):
         return Advice(excluded)
+    if other := _submitted(around[-1], place, name, value_at(obj, path[:-1])):
+        return Advice(other)
+    if any(place == f"{each.path}.{name}" and value_at(obj, (*each.path, name)) is not None for each in around):
+        return Advice(f"leave it out: {place} is set")
     places = (joined, found) if joined and found else (place,)
     return Advice(_did_you_mean(*places), _nested(around[-1], place, name))
 
@@ -151,6 +156,19 @@ def _excluded(around: Sequence[_Struct], path: Path, place: str) -> str:
         return f"only `{box}` has {name}, and cannot stand beside `{beside}`"
     is_in_its_place = around[-2].struct.type.unboxed == box and place == f"{around[-2].path}.{name}"
     return f"only a request without `{beside}` has {name}" if is_in_its_place else ""
+
+
+def _submitted(around: _Struct, place: str, name: str, beside: Any) -> str:
+    """Suggest the submitted one of the fields that exclude each other, where the place is in another; else empty."""
+    meant, either = place.removeprefix(f"{around.path}.").partition(".")[0], around.struct.type.either
+    submitted = next((each for each in either if each in beside), meant)
+    if meant not in either or meant in beside or meant == submitted:
+        return ""
+    field = around.struct.wire[submitted]
+    if field.struct and name in field.struct.wire:
+        mark = "[]" if isinstance(_declared(around.struct, submitted), Many) else ""
+        return _did_you_mean(f"{around.path}.{submitted}{mark}.{name}")
+    return f"only `{meant}` has {name}, and cannot stand beside `{submitted}`"
 
 
 def _joined(struct: CompiledStruct, name: str) -> str:

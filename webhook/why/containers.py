@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from webhook.explain.query import cures
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
 from webhook.why.scene import Cause, Ref, Scene, written
 
@@ -19,6 +20,8 @@ _IMAGE: Final = frozenset(
 _STARTING: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
 """The reasons of a waiting container that has not failed."""
 CRASHED: Final = "CrashLoopBackOff"
+_NOT_STARTED: Final = "StartError"
+"""containerd's reason for a container that it could not start."""
 _MISSING: Final = re.compile(
     r"(?i)\b(configmap|secret|persistentvolumeclaim|serviceaccount|csidriver|storageclass|node)s?(?:\.[\w.]+)? "
     r'"(?:[\w.-]+/)?([\w.-]+)" not found'
@@ -73,10 +76,10 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     again = " again and again" if restarts > 1 else ""
     times = f", {restarts} restarts" if restarts else ""
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
-    said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {said}" if (said := last_words(ended)) else "")
-    return Cause(
-        said, [Ref("Container", name)], (f"see its last words: {scene.logs(pod, previous=True, container=name)}",)
-    )
+    words, logs = last_words(ended), scene.logs(pod, previous=True, container=name)
+    said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {words}" if words else "")
+    helps = cures(words) if text(ended, "reason") == _NOT_STARTED else []  # words of the runtime, not of the container
+    return Cause(said, [Ref("Container", name)], (*helps, f"see its last words: {logs}"))
 
 
 def outcome(ended: JSONObject) -> str:

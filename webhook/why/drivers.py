@@ -8,6 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Slice, Tolerations, taint_of
 from webhook.engine.prescheduled import REQUIRED
+from webhook.explain.query import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
@@ -152,7 +153,7 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
         restarts = number(troubled, "restartCount") or 0
         state, words = text(troubled, "state", "waiting", "reason") or "failed", last_words(ended)
         said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
-        return Cause(said, about, (f"see {scene.logs(pod, previous=True)}",))
+        return Cause(said, about, (*cures(words), f"see {scene.logs(pod, previous=True)}"))
     for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
         return Cause(f"{who}{where} is not running: {each.text}", [about, each.about])
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})

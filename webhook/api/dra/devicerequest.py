@@ -111,6 +111,7 @@ class DeviceRequest(Named):
     """A request for devices: exactly these, or the first available of several alternatives."""
 
     moved = f"{_EXACT_FIELDS} are fields of `exactly`"
+    either = ("exactly", "firstAvailable")
 
     exactly = Nested(ExactDeviceRequest, "The requested devices.", pointer=True)
     firstAvailable = Array(

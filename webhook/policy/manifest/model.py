@@ -79,6 +79,7 @@ AUDIT: Final = "Audit"
 PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 """The field of a mutation for each patchType."""
 
+_NAMESPACE: Final = "namespaceObject"
 _PAIRS: Final = 1_000
 """The maximum number of groups and resources to look up at once; with more, each request is matched with the rules."""
 
@@ -190,8 +191,12 @@ class Policy:
     def __post_init__(self) -> None:
         """Collect the variables: each evaluation binds them."""
         others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
-        uses = _variables(others) | (_variables(self.conditions) - {"namespaceObject"})
+        uses = _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
         object.__setattr__(self, "uses", uses)
+
+    def lacks_namespace(self, path: Path) -> bool:
+        """Tell whether the expression at a path reads the namespace although it is a match condition."""
+        return _NAMESPACE in _variables(each for each in self.conditions if each.path == path)
 
     @property
     def of_validations(self) -> list[StatedExpression]:
