@@ -146,8 +146,9 @@ def _before(value: str, problem: Problem) -> int:
 
 
 def _mentioned(value: str, rejected: str) -> int:
-    """Count the characters before a rejected text in an expression; none if the expression does not have it."""
-    match = re.search(rf"""["']{re.escape(rejected)}["']""", value) if rejected else None
+    """Count the characters before a rejected text or variable in an expression; none if it does not have it."""
+    around = r"\b" if rejected.startswith("variables.") else "[\"']"
+    match = re.search(f"{around}{re.escape(rejected)}{around}", value) if rejected else None
     return count(value[: match.start()]) if match else 0
 
 

@@ -267,7 +267,8 @@ def _failures(
             effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
             message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
             hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, subject, doing)
-            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=decision.value), fault
+            value = decision.value or _culprit(fault)
+            yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=value), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
@@ -276,7 +277,14 @@ def _failures(
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = _guard(fault, subject, doing) if fault else ""
             path = Path((*decision.path[:-1], "messageExpression"))
-            yield Problem(level, "fails-on-valid", "", path, text, hint), fault
+            yield Problem(level, "fails-on-valid", "", path, text, hint, value=_culprit(fault)), fault
+
+
+def _culprit(fault: EvaluationFault | None) -> str:
+    """Return the part of an expression that fails: the path of a patch, or a variable; empty if it is not known."""
+    if fault and fault.patch:
+        return fault.patch[1]
+    return f"variables.{fault.variables[0]}" if fault and fault.variables else ""
 
 
 def _hint(fault: EvaluationFault | None, subject: _Subject, doing: str) -> str:

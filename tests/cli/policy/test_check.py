@@ -13,6 +13,7 @@ from tests.policy.examples import mutating, of, policy
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
 
+VARIABLE = {"name": "n", "expression": "object.metadata.annotations.n"}
 INLINE = "expression: object.metadata.name == nope + 1"
 
 
@@ -59,6 +60,19 @@ class TestCheck:
         folder = write(p=mutating("m", f"[JSONPatch{patch}]"))
         _, shown, caret, *_ = draguard("policy", "check", folder).out.splitlines()
         assert shown[caret.index("^") :].startswith(("valu: ", "op: 1"))
+
+    @each_row(
+        ("change", "more", "pointed_at"),
+        ("[JSONPatch{op: 'add', path: '/metadata/labels/a', value: 'b'}]", {}, "'/metadata/labels/a'"),
+        ("Object{metadata: Object.metadata{labels: {'a': variables.n}}}", {"variables": [VARIABLE]}, "variables.n"),
+    )
+    def test_a_finding_points_to_what_fails(
+        self, change: str, more: dict[str, Any], pointed_at: str, write: Write
+    ) -> None:
+        folder = write(p=mutating("m", change, **more))
+        found = next(each for each in findings("policy", "check", folder) if each["rule"] == "fails-on-valid")
+        line = Path(found["file"]).read_text().splitlines()[found["line"] - 1]
+        assert line[found["column"] - 1 :].startswith(pointed_at)
 
     def test_what_was_not_looked_for_is_named(self, write: Write) -> None:
         done = draguard("policy", "check", write(p=LIMITED.replace("spec:", "spec:\n  surplus: 1", 1)))
