@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 Test = Callable[..., None]
+LONGEST = 2000
+"""The characters of a row that are shown if it fails; some rows are megabytes."""
 
 
 def each_row(names: str | Sequence[str], *rows: Any) -> Callable[[Test], Test]:
@@ -26,11 +28,11 @@ def each_row(names: str | Sequence[str], *rows: Any) -> Callable[[Test], Test]:
         @functools.wraps(test)
         def run(*args: Any, **fixtures: Any) -> None:
             failures: list[BaseException] = []
-            for row in table:
+            for number, row in enumerate(table, 1):
                 try:
                     test(*args, **fixtures, **row)
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - shown below
-                    error.add_note(f"with {row}")
+                    error.add_note(f"in row {number}: {_shortened(repr(row))}")
                     failures.append(error)
             if failures:
                 raise BaseExceptionGroup(f"{len(failures)} of {len(table)} rows fail", failures)
@@ -41,6 +43,10 @@ def each_row(names: str | Sequence[str], *rows: Any) -> Callable[[Test], Test]:
         return run
 
     return decorate
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}"
 
 
 def each_row_beside(*names: str) -> Callable[[Test], Test]:

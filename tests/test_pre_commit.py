@@ -76,10 +76,8 @@ def test_one_hook_looks_at_what_was_changed_the_other_at_all(repository: Path) -
 
 
 def test_a_hook_converts_files_which_pre_commit_takes_for_a_failure(repository: Path) -> None:
-    file, text = (
-        repository / "old.yaml",
-        "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}  # c\n",
-    )
+    file = repository / "old.yaml"
+    text = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: a}  # c\n"
     file.write_text(text.replace("/v1", "/v1beta1"), encoding="utf-8")
     assert run("draguard-convert", repository, "old.yaml", "values.yml", "package.json").returncode == 0
     assert file.read_text(encoding="utf-8") == text

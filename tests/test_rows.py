@@ -13,8 +13,8 @@ def test_all_rows_that_fail_are_shown() -> None:
     with pytest.raises(ExceptionGroup, match="2 of 4 rows fail") as raised:
         check()
     assert [each.__notes__ for each in raised.value.exceptions] == [
-        ["with {'value': 2, 'expected': 3}"],
-        ["with {'value': 5, 'expected': 6}"],
+        ["in row 2: {'value': 2, 'expected': 3}"],
+        ["in row 4: {'value': 5, 'expected': 6}"],
     ]
 
 
@@ -26,4 +26,20 @@ def test_a_row_that_raises_nothing_where_it_should_hides_no_other() -> None:
 
     with pytest.raises(BaseExceptionGroup, match="2 of 3 rows fail") as raised:
         check()
-    assert [each.__notes__ for each in raised.value.exceptions] == [["with {'text': '1'}"], ["with {'text': '2'}"]]
+    assert [each.__notes__ for each in raised.value.exceptions] == [
+        ["in row 1: {'text': '1'}"],
+        ["in row 3: {'text': '2'}"],
+    ]
+
+
+def test_of_a_long_row_the_ends_are_shown() -> None:
+    @each_row("text", "a" * 1_000_000 + "b")
+    def check(text: str) -> None:
+        assert not text
+
+    with pytest.raises(ExceptionGroup) as raised:
+        check()
+    ((note,),) = [each.__notes__ for each in raised.value.exceptions]
+    assert len(note) < 2100
+    assert note.startswith("in row 1: {'text': 'aaa")
+    assert note.endswith("aab'}")

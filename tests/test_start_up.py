@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.manifests import CLAIM
+from tests.command import ROOT
 from tests.rows import each_row
 from tests.structured import CLAIM as CLAIM_V1
 
@@ -84,3 +85,9 @@ def test_help_declares_no_options_of_commands() -> None:
         "webhook",
         *(f"webhook.{part}" for part in (*parts.split(), "report", "spelling", "usage")),
     }
+
+
+def test_why_looks_up_the_texts_of_components_without_the_rest_of_explain() -> None:
+    modules = imported("why", "notebook", "-n", "ml", "--cluster", ROOT / "examples/why/cluster.yaml")
+    assert "webhook.explain.components" in modules
+    assert not {"webhook.explain.query", "webhook.explain.places"} & modules

@@ -68,9 +68,8 @@ class TestWhatItIsMadeOf:
         assert re.fullmatch(r"PYTHON=docker\.io/library/python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}", base)
         stages = [each.text for each in containerfile.instructions() if each.name == "FROM"]
         assert stages == ["${PYTHON} AS build", "${PYTHON}"]
-        assert "syntax=docker" not in (ROOT / "Containerfile").read_text(
-            encoding="utf-8"
-        )  # a tag would name a frontend
+        text = (ROOT / "Containerfile").read_text(encoding="utf-8")
+        assert "syntax=docker" not in text  # a tag would name a frontend
 
 
 class TestWhoRunsInIt:

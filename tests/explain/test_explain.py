@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.command import ROOT, draguard, usage_error
 from tests.rows import each_row, each_row_beside
 from webhook.api.versions import NEWEST, VERSIONS
-from webhook.explain.components import components
+from webhook.explain.components import components, cures
 from webhook.explain.places import FieldPlace, children, kinds, rules
-from webhook.explain.query import UnknownNameError, cures, explain, explain_answer
+from webhook.explain.query import UnknownNameError, explain, explain_answer
 from webhook.explain.text import counterpart, counterparts, example, of_rule
 
 RULES = rules(kinds(), None)

@@ -63,7 +63,7 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("objct.metadata.name == 'a'", 'did you mean "object"?'),
     (
         "has(oldSelf)",
-        "has(…) asks for a field, as has(object.spec), and 'key' in MAP for a key; objects may be null",
+        "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",
     ),
 )
 def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) -> None:

@@ -192,6 +192,8 @@ def test_text_imports_no_other_report() -> None:
 def test_the_schema_describes_every_key() -> None:
     REPORT.validate(json.loads(shown("json", hostile())))
     REPORT.validate(reported("validate", "examples"))
+    for command in ("check", "test"):
+        REPORT.validate(reported("policy", command, "policies/claim-device-limit"))
 
 
 class TestJUnit:

@@ -253,18 +253,8 @@ def test_an_answer_is_read_as_it_was_written() -> None:
             assert read.record is None
             continue
         assert read.record is not None
-        for name in [
-            "uid",
-            "operation",
-            "kind",
-            "resource",
-            "namespace",
-            "name",
-            "user",
-            "dry_run",
-            "found",
-            "message",
-        ]:
+        names = ("uid", "operation", "kind", "resource", "namespace", "name", "user", "dry_run", "found", "message")
+        for name in names:
             assert getattr(read.record, name) == getattr(each, name), name
 
 

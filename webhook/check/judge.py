@@ -235,7 +235,7 @@ class Judge:
             from webhook.references.manifests import misread_key  # most manifests are simple
 
             problems += misread_key(document)
-        if not problems and outcome.change is None:  # as for most objects
+        if not problems and outcome.mutated is None:  # as for most objects
             return _FINE
         if document.source.endswith(MARKDOWN):
             from webhook.documents.markdown import is_elided
@@ -276,7 +276,7 @@ class Judge:
             reviewed = self._reviewed(obj, None, release, None)
             return [*reviewed.problems, *reviewed.warnings]
 
-        is_asked = outcome.change is not None
+        is_asked = outcome.mutated is not None
         if is_asked and self._may_be_accepted(document, blanks, release):
             return None
         filled, problems, is_valid = blanks.fill(judged)
@@ -348,13 +348,13 @@ class Judge:
 
     @staticmethod
     def _of_policies(outcome: Outcome, document: Document) -> list[Finding]:
-        if outcome.change is None:
+        if outcome.mutated is None:
             return []
         from webhook.check.policies import found_by_mutating, found_by_validating  # as in _sender
 
-        findings = found_by_mutating(outcome.change, document)
+        findings = found_by_mutating(outcome.mutated, document)
         if outcome.verdict:
-            findings += found_by_validating(outcome.change, outcome.verdict, document)
+            findings += found_by_validating(outcome.mutated, outcome.verdict, document)
         return findings
 
 

@@ -200,9 +200,9 @@ def sender(policies: Policies, arguments: Namespace) -> Sender:
     return Sender(policies.set, policies.given, policies.authorizer, user(arguments), arguments.namespace)
 
 
-def found_by_mutating(change: MutatedManifest, document: Document) -> list[Finding]:
+def found_by_mutating(mutated: MutatedManifest, document: Document) -> list[Finding]:
     """Report the refusals by mutating policies, and the policies that could not be evaluated."""
-    policies, verdict = change.policies, change.mutation.verdict
+    policies, verdict = mutated.policies, mutated.mutation.verdict
     denied = [decision for decision in verdict.decisions if decision.denied]
     # An object that cannot be decoded ends the request: that is then the only cause, and the last decision.
     causes = dict(zip(map(id, denied[len(denied) - len(verdict.causes) :]), verdict.causes, strict=True))
@@ -214,14 +214,14 @@ def found_by_mutating(change: MutatedManifest, document: Document) -> list[Findi
     return [*_of_plugin(verdict, document, policies), *findings]
 
 
-def found_by_validating(change: MutatedManifest, verdict: Verdict, document: Document) -> list[Finding]:
+def found_by_validating(mutated: MutatedManifest, verdict: Verdict, document: Document) -> list[Finding]:
     """Report the findings of validating policies in a document, and the assumptions made."""
-    policies = change.policies
+    policies = mutated.policies
     findings = [each for decision in verdict.decisions for each in _findings(decision, document, policies)]
     findings += _of_plugin(verdict, document, policies)
     problems = (
         Problem(NOTE, "assumed", "Assumed", Path(), note, _HINTS.get(note, POLICY_HINT))
-        for note in dict.fromkeys(change.mutation.verdict.notes + verdict.notes)
+        for note in dict.fromkeys(mutated.mutation.verdict.notes + verdict.notes)
     )
     findings += (found(problem, document, f"1.{policies.release}") for problem in problems)
     return list(dict.fromkeys(findings))

@@ -41,14 +41,14 @@ class Outcome(NamedTuple):
 
     object: Any
     problems: list[Problem]
-    change: MutatedManifest | None = None
+    mutated: MutatedManifest | None = None
     verdict: Verdict | None = None
     warnings: Sequence[Problem] = ()
 
     @property
     def decisions(self) -> tuple[PolicyDecision, ...]:
         """The decisions of policies, the mutating ones first."""
-        earlier = self.change.mutation.verdict.decisions if self.change else ()
+        earlier = self.mutated.mutation.verdict.decisions if self.mutated else ()
         return earlier + (self.verdict.decisions if self.verdict else ())
 
 
@@ -99,8 +99,8 @@ def review(
     served_by = kubernetes if known else None
     if sender and (problems := sender.undecodable(obj, served_by)):
         return Outcome(obj, (known and rules and judged(obj, old, subresource=subresource)) or problems)
-    change = sender.change(obj, old, subresource, kubernetes=served_by) if sender else None
-    admitted = change if change and change.mutation.verdict.allowed else None
+    mutated = sender.change(obj, old, subresource, kubernetes=served_by) if sender else None
+    admitted = mutated if mutated and mutated.mutation.verdict.allowed else None
     sent = admitted.manifest if admitted else obj
     refusals = sender.refusals(admitted) if sender and admitted else []
     problems = [*refusals, *switched_off]
@@ -113,7 +113,7 @@ def review(
     warnings = never_runs(sent) if names_node else ()
     is_refused = any(each.level == ERROR for each in refusals) or any(each.reason in NOT_DECODED for each in problems)
     verdict = sender.validate(admitted) if sender and admitted and not is_refused else None
-    return Outcome(sent, problems, change, verdict, warnings)
+    return Outcome(sent, problems, mutated, verdict, warnings)
 
 
 def _switched_off(

@@ -95,9 +95,9 @@ def _refused(request: Request, error: RefusedError) -> Verdict:
     return refused("Forbidden", forbidden(request, str(error)), request.object, is_of_plugin=True)
 
 
-def _validated(change: MutatedManifest, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
-    policies = change.policies
-    request = before_validation(change.request, policies.kinds)
+def _validated(mutated: MutatedManifest, authorizer: Authorizer, budget: Budget | None = None) -> Verdict:
+    policies = mutated.policies
+    request = before_validation(mutated.request, policies.kinds)
     try:
         expect_admissible(request, policies)
     except RefusedError as error:
@@ -177,9 +177,9 @@ class Sender:
         """List why the API server cannot decode a manifest, so that no policy is asked about it."""
         return undecodable(obj, self._for(obj, kubernetes).kinds) if isinstance(obj, dict) else []
 
-    def refusals(self, change: MutatedManifest) -> list[Problem]:
+    def refusals(self, mutated: MutatedManifest) -> list[Problem]:
         """List why the API server does not store a custom resource, so that no validating policy is asked about it."""
-        kinds, request = change.policies.kinds, change.request
+        kinds, request = mutated.policies.kinds, mutated.request
         custom = kinds.custom(request.kind)
         if custom is None or request.object is None:
             return []
@@ -190,9 +190,9 @@ class Sender:
         except BudgetExceededError as error:
             return [Problem(ERROR, SCHEMA, "InternalError", Path(), str(error))]
 
-    def validate(self, change: MutatedManifest) -> Verdict:
+    def validate(self, mutated: MutatedManifest) -> Verdict:
         """Evaluate the validating policies for an object that mutating policies have admitted."""
-        return _validated(change, self._authorizer)
+        return _validated(mutated, self._authorizer)
 
     def _for(self, obj: Mapping[str, Any], kubernetes: str | None) -> PolicySet:
         """Return the policies with the kinds of a release; by default of their own, or the newest that has the kind."""
@@ -222,11 +222,11 @@ def evaluate(
     found = (each.message for each in undecodable(request.object or {}, policies.kinds) if each.rule != UNKNOWN_FIELD)
     if (message := next(found, None)) is not None:
         return refused(BAD_REQUEST, message, request.object, causes=(message,))
-    change = _changed(request, policies, authorizer, budget=budget)
-    verdict = change.mutation.verdict
+    mutated = _changed(request, policies, authorizer, budget=budget)
+    verdict = mutated.mutation.verdict
     if verdict.allowed:
-        verdict = _validated(change, authorizer, budget).after(verdict)
-    return verdict._replace(object=change.manifest, judged=change.judged)
+        verdict = _validated(mutated, authorizer, budget).after(verdict)
+    return verdict._replace(object=mutated.manifest, judged=mutated.judged)
 
 
 _JUDGED: Final = ("", STATUS)

@@ -1,4 +1,4 @@
-"""Messages of a cluster's components about pods and claims, by ``components.yaml``.
+"""Messages of a cluster's components about pods and claims, their meaning and cures, by ``components.yaml``.
 
 A component is recognized by the first of its texts in an answer; what it quotes of another one comes later.
 """
@@ -17,7 +17,9 @@ from webhook.records import NamedTuple
 
 API_SERVER: Final = "API server"
 """The component whose answers name fields."""
-SCHEDULER: Final = "kube-scheduler"
+_SCHEDULER: Final = "kube-scheduler"
+LONGEST: Final = 4096
+"""The characters of an answer that are read: it may quote a whole object."""
 _NAME: Final = r'"?([\w./-]+?)"?'
 
 
@@ -56,3 +58,40 @@ def components() -> Sequence[Component]:
 
 def _told(entry: JSONObject) -> tuple[str, str]:
     return text(entry, "means"), text(entry, "cure")
+
+
+def speaker(answer: str) -> Component | None:
+    """Return the component from which an answer comes."""
+    firsts = [
+        (found.start(), place)
+        for place, each in enumerate(components())
+        for pattern in (each.head, *(pattern for pattern, *_ in each.sayings))
+        if (found := pattern.search(answer))
+    ]
+    return components()[min(firsts)[1]] if firsts else None
+
+
+def said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
+    """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
+    line = " ".join(answer.split())
+    matches = [
+        (found, meaning, cure) for pattern, meaning, cure in component.sayings if (found := pattern.search(line))
+    ]
+    end, said, quoted = 0, [], ""
+    for found, meaning, cure in sorted(matches, key=lambda each: each[0].start()):
+        if found.start() >= end:
+            said.append((found.expand(meaning), found.expand(cure)))
+            quoted = found.groupdict().get("answer") or quoted
+            end = found.end()
+    return said or list(component.general), quoted
+
+
+def cures(answer: str) -> list[str]:
+    """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
+    answer = answer[:LONGEST]
+    component = speaker(answer)
+    if component is None or component.name == _SCHEDULER:  # whose reasons are found by a simulation
+        return []
+    said, quoted = said_by(component, answer)
+    own = [] if said == list(component.general) else [cure for _, cure in said if cure]
+    return (cures(quoted) if quoted else []) or own

@@ -14,7 +14,7 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, SCHEDULER, Component, components
+from webhook.explain.components import API_SERVER, LONGEST, said_by, speaker
 from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
@@ -65,7 +65,7 @@ def _addressed(among: Iterable[ExplainedKind], steps: Sequence[str]) -> tuple[li
     return found, path
 
 
-__all__ = ["UnknownNameError", "cures", "explain", "only_kind_with"]
+__all__ = ["UnknownNameError", "explain", "only_kind_with"]
 
 
 class UnknownNameError(LookupError):
@@ -303,8 +303,6 @@ _EVENTS: Final = "\nEvents:"
 """Comes before the events in the output of ``kubectl describe``."""
 _MOST: Final = 5
 """The most fields of an answer, or of an event, that are described."""
-_LONGEST: Final = 4096
-"""The characters of an answer that are read: it may quote a whole object."""
 _LOGGED: Final = re.compile(r'\berr(?:or)?"?[=:] ?("(?:[^"\\]|\\.)*)(?:"|\Z)')
 """An error in a line of a component's log, which has it in quotes."""
 _OURS: Final = re.compile(r"\b(?:error|warning|note) ([a-z0-9-]+): ")
@@ -333,7 +331,7 @@ def explain_answer(answer: str, *, kubernetes: str | None = None) -> str:
         UnknownNameError: It is not a text of a known component, and names neither a field nor a kind.
         ValueError: ``kubernetes`` is not a known version.
     """
-    answer = _unquoted(answer.rpartition(_EVENTS)[2][:_LONGEST].strip())
+    answer = _unquoted(answer.rpartition(_EVENTS)[2][:LONGEST].strip())
     answer = _LOGGED.sub(lambda found: "err: " + _unquoted(found[1] + '"'), answer)
     if (ours := _OURS.search(answer)) and ours[1] in (known := _rules(None)):
         return of_rule(ours[1], known[ours[1]])
@@ -355,7 +353,7 @@ def explain_reason(reason: str) -> str:
     Args:
         reason: The reason, such as ``UnexpectedAdmissionError``.
     """
-    return "\n\n".join(_explained(reason[:_LONGEST], None))
+    return "\n\n".join(_explained(reason[:LONGEST], None))
 
 
 def _unquoted(answer: str) -> str:
@@ -430,34 +428,12 @@ def _words(message: str) -> list[str]:
     return _WORD.findall(_VALUE.sub(f" {_ANY} ", message.casefold()))
 
 
-def cures(answer: str) -> list[str]:
-    """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
-    answer = answer[:_LONGEST]
-    component = _speaker(answer)
-    if component is None or component.name == SCHEDULER:  # whose reasons are found by a simulation
-        return []
-    said, quoted = _said(component, answer)
-    own = [] if said == list(component.general) else [cure for _, cure in said if cure]
-    return (cures(quoted) if quoted else []) or own
-
-
-def _speaker(answer: str) -> Component | None:
-    """Return the component from which an answer comes."""
-    firsts = [
-        (found.start(), place)
-        for place, each in enumerate(components())
-        for pattern in (each.head, *(pattern for pattern, *_ in each.sayings))
-        if (found := pattern.search(answer))
-    ]
-    return components()[min(firsts)[1]] if firsts else None
-
-
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
-    component = _speaker(answer)
+    component = speaker(answer)
     if component is None:
         return
-    said, quoted = _said(component, answer)
+    said, quoted = said_by(component, answer)
     if component.name == API_SERVER and (unserved := _unserved(answer, kubernetes)):
         yield of_component(component.name, [unserved])
         return
@@ -467,21 +443,6 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
         yield from _explained(quoted, kubernetes)
     elif component.name == API_SERVER:
         yield from _described(_subjects(answer), kubernetes)
-
-
-def _said(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
-    """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
-    text = " ".join(answer.split())
-    matches = [
-        (found, meaning, cure) for pattern, meaning, cure in component.sayings if (found := pattern.search(text))
-    ]
-    end, said, quoted = 0, [], ""
-    for found, meaning, cure in sorted(matches, key=lambda each: each[0].start()):
-        if found.start() >= end:
-            said.append((found.expand(meaning), found.expand(cure)))
-            quoted = found.groupdict().get("answer") or quoted
-            end = found.end()
-    return said or list(component.general), quoted
 
 
 def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:

@@ -48,7 +48,10 @@ def hint_of(error: CompileError, environment: Environment) -> str:
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
         if issue.code == NOT_A_FIELD:
-            hint = "has(…) asks for a field, as has(object.spec), and 'key' in MAP for a key; objects may be null"
+            hint = (
+                "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; "
+                "objects may be null"
+            )
         if issue.code == MISMATCHED_TYPE and issue.arguments[1].startswith(_SEVERAL):
             hint = (
                 "the values of a map are of one type, and so are the items of a list: dyn(…) around each allows others"

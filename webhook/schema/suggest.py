@@ -46,7 +46,7 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     struct, history = around[-1].struct, _history(around[-1].struct, name)
     if hint := instead(root, path):
         return Advice(f"{history}; {hint}" if history else hint)
-    # In Go, a field that is one of several kinds of value is called by its kind and Value.
+    # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
     if alike := near(name, _names(struct)) or [each for each in struct.wire if name.lower() == f"{each}value"]:
         return _renamed(struct, alike, value_at(obj, path))
     if history:

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Final
 
 from webhook.budget import Budget, BudgetExceededError, DeadlineExceededError, limited
+from webhook.explain.components import cures
 from webhook.findings import GRAVE
 from webhook.inventory import MalformedError, has_ended, replicas_of
 from webhook.inventory.affinity import wants
@@ -221,8 +222,6 @@ def _answer(
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
     helps = [*helps, *found[0].helps]
     if not (helps or found[0].is_well):
-        from webhook.explain.query import cures  # most causes say what would help
-
         helps = cures(found[0].text)
     return {
         "asked": subject,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from webhook.explain.query import cures
+from webhook.explain.components import cures
 from webhook.objects import JSONObject, at, items, mapping, namespace_of, number, text
 from webhook.why.scene import Cause, Ref, Scene, written
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.allocation.devices import Slice, Tolerations, taint_of
 from webhook.engine.prescheduled import REQUIRED
-from webhook.explain.query import cures
+from webhook.explain.components import cures
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of

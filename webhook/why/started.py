@@ -360,7 +360,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: s
     """Say which drivers of a pod's devices do not run on its node.
 
     Args:
-        words: What kubelet says of preparing the devices.
+        words: The message of kubelet about preparing the devices.
     """
     named = [found[1] or found[2]] if (found := _UNREGISTERED.search(words)) else []
     wanted = [text(result, "driver") for _, result in results(scene, pod)]

@@ -46,8 +46,8 @@ _NOTHING: Final = {"without": (), "release": (), "namespace": None}
 """The options of ``draguard simulate`` that the form does not have, or has by itself."""
 
 
-def page(snapshot: Snapshot, trial: FormInput, unread: str = "") -> str:
-    """Return the page, with the result of a trial.
+def page(snapshot: Snapshot, asked: FormInput, unread: str = "") -> str:
+    """Return the page, with the result of what the form asks for.
 
     Args:
         unread: Why the cluster was not read again.
@@ -57,15 +57,15 @@ def page(snapshot: Snapshot, trial: FormInput, unread: str = "") -> str:
     timeout = snapshot.arguments.timeout
     try:
         with limited(Budget(deadline=monotonic() + timeout, is_offline=True)):
-            changed = snapshot.changed(trial)
-            if trial.load:
-                loaded = dump(map(snapshot.chosen, trial.load))
-                before = f"{trial.manifest.rstrip()}\n---\n" if trial.manifest.strip() else ""
-                trial = trial._replace(manifest=before + loaded, load=())
-            found = _Result(snapshot, changed._replace(inventory=changed.inventory.copy()), trial)
-            if trial.make:
-                trial, made = found.with_change(snapshot, trial)
-                found = _Result(snapshot, snapshot.changed(trial), trial)
+            changed = snapshot.changed(asked)
+            if asked.load:
+                loaded = dump(map(snapshot.chosen, asked.load))
+                before = f"{asked.manifest.rstrip()}\n---\n" if asked.manifest.strip() else ""
+                asked = asked._replace(manifest=before + loaded, load=())
+            found = _Result(snapshot, changed._replace(inventory=changed.inventory.copy()), asked)
+            if asked.make:
+                asked, made = found.with_change(snapshot, asked)
+                found = _Result(snapshot, snapshot.changed(asked), asked)
     except (UsageError, DeadlineExceededError) as error:
         complaint = str(error) or _passed(timeout)
     found = found or _Result(snapshot, changed._replace(evicted=[]), FormInput())
@@ -85,7 +85,7 @@ def page(snapshot: Snapshot, trial: FormInput, unread: str = "") -> str:
     if found.answers:
         told.append(NOT_SIMULATED)
     said = (f'<pre class="said">{_text(line)}</pre>' for line in filter(None, (complaint, made, *found.said)))
-    form = [*said, *_form(snapshot, trial, changed)]
+    form = [*said, *_form(snapshot, asked, changed)]
     title = found.summary or summary(picture.rows)
     if made:
         title += f", {made.partition(chr(10))[0]}"
@@ -103,32 +103,32 @@ def _passed(timeout: float) -> str:
 
 
 class _Result:
-    """The result of a trial, as ``draguard simulate`` finds it.
+    """The result of what the form asks for, as ``draguard simulate`` finds it.
 
     Args:
-        changed: The objects, as the trial changes them.
+        changed: The objects, changed as the form asks for.
     """
 
-    def __init__(self, snapshot: Snapshot, changed: Changed, trial: FormInput) -> None:
+    def __init__(self, snapshot: Snapshot, changed: Changed, asked: FormInput) -> None:
         inventory = changed.inventory
         self.answers: list[dict[str, Any]] = []
         self.said: list[str] = []
         self.summary, self.level = "", "fine"
-        documents = [*parse(trial.manifest, "the manifest")] if trial.manifest.strip() else []
+        documents = [*parse(asked.manifest, "the manifest")] if asked.manifest.strip() else []
         self.changed = changed._replace(changes=[*changed.changes, *snapshot.edits(documents)])
-        chosen = [each for each in trial.pods if each.partition("/")[0] in CHOSEN]
-        pods = [each for each in (*trial.pods, *(() if trial.fit else changed.evicted)) if each not in chosen]
+        chosen = [each for each in asked.pods if each.partition("/")[0] in CHOSEN]
+        pods = [each for each in (*asked.pods, *(() if asked.fit else changed.evicted)) if each not in chosen]
         pasted = set(map(_key, objects_of(documents)))
         stored = [each for each in map(snapshot.chosen, chosen) if _key(each) not in pasted]
         given = [*objects_of(documents), *stored]
         is_around = bool(given) and {text(each, "kind") for each in given} <= KINDS.keys() - {"Pod"}
-        users = [*users_of(given)] if is_around and not (pods or trial.pending) else []
+        users = [*users_of(given)] if is_around and not (pods or asked.pending) else []
         documents += [each for obj in (*stored, *users) for each in parse(dump([obj]), name_of(obj))]
-        of_pods = {"paths": ["the manifest"] * bool(documents), "pending": trial.pending, "fit": trial.fit}
+        of_pods = {"paths": ["the manifest"] * bool(documents), "pending": asked.pending, "fit": asked.fit}
         of_pods["allow_empty"] = is_around and not users
         arguments = Namespace(**{**vars(snapshot.arguments), **of_pods, **_NOTHING})
         ready = None
-        if documents or pods or trial.pending:
+        if documents or pods or asked.pending:
             report, found = Report(), (pod_of(each, inventory, None, "") for each in pods)
             named = [each for each in found if _key(each) not in pasted]
             ready = prepare(
@@ -142,7 +142,7 @@ class _Result:
             )
             self.said += ["\n".join(as_text(report.findings))]
             self.level = "error" if ready is None else "fine"
-        elif trial.fit:
+        elif asked.fit:
             raise UsageError(f"{_FIT}: {_GIVE}")
         self.said += [f"Pod {full_name_of(each)} is made up, to ask about its claim" for each in users]
         self._inventory, self.page = inventory, Page(inventory, snapshot.settings)
@@ -171,7 +171,7 @@ class _Result:
         if left := len(ready.reported) - len(self.answers):
             self.said.append(f"{left} of {len(ready.reported)} pods are not simulated: {_passed(arguments.timeout)}")
 
-    def with_change(self, snapshot: Snapshot, trial: FormInput) -> tuple[FormInput, str]:
+    def with_change(self, snapshot: Snapshot, asked: FormInput) -> tuple[FormInput, str]:
         """Make a change that would help one of the pods; return what it changes in the manifest, too.
 
         Raises:
@@ -180,42 +180,42 @@ class _Result:
         for answer, overlay, _ in self.page.pending.values():
             for help_, (_, made) in zip(answer["why"]["help"], overlay.helps if overlay else (), strict=False):
                 said = help_["change"]
-                if overlay and made and f"{answer['namespace']}/{answer['name']}: {said}" == trial.make:
-                    before, manifest = with_change(trial.manifest, overlay, made, self._inventory, snapshot)
+                if overlay and made and f"{answer['namespace']}/{answer['name']}: {said}" == asked.make:
+                    before, manifest = with_change(asked.manifest, overlay, made, self._inventory, snapshot)
                     lines = unified_diff(before.splitlines(), manifest.splitlines(), lineterm="", n=0)
                     changed = (each for each in islice(lines, 2, None) if not each.startswith("@@"))
-                    return trial._replace(manifest=manifest), "\n".join([said, *changed])
-        raise UsageError(f"{trial.make}: this would not help any more")
+                    return asked._replace(manifest=manifest), "\n".join([said, *changed])
+        raise UsageError(f"{asked.make}: this would not help any more")
 
 
 def _key(obj: JSONObject) -> tuple[str, str]:
     return text(obj, "kind"), full_name_of(obj)
 
 
-def _form(snapshot: Snapshot, trial: FormInput, changed: Changed) -> Iterator[str]:
+def _form(snapshot: Snapshot, asked: FormInput, changed: Changed) -> Iterator[str]:
     """Return the fields, filled in as they were sent."""
     yield f'<input type="hidden" name="read" value="{snapshot.number}">'
     yield "<fieldset><legend>Which devices match?</legend>"
     yield '<p class="quiet">of all devices here, also those of added nodes; pods do not get this selector</p>'
-    yield _area("selector", "a selector", 3, trial.selector)
+    yield _area("selector", "a selector", 3, asked.selector)
     yield '<output id="said"></output><div id="names">'
     yield from (f'<button type="button" hidden>{_text(each)}</button>' for each in islice(snapshot.names(), _NAMES_MAX))
     yield "</div></fieldset>"
-    given = bool(trial.manifest or trial.pods or trial.pending or trial.fit)
+    given = bool(asked.manifest or asked.pods or asked.pending or asked.fit)
     yield f"<fieldset><details{' open' * given}><summary>Which pods fit?</summary>"
-    yield _area("manifest", "a manifest of pods, claims or workloads", 8, trial.manifest)
-    yield from _field("pods", "a pod, workload or claim of the cluster", "askable", trial.pods)
-    yield _check("pending", "1", "all pending pods", is_on=trial.pending)
-    yield _check("fit", "1", "how many of these fit", is_on=trial.fit)
+    yield _area("manifest", "a manifest of pods, claims or workloads", 8, asked.manifest)
+    yield from _field("pods", "a pod, workload or claim of the cluster", "askable", asked.pods)
+    yield _check("pending", "1", "all pending pods", is_on=asked.pending)
+    yield _check("fit", "1", "how many of these fit", is_on=asked.fit)
     changes = changed.changes
-    is_open = " open" * bool(trial.changes or trial.load or changes)
+    is_open = " open" * bool(asked.changes or asked.load or changes)
     yield f"</details></fieldset><fieldset><details{is_open}><summary>What if?</summary>"
     for each in changes:
         yield _check(each.field, each.value, each.said, is_on=True) if each.field else f"<p>{_text(each.said)}</p>"
         yield f"<pre>{_text(each.command)}</pre>" * bool(each.command)
     made = {(each.field, each.value) for each in changes}
     for name, (label, suggested) in _FIELDS.items():
-        left = [each for each in getattr(trial, name) if (name, each) not in made]
+        left = [each for each in getattr(asked, name) if (name, each) not in made]
         yield from _field(name, label, suggested, left, changed.wrong)
     yield "</details></fieldset>"
     yield '<p><button>Show</button> <button name="again">Read the cluster again</button>'

@@ -306,11 +306,11 @@ class Snapshot:
 
     # -- changes
 
-    def changed(self, trial: FormInput) -> Changed:
-        """Change the objects as a trial asks for; a change that names what is not there is left out."""
+    def changed(self, asked: FormInput) -> Changed:
+        """Change the objects as the form asks for; a change that names what is not there is left out."""
         changed = Changed(self.inventory.copy(), [], [], {}, {})
         for field in CHANGES:
-            for value in getattr(trial, field):
+            for value in getattr(asked, field):
                 check_deadline()
                 try:
                     changed.changes.append(ClusterChange(field, value, *self._change(changed, field, value)))

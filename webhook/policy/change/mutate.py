@@ -133,7 +133,7 @@ def _refused_if_lost(request: Request, verdict: Verdict) -> Verdict:
 
 
 def _other_identities(request: Request, obj: JSONObject) -> Iterator[tuple[str, str, str]]:
-    """Yield the reason, the message and the text of the refusals of a changed kind, namespace, name, version or uid.
+    """Yield the reason, message and rejected text of the refusals of a changed kind, namespace, name, version or uid.
 
     Custom resources may not change their kind either (apiextensions ``registry/customresource/validator.go``).
     """

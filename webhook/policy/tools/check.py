@@ -392,7 +392,7 @@ def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
             resource, where = kinds.resource_of(kind).resource, ", ".join(sorted(off))
             message = f"Kubernetes 1.{kinds.release} serves {resource} in {where} only with --runtime-config: "
             message += "without it, the policy matches none of them"
-            hint = f"list {', '.join(on)}, too, which is on by default"
+            hint = f"list {', '.join(on)}, too, which {'is' if len(on) == 1 else 'are'} on by default"
             yield warning("unserved-version", _RULES / index / "apiVersions", message, hint)
 
 
