@@ -148,7 +148,7 @@ def labels_of(obj: object) -> dict[str, str]:
 
 def is_object(value: object) -> bool:
     """Tell whether a JSON value states its version and kind, as objects of Kubernetes do."""
-    return isinstance(value, dict) and bool(value.get("apiVersion")) and bool(value.get("kind"))
+    return bool(text(value, "apiVersion") and text(value, "kind"))
 
 
 DEFINITION: Final = "CustomResourceDefinition"

@@ -53,6 +53,12 @@ def test_placeholders_of_any_type_are_one_note(written: str, instead: str, count
     ("deviceClassName", "deviceClasName", "unknown-field", 10),
     ("name: gpu", "name: GPU", "dns-label", 8),
     ("deviceClassName: gpu.example.com", "deviceClassName: $A\n        count: 0", "count-of-zero", 11),
+    (
+        "deviceClassName: gpu",
+        "allocationMode: Al\n        count: $COUNT\n        deviceClassName: gpu",
+        "count-for-mode",
+        10,
+    ),
 )
 def test_all_else_is_judged(written: str, instead: str, rule: str, line: int) -> None:
     found = findings("validate", "-", stdin=CLAIM.replace("NAME", "${NAME}", 1).replace(written, instead, 1))

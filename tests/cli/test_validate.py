@@ -136,6 +136,20 @@ class TestUnknownKinds:
         ("version", "kind", "line", "message", "hint"),
         ("resource.k8s.io/v1", "ResourceClam", 2, "no matches for kind", 'did you mean "ResourceClaim"?'),
         ("resource.k8s.io/v1", "X", 2, "no matches for kind", f"Kubernetes 1.27 to 1.{NEWEST} have no such kind"),
+        (
+            "resource.k8s.io/v1",
+            "ResourceClas",
+            2,
+            "no matches",
+            f'did you mean "ResourceClass"? {SERVES} ResourceClass in no',
+        ),
+        (
+            "resource.k8s.io/v2",
+            "resourceclaim",
+            2,
+            "no matches",
+            f'did you mean "ResourceClaim"? {SERVES} ResourceClaim in',
+        ),
         ("resource.k8s.io/v1alpha1", "ResourceClass", 1, "no matches", f"{SERVES} ResourceClass in no version"),
         ("v1", "DeviceClass", 1, 'no matches for kind "DeviceClass" in version "v1"', SERVES),
         ("resources.k8s.io/v1", "DeviceClass", 1, "no matches", f"{SERVES} DeviceClass in resource.k8s.io/v1,"),
@@ -151,6 +165,8 @@ class TestUnknownKinds:
         assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
+        is_served = found["hint"].endswith("?")  # to rename it to another kind would be another error
+        assert line == 1 or (found["fix"] is not None) == is_served
 
     @each_row(
         ("version", "kind", "said"),
@@ -158,7 +174,7 @@ class TestUnknownKinds:
         ("apiVersion: apps/v1\n", "Pod", 'no matches for kind "Pod" in version "apps/v1"'),
         ("apiVersion: extensions/v1beta1\n", "Deployment", 'no matches for kind "Deployment" in version "ext'),
         ("apiVersion: example.com/v1\n", "Pod", ""),
-        ("apiVersion: [v1]\n", "Pod", ""),
+        ("apiVersion: [v1]\n", "Pod", "json: cannot unmarshal array into Go struct field .apiVersion of type string"),
         ("", "Widget", ""),
     )
     def test_pods_with_claims_are_of_kubernetes_own_groups(self, version: str, kind: str, said: str) -> None:
@@ -166,12 +182,41 @@ class TestUnknownKinds:
         template = "spec: {template: {spec: {%s}}}\n" if kind == "Deployment" else "spec: {%s}\n"
         for spec, expected in ((template % pod, said), (template % "containers: [{name: c, image: i}]", "")):
             found = findings("validate", "-", stdin=f"{version}kind: {kind}\nmetadata: {{name: a}}\n{spec}")
-            assert [each["rule"] for each in found if each["level"] == "error"] == ["not-served"] * bool(expected)
+            rule = "wrong-type" if expected.startswith("json: ") else "not-served"
+            assert [each["rule"] for each in found if each["level"] == "error"] == [rule] * bool(expected)
             assert all(each["message"].startswith(expected) for each in found if each["level"] == "error")
 
-    @each_row("version", "x.resource.k8s.io/v1", "probe.k8s.io/v1", "example.com/v1", "[v1]", "1")
+    @each_row("version", "x.resource.k8s.io/v1", "probe.k8s.io/v1", "example.com/v1")
     def test_of_other_groups_nothing_is_said(self, version: str) -> None:
         assert findings("validate", "-", stdin=f"apiVersion: {version}\nkind: ResourceClaim\n") == []
+
+    @each_row(
+        ("manifest", "options", "field"),
+        *(
+            (f"apiVersion: {version}\nkind: {kind}\nspec: {{foo: 1}}\n", options, field)
+            for version in ("1", "1.0", "0", "true", "[a]", "{a: b}")
+            for kind, options, field in (
+                ("ResourceClaim", (), ".apiVersion"),
+                ("Pod", (), ""),
+                ("Pod", ("--all-pods",), ".apiVersion"),
+                ("Values", ("--all-pods",), ""),
+            )
+        ),
+        ('{"apiVersion": 1, "kind": "DeviceClass"}', (), ".apiVersion"),
+        ("kind: Pod\nspec: {}\n", ("--all-pods",), "apiVersion not set"),
+        ("kind: List\napiVersion: v1\nitems: [{apiVersion: 1, kind: Values}]\n", (), ".apiVersion"),
+        ("kind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: 3}]\n", (), ".kind"),
+        (f"{CLAIM_V1}---\napiVersion: v1\nkind: 3\n", (), ".kind"),
+        ("apiVersion: 3\nservices: {}\n", ("--all-pods",), ""),
+        ("apiVersion: v1\nkind: 3\n", ("--all-pods",), ""),
+    )
+    def test_what_is_no_text_names_no_version_and_no_kind(
+        self, *, manifest: str, options: tuple[str, ...], field: str
+    ) -> None:
+        found = findings("validate", "-", *options, stdin=manifest)
+        errors = [each["message"] for each in found if each["level"] == "error"]
+        assert len(errors) == bool(field)
+        assert all(field in each for each in errors)
 
     @each_row("kind", "compute#disk", "my disk", "a.b", "9")
     def test_what_no_kind_can_be_called_is_no_object(self, kind: str) -> None:
@@ -448,6 +493,13 @@ def test_an_object_that_a_file_has_twice_is_named_with_both_places(other: str, l
     done = draguard("validate", "--level", "deprecated=off", "-", stdin=f"{NAMED}---\n{other}".encode())
     assert (f"<stdin>:{line}:12: warning repeated-object: metadata.name: {MESSAGE}" in done.out) == bool(line)
     assert done.out.count("repeated-object") == bool(line)
+
+
+def test_a_repeated_object_is_in_its_place_among_the_findings_of_its_document() -> None:
+    for options in ((), ("--kubernetes-version", "1.37")):
+        found = findings("validate", *options, "-", stdin=f"{NAMED}---\n{NAMED.replace('/v1', '/v1alpha3')}")
+        assert "repeated-object" in {each["rule"] for each in found}
+        assert [each["line"] for each in found] == sorted(each["line"] for each in found)
 
 
 def test_another_namespace_is_no_way_out_for_an_object_without_one() -> None:

@@ -75,6 +75,9 @@ def test_source_of_claims_stays_where_releases_need_it() -> None:
     text = "{apiVersion: v1, kind: Pod, spec: {resourceClaims: [{name: a, source: {resourceClaimName: c}}]}}"
     assert converted(text) == text.replace("source: {resourceClaimName: c}", "resourceClaimName: c")
     assert converted(text, "", 30, 31) == text
+    for empty in ("{}", "null"):
+        older, newer = "source: {resourceClaimName: c}", ", source: {resourceClaimName: c}"
+        assert converted(text.replace(older, f"source: {empty}")) == text.replace(newer, "")
 
 
 def test_the_version_is_the_newest_that_all_releases_serve() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from webhook import formats
 from webhook.api import gates, warnings
 from webhook.api.core.meta import CHECKED_LAST, PREFIX_IN_PATH, Object
-from webhook.api.versions import DEFAULT, VERSIONS, find, others_with, release_of, target, type_of
+from webhook.api.versions import VERSIONS, find, others_with, release_of, target, type_of
 from webhook.budget import REVIEW, Budget, enter, leave
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import BAD_REQUEST, ERROR, Path, Problem, quoted, refused
@@ -64,7 +64,7 @@ def judge(
     if not isinstance(obj, dict) or kind is None or not kind.since <= (release or kind.default) <= kind.until:
         from webhook.api.unserved import unserved  # most objects are served
 
-        return unserved(obj, kind, release or DEFAULT)
+        return unserved(obj, kind, release)
     release = release or kind.default
     operation = UPDATE_STATUS if subresource == STATUS else CREATE if old is None else UPDATE
     stated = frozenset(feature_gates.items()) if feature_gates else None

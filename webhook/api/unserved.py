@@ -27,17 +27,18 @@ _SUCCESSORS: Final = {
 """The kinds that have replaced those of v1alpha2."""
 
 
-def unserved(obj: object, kind: Served | None, release: Release) -> list[Problem]:
+def unserved(obj: object, kind: Served | None, stated: Release | None) -> list[Problem]:
     """Explain why an object is not served; silent if its kind may be another project's.
 
     Args:
         kind: Its kind; None if unknown.
-        release: A Kubernetes release that does not serve it.
+        stated: A Kubernetes release that does not serve it; None if that follows from its version.
     """
+    release = stated or DEFAULT
     if not isinstance(obj, dict):
         return no_object(obj, release)
     if kind is None:
-        return no_match(obj, release) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
+        return no_match(obj, stated) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
     name, version = obj["kind"], obj["apiVersion"]
     others = served(name, release)
     hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
@@ -52,16 +53,22 @@ def not_served(version: object, kind: object, hint: str, fix: Fix | None = None,
 
 
 def no_object(obj: object, release: Release = DEFAULT) -> list[Problem]:
-    """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no API version or no kind.
+    """Explain why a value is not a Kubernetes object: it is not a JSON object, or has no text as API version or kind.
 
     Args:
         release: The Kubernetes release whose API version is suggested.
     """
     if not isinstance(obj, dict):
         return [refused(BAD_REQUEST, Path(), "an object must be a JSON object").named("not-an-object")]
-    if obj.get("apiVersion") and obj.get("kind"):
-        return []
-    return [_not_set(field, obj, release) for field in ("apiVersion", "kind") if not obj.get(field)]
+    problems = []
+    for field in ("apiVersion", "kind"):
+        value = obj.get(field)
+        if value is None or value == "":
+            problems.append(_not_set(field, obj, release))
+        elif not isinstance(value, str):  # apimachinery ``SimpleMetaFactory.Interpret``
+            text = f"json: cannot unmarshal {kind_of(value)} into Go struct field .{field} of type string"
+            problems.append(refused(BAD_REQUEST, Path((field,)), text).named(WRONG_TYPE))
+    return problems
 
 
 def _not_set(field: str, obj: dict[str, Any], release: Release) -> Problem:
@@ -78,26 +85,30 @@ def _not_set(field: str, obj: dict[str, Any], release: Release) -> Problem:
     return problem._replace(hint=f"add apiVersion: {versions[0]}") if versions else problem
 
 
-def _not_named(obj: dict[str, Any]) -> list[Problem]:
-    """Report an API version or kind that is not a text (apimachinery ``SimpleMetaFactory.Interpret``)."""
-    text = "json: cannot unmarshal {} into Go struct field .{} of type string"
-    return [
-        refused(BAD_REQUEST, Path((name,)), text.format(kind_of(obj[name]), name)).named(WRONG_TYPE)
-        for name in ("apiVersion", "kind")
-        if not isinstance(obj[name], str)
-    ]
+def no_match(obj: dict[str, Any], stated: Release | None) -> list[Problem]:
+    """Report an unknown kind that only Kubernetes could define.
 
-
-def no_match(obj: dict[str, Any], release: Release) -> list[Problem]:
-    """Report an unknown kind that only Kubernetes could define."""
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if missing := no_object(obj, release) or _not_named(obj):
+    Args:
+        stated: The Kubernetes release; None if that follows from the object's version.
+    """
+    version, kind, release = obj.get("apiVersion"), str(obj.get("kind")), stated or DEFAULT
+    if missing := no_object(obj, release):
         return missing
-    others = served(str(kind), release)
+    others = served(kind, release)
     if others or kind in KINDS:
-        hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
-        hint += f"; {_SUCCESSORS[str(kind)]}" if kind in _SUCCESSORS and not others else ""
-        return [not_served(version, kind, hint, Fix("replace", others[0], safe=False) if others else None)]
-    near = nearest(str(kind), KINDS)
-    hint = f'did you mean "{near}"?' if near else f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
-    return [not_served(version, kind, hint, Fix("replace", near, safe=False) if near else None, at="kind")]
+        fix = Fix("replace", others[0], safe=False) if others else None
+        return [not_served(version, kind, _serving(kind, release), fix)]
+    known = VERSIONS[str(version)].kinds if version in VERSIONS else {}
+    if fit := nearest(kind, [name for name in known if stated is None or version in served(name, stated)]):
+        return [not_served(version, kind, f'did you mean "{fit}"?', Fix("replace", fit, safe=False), at="kind")]
+    near = nearest(kind, KINDS)  # to rename it would be another error
+    none = f"Kubernetes 1.{OLDEST} to 1.{NEWEST} have no such kind"
+    hint = f'did you mean "{near}"? {_serving(near, release)}' if near else none
+    return [not_served(version, kind, hint, at="kind")]
+
+
+def _serving(kind: str, release: Release) -> str:
+    """Say in which versions a release serves a kind, or else what has taken its place."""
+    others = served(kind, release)
+    hint = f"Kubernetes 1.{release} serves {kind} in {', '.join(others) or 'no version'}"
+    return hint if others or kind not in _SUCCESSORS else f"{hint}; {_SUCCESSORS[kind]}"

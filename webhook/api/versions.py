@@ -216,10 +216,8 @@ def _schema_of(api_version: str, kind: str) -> Structure:
 
 
 def is_own(api_version: object) -> bool:
-    """Tell whether a version is missing, or of a group that only Kubernetes has, such as ``NAME.k8s.io``."""
-    if not isinstance(api_version, str):
-        return api_version is None
-    return "/" not in api_version or "." not in _word(api_version)
+    """Tell whether a version is missing or no text, or of a group that only Kubernetes has, such as ``NAME.k8s.io``."""
+    return not isinstance(api_version, str) or "/" not in api_version or "." not in _word(api_version)
 
 
 def _word(api_version: str) -> str:

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import BinaryIO, Final
 
 from webhook.api.templates import is_about_devices, may_concern
-from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of
+from webhook.api.versions import DEFAULT, NEWEST, Served, find, release_of, served
 from webhook.check.cluster import read_cluster, served_by
 from webhook.check.judge import OTHERS, Judge, Judgement, Namespaces
 from webhook.check.oldstate import AtRevision, Deployed, OldState
@@ -214,22 +214,25 @@ def _has_objects(source: Source) -> bool:
     return any(isinstance(each, Document) and is_object(each.data) for each in every)
 
 
-def _untyped(document: Document, release: str | None) -> Sequence[Finding]:
-    """Return the errors of a document that kubectl refuses, as it has no version or no kind.
+def _untyped(document: Document, release: str | None, *, all_pods: bool) -> Sequence[Finding]:
+    """Return the errors of a document that kubectl refuses, as it has no version or no kind, or no text there.
 
     The items of lists are meant as objects, and so are documents beside objects in the same file, and those
     that misspell what they lack. All others may be values of a chart, or configuration of other programs.
 
     Args:
         release: The Kubernetes release; None for the default one.
+        all_pods: Whether pods and workloads without claims are judged, too.
     """
     from webhook.api.unserved import no_object  # most documents are objects
 
-    problems = no_object(document.data, release_of(release) if release else DEFAULT)
+    judged_as = release_of(release) if release else DEFAULT
+    problems = no_object(document.data, judged_as)
     kind = document.data.get(_KIND) if isinstance(document.data, dict) else None
     if not problems or (isinstance(kind, str) and kind and not _KIND_NAME.fullmatch(kind)):
         return []
-    is_meant = document.within or all(map(_is_misspelt, problems))
+    is_pod = all_pods and isinstance(kind, str) and bool(served(kind, judged_as))
+    is_meant = document.within or is_pod or all(map(_is_misspelt, problems))
     if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
         return []
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]
@@ -331,7 +334,7 @@ class _Validation:
         self._waiting = list[_Waiting]()
         self._passing = list[_Waiting]()
         """Pods without claims, which device classes may give devices."""
-        self._namespace = arguments.namespace
+        self._namespace, self._all_pods = arguments.namespace, arguments.all_pods
         self._file, self._objects = "", Known()
         """A file, and its objects so far."""
         self._kustomizations = 0
@@ -430,7 +433,9 @@ class _Validation:
             findings = self._skip(document)
         else:
             self._note(document)
-        self._put(waiting.at, document.source, [*waiting.repeated, *findings])
+        if waiting.repeated:
+            findings = sorted([*waiting.repeated, *findings], key=lambda finding: (finding.line, finding.column))
+        self._put(waiting.at, document.source, findings)
 
     def _release(self, waiting: _Waiting) -> str:
         """Return the release that an object is judged by, once all others are known."""
@@ -489,7 +494,9 @@ class _Validation:
         if about.kind in {"", _KUSTOMIZATION[1]} and document.source.rpartition("/")[2] in KUSTOMIZATIONS:
             kind = _KUSTOMIZATION
             self._kustomizations += 1
-        elif not (about.kind and about.api_version) and (findings := _untyped(document, self._stated)):
+        elif not (about.kind and about.api_version) and (
+            findings := _untyped(document, self._stated, all_pods=self._all_pods)
+        ):
             return findings
         self._report.skipped[kind] += 1
         return ()

@@ -12,7 +12,7 @@ from webhook import objects
 from webhook.documents.document import Document
 from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
-from webhook.problem import NOTE, Path, Problem, value_at
+from webhook.problem import NOT_DECODED, NOTE, Path, Problem, value_at
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -166,13 +166,22 @@ class Blanks:
             The object with these values, its problems that hold whatever is filled in, and whether the API server
             accepts values in the place of all placeholders.
         """
-        turns = dict.fromkeys(self._texts, 0)
+        turns, decoded = dict.fromkeys(self._texts, 0), dict[Path, int]()
         for _ in range(_ROUNDS):
             instead = {path: _INSTEAD[turn] for path, turn in turns.items()}
             obj = self._with(instead)
             problems = judge(obj)
-            wrong = (path for path in turns if any(each.path[: len(path)] == path for each in problems))
+            reasons = {path: {each.reason for each in problems if each.path[: len(path)] == path} for path in turns}
+            for path in turns:
+                if reasons[path].isdisjoint(NOT_DECODED):
+                    decoded.setdefault(path, turns[path])
+            wrong = [path for path in turns if reasons[path]]
             if not (further := {path: turns[path] + 1 for path in wrong if turns[path] + 1 < len(_INSTEAD)}):
+                # What cannot be decoded hides errors of the rest.
+                if any(not reasons[path].isdisjoint(NOT_DECODED) and path in decoded for path in wrong):
+                    instead |= {path: _INSTEAD[decoded[path]] for path in wrong if path in decoded}
+                    obj = self._with(instead)
+                    problems = judge(obj)
                 break
             turns |= further
         left = [each for each in problems if not self.has(each.path)]
@@ -195,8 +204,8 @@ class Blanks:
     def _holds(
         self, problem: Problem, obj: Any, instead: Mapping[Path, Any], judge: Callable[[Any], list[Problem]]
     ) -> bool:
-        """Tell whether a problem stays if the placeholders become the value that it is about, or a name beside it."""
-        whole = [path for path, text in self._texts.items() if PLACEHOLDER.fullmatch(text)]
+        """Tell whether a problem stays if filled-in texts become the value that it is about, or a name beside it."""
+        whole = [path for path, text in self._texts.items() if instead[path] is None and PLACEHOLDER.fullmatch(text)]
         values = chain(_texts_in(value_at(obj, problem.path), ""), _texts_in(obj, "name"))
         for value in islice(dict.fromkeys(values), _ROUNDS if whole else 0):
             others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))

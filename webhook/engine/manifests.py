@@ -234,7 +234,7 @@ def misspelt(obj: Any, kubernetes: str | None = None) -> list[Problem]:
     if not near:
         if not _has_claims(obj):
             return []
-        return no_match(obj, release_of(kubernetes) if kubernetes else DEFAULT)
+        return no_match(obj, release_of(kubernetes) if kubernetes else None)
     return [not_served(version, kind, *renamed(near), at="kind")]
 
 

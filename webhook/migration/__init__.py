@@ -139,7 +139,7 @@ def _with_flat_claims(obj: JSONObject, locations: Locations | None) -> tuple[JSO
         value_at(changed, steps[:-1])[steps[-1]] = {
             name: value
             for key, each in entry.items()
-            for name, value in (each.items() if key == "source" else ((key, each),))
+            for name, value in ((each or {}).items() if key == "source" else ((key, each),))
         }
     return changed, [steps for steps, _ in nested]
 
@@ -158,8 +158,10 @@ def _entries(obj: JSONObject, locations: Locations | None) -> Iterator[tuple[Ste
 
 
 def _is_nested(entry: Any) -> bool:
-    source = entry.get("source") if isinstance(entry, dict) else None
-    return isinstance(source, dict) and bool(source) and source.keys().isdisjoint(entry)
+    if not isinstance(entry, dict) or "source" not in entry:
+        return False
+    source = entry["source"]
+    return source is None or (isinstance(source, dict) and source.keys().isdisjoint(entry))
 
 
 _OLDER: Final = "older-version"
