@@ -71,6 +71,20 @@ def test_unusable_files_are_reported_and_the_old_ones_kept(
     assert capsys.readouterr() == ("", "")
 
 
+def test_an_object_that_cannot_be_decoded_is_reported_and_the_policies_used(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "warning wrong-type: metadata.labels[x]: json: cannot unmarshal bool"
+    wrong = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {x: y}}}\n"
+    answers = answering("--policies", str(file))
+    file.write_text(OTHER + wrong, encoding="utf-8")
+    look(answers)
+    assert (answers.generation, list(faults(answers))) == (2, [])
+    assert said in capsys.readouterr().err
+    answering("--policies", str(file))
+    assert said in capsys.readouterr().err
+
+
 def test_what_users_may_do_follows_its_file_too(file: Path) -> None:
     Path("users.yaml").write_text(NO_RULES, encoding="utf-8")
     answers = answering("--policies", str(file), "--authorizer", "users.yaml")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.policy.examples import definition, mutating, rule, validating
+from tests.policy.examples import binding, definition, mutating, policy, rule, validating
 from tests.rows import each_row, each_row_beside
 from webhook.api.versions import NEWEST
 from webhook.engine.offline import evaluate
@@ -189,6 +189,43 @@ def test_a_condition_that_fails_is_found(
     assert all((hint == of_namespace) is ("namespaceObject" in condition) for *_, hint in found)
 
 
+@each_row(
+    ("expression", "what", "hint"),
+    ("namespaceObject.metadata.labels['x'] == 'y'", "x", "guard it, or read [?'x'].orValue('')"),
+    ("namespaceObject.metadata.labels['a.b/x'] == 'y'", "a.b/x", "guard it, or read [?'a.b/x'].orValue('')"),
+    (
+        "namespaceObject.metadata.annotations['x'] == 'y'",
+        "annotations",
+        "read namespaceObject.metadata.?annotations[?'KEY'].orValue('')",
+    ),
+)
+@each_row(
+    ("actions", "effect"),
+    (["Deny", "Audit"], "refuses it"),
+    (["Warn", "Audit"], "only warns"),
+    (["Audit"], "only notes it in the audit log"),
+)
+def test_the_namespace_is_named_if_it_lacks_a_label(
+    expression: str, what: str, hint: str, actions: list[str], effect: str
+) -> None:
+    judging, bound = validating(expression, rules=[CLAIMS])
+    bound = bound | {"spec": bound["spec"] | {"validationActions": actions}}
+    ((_, message, given),) = tried(judging, bound)
+    text = f"fails when a plain ResourceClaim is created in a Namespace without {what}, and the policy {effect} then: "
+    assert message.startswith(text)
+    assert given == hint
+
+
+def test_a_message_is_not_said_to_refuse_what_is_only_warned_of() -> None:
+    validation = {"expression": "false", "messageExpression": "namespaceObject.metadata.labels['x']"}
+    given = [policy(validations=[validation], matchConstraints={"resourceRules": [CLAIMS]}), binding()]
+    for actions, then in ((["Deny"], "refused"), (["Warn"], "the validation fails")):
+        bound = given[1] | {"spec": given[1]["spec"] | {"validationActions": actions}}
+        ((_, message, _),) = tried(given[0], bound)
+        where = "a plain ResourceClaim is created in a Namespace without x"
+        assert message.startswith(f"is not used when {where} and {then}, and ")
+
+
 @each_row_beside("group", "resource", "patch", "reason")
 def test_a_change_that_fails_after_its_evaluation_is_found(group: str, resource: str, patch: str, reason: str) -> None:
     field = "jsonPatch" if patch[0] == "[" else "applyConfiguration"
@@ -212,9 +249,9 @@ def test_expressions_that_fail_for_a_small_object_are_found(
     *, resource: str, operation: str, expression: str, when: str, reason: str, hint: str
 ) -> None:
     rules = [rule(resource, group="" if resource == "pods" else "resource.k8s.io", operations=[operation])]
-    for policy, effect in (("Fail", "refuses it"), ("Ignore", "does not apply")):
+    for failing, effect in (("Fail", "refuses it"), ("Ignore", "does not apply")):
         message = f"fails when {when}, and the policy {effect} then: {reason}"
-        given = validating(expression, rules=rules, failurePolicy=policy)
+        given = validating(expression, rules=rules, failurePolicy=failing)
         assert tried(*given) == [("spec.validations[0].expression", message, hint)]
 
 

@@ -10,6 +10,7 @@ from tests.command import draguard, usage_error
 from tests.conformance.recorded import FILES, NAMESPACE_LABELS, cases
 from tests.policy.examples import CLAIM, of
 from tests.rows import each_row
+from webhook.documents.dump import dump
 from webhook.engine.manifests import review
 from webhook.engine.offline import Sender
 from webhook.policy.generate import generate
@@ -116,6 +117,10 @@ def test_a_limit_counts_what_is_requested() -> None:
     ]
     claim = CLAIM | {"spec": {"devices": {"requests": requests}}}
     assert [refused(asked(devices=most), claim) for most in (2, 1)] == [set(), {"limit-devices"}]
+    for number, nouns in ((1, ("claim", "device", "request")), (2, ("claims", "devices", "requests"))):
+        made = dump(generate([], dict.fromkeys(LIMITS, number), actions=["Deny"], release=Release(36)))
+        assert all(made.count(f"at most {number} {noun}") == 2 for noun in nouns)
+        assert number > 1 or not any(f"1 {noun}s" in made for noun in nouns)
 
 
 class TestCommand:

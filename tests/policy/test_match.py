@@ -30,6 +30,7 @@ from webhook.policy.load import load
 from webhook.policy.manifest import model
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, Resource, guess_resource
 from webhook.policy.manifest.policies import validate_policy
+from webhook.problem import ERROR, WARNING
 from webhook.release import Release
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default", "labels": {"env": "prod"}}}
@@ -323,9 +324,29 @@ def test_parameters_and_namespaces_are_what_a_cluster_stores() -> None:
     assert "no params found" in message(validate(about(), policies))
     (found,) = policies.errors
     assert found.problem.message == "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    for level in (ERROR, WARNING):
+        (found,) = load([asking, binding(paramRef=refused(name="c")), wrong], level=level).findings
+        assert found.problem.level == ERROR
     namespace = of("Namespace") | {"metadata": {"name": "default", "labels": {"team": None}}}
     looking = validating("namespaceObject.metadata.labels.team == ''")
     assert validate(about(), load([*looking, namespace])).allowed
+
+
+@each_row(
+    ("obj", "field"),
+    (of("Namespace", "a") | {"metadata": {"name": "a", "labels": {"x": True}}}, "metadata.labels[x]"),
+    (of("LimitRange", "a", spec={"limits": [{"default": {"cpu": "x"}}]}), "spec.limits[0].default[cpu]"),
+    (of("ServiceAccount", "a", secrets="s"), "secrets"),
+    (of("PriorityClass", "a", "scheduling.k8s.io/v1", value="7"), "value"),
+    (of("RuntimeClass", "a", "node.k8s.io/v1", handler=1), "handler"),
+    (of("StorageClass", "a", "storage.k8s.io/v1", provisioner=1), "provisioner"),
+    (of("IngressClass", "a", "networking.k8s.io/v1", spec={"controller": 1}), "spec.controller"),
+    (of("Secret", "a", type=1), ""),  # nothing reads it
+)
+@each_row("level", ERROR, WARNING)
+def test_what_policies_and_plugins_read_can_be_decoded(obj: dict[str, Any], field: str, level: str) -> None:
+    found = load([*validating("true"), obj], level=level).findings
+    assert [(each.problem.field, each.problem.level) for each in found] == [(field, level)] * bool(field)
 
 
 def test_the_missing_object_is_named() -> None:

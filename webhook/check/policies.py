@@ -92,12 +92,14 @@ def load_policies(
     stated: str | None,
     strongest: Callable[[str], str] = lambda _name: DENY,
     namespaces: Iterable[JSONObject] = (),
+    level: str = ERROR,
 ) -> Policies:
     """Load the files of ``--policies`` and ``--authorizer``.
 
     Args:
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         namespaces: Namespaces that take precedence over those in the files.
+        level: The level of findings in objects around policies that cannot be decoded, except parameters.
 
     Raises:
         UsageError: No policies are found, the authorizer's file is malformed, or standard input is named twice.
@@ -115,7 +117,8 @@ def load_policies(
             findings.append(unread(document))
         elif not is_suite(document.data):
             given.append(Given(document.data, document))
-    policies = load(given, release(stated), strongest, namespace=getattr(arguments, "namespace", DEFAULT_NAMESPACE))
+    namespace = getattr(arguments, "namespace", DEFAULT_NAMESPACE)
+    policies = load(given, release(stated), strongest, namespace=namespace, level=level)
     findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         raise UsageError(f"no policies found in {', '.join(arguments.policies)}", "--policies")
@@ -127,17 +130,19 @@ def sound_policies(
     stated: str | None,
     tell: Callable[[str], None],
     strongest: Callable[[str], str] = lambda _name: DENY,
+    level: str = ERROR,
 ) -> Policies:
     """Load policies for a command that needs all of them to be valid.
 
     Args:
         tell: Receives the lines of the error report.
         strongest: Returns the strongest action that a policy, given by name, may lead to.
+        level: As for :func:`load_policies`.
 
     Raises:
         UsageError: A policy is invalid or cannot work.
     """
-    policies = load_policies(arguments, stated, strongest)
+    policies = load_policies(arguments, stated, strongest, level=level)
     for line in as_text(policies.findings):
         tell(line)
     errors = sum(finding.problem.level == ERROR for finding in policies.findings)
@@ -308,6 +313,8 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
             from webhook.hints.fields import hint_of  # most policies are valid
 
             problem = problem._replace(hint=hint_of(problem, each.given.object).hint)
+        if each.given.manifest is None:
+            problem = problem.below(each.given.place, each.given.place)
         if document is not None:
             located_ones.append(located(problem, document, f"1.{minor}"))
     return located_ones

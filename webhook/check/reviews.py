@@ -11,6 +11,7 @@ from webhook.admission import MODES, Enforcement, Mode
 from webhook.check.cluster import read_cluster
 from webhook.check.target import feature_gates, kubernetes
 from webhook.engine import prescheduled
+from webhook.problem import ERROR
 from webhook.report.model import Report
 from webhook.report.text import as_text
 from webhook.spelling import did_you_mean
@@ -65,12 +66,15 @@ def _check_policies(named: Collection[str], known: Collection[str]) -> None:
             raise UsageError(f"policy {name} not found in --policies{hint}", "--enforce")
 
 
-def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[str], None]) -> admission.ReviewOptions:
+def options(
+    arguments: Namespace, tell: Callable[[str], None], note: Callable[[str], None], level: str = ERROR
+) -> admission.ReviewOptions:
     """Read the options.
 
     Args:
         tell: Receives the lines of the report about policies.
         note: Receives lines about what was not read of a cluster.
+        level: The level of findings in objects around policies that cannot be decoded, except parameters.
 
     Raises:
         UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.
@@ -97,6 +101,6 @@ def options(arguments: Namespace, tell: Callable[[str], None], note: Callable[[s
         return answering
     from webhook.check.policies import sound_policies  # needed only with policies
 
-    policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest)
+    policies = sound_policies(arguments, stated, tell, answering.enforcement.strongest, level)
     _check_policies(answering.enforcement.policies, {policy.name for policy in policies.set.policies})
     return replace(answering, policies=policies.set, authorizer=policies.authorizer)

@@ -22,6 +22,7 @@ from webhook.cli.manage_certificate import managing
 from webhook.documents import find
 from webhook.logs import SHARE, DecisionLog, configure
 from webhook.optional import install
+from webhook.problem import WARNING
 from webhook.reloading import Reloaded, UnusableError
 from webhook.usage import UsageError
 
@@ -49,7 +50,7 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
             yield from find(named)
 
     def prepared(tell: Callable[[str], None] = print_error) -> ReviewOptions:
-        found = options(arguments, tell, note)
+        found = options(arguments, tell, note, WARNING)  # such an object must not make the server unready
         if found.policies:
             found.policies.prepare()
         return found
@@ -57,9 +58,12 @@ def reloaded_options(arguments: Namespace) -> Reloaded[ReviewOptions]:
     def anew() -> ReviewOptions:
         lines: list[str] = []
         try:
-            return prepared(lines.append)
+            found = prepared(lines.append)
         except UsageError as error:
             raise UnusableError("\n".join([*lines, str(error)])) from error
+        for each in lines:
+            print_error(each)
+        return found
 
     policies = "policies and the cluster" if arguments.cluster else "policies"
     what = " and ".join(filter(None, (policies if named or not version else "", "release" if version else "")))

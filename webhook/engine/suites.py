@@ -56,7 +56,7 @@ from webhook.spelling import nearest, some_of
 
 CASES: Final = Path(("cases",))
 OBJECTS: Final = Path(("objects",))
-REASONS: Final = ("Invalid", "Forbidden", "Unauthorized", "RequestEntityTooLarge", "InternalError")
+REASONS: Final = ("Invalid", "Forbidden", "RequestEntityTooLarge", "InternalError")
 SUITE_FIELDS: Final = ("kubernetes", "policies", "context", "objects", "cases")
 CASE_FIELDS: Final = (
     *("name", "object", "oldObject", "patch", "operation", "resource", "subresource", "user", "context", "authorizer"),
@@ -322,7 +322,10 @@ def objects_of(fields: Mapping[str, Any], where: Path) -> list[Given]:
         return []
     if not isinstance(objects, list):
         raise SuiteError(where / "context", "must be a list of objects")
-    return [Given(each) for each in objects]
+    return [
+        each if isinstance(each, Given) else Given(each, place=where / "context" / index)
+        for index, each in enumerate(objects)
+    ]
 
 
 def map_of(value: object, where: Path, known: Sequence[str]) -> dict[str, Any]:
@@ -507,7 +510,11 @@ def _read(
     contexts = (case.get("context") for case in cases if isinstance(case, dict))
     every = chain(
         (each.object if isinstance(each, Given) else each for each in base),
-        *(each for each in contexts if isinstance(each, list)),
+        *(
+            (each.object if isinstance(each, Given) else each for each in context)
+            for context in contexts
+            if isinstance(context, list)
+        ),
     )
     if not any(map(is_policy, every)):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
@@ -534,6 +541,14 @@ def _run_case(
         with errors.collected():
             if context := objects_of(fields, where):
                 policies = load([*context, *base], policies.release)
+                for given, problem in policies.errors:  # without a context, there are none
+                    place = given.place or where / "context"
+                    if given.place and given.manifest is None:
+                        errors.refuse(problem, problem.below(place, place).path, problem.message)
+                    else:
+                        errors.refuse(
+                            problem, place, f"{given.manifest.source}: {problem}" if given.place else str(problem)
+                        )
         sent = Sent.of(fields, where, policies, templates, errors)
         request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)
         unmatched = "" if sent.is_matched(policies) else str(sent)

@@ -20,7 +20,7 @@ from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, 
 from webhook.policy.evaluation.request import Request, request_of
 from webhook.policy.evaluation.verdict import EvaluationFault, PolicyDecision
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, built_in, kind_in
-from webhook.policy.manifest.model import DENY, EVERYTHING, MUTATING, VALIDATING, Binding, Policy
+from webhook.policy.manifest.model import AUDIT, DENY, EVERYTHING, MUTATING, VALIDATING, WARN, Binding, Policy
 from webhook.problem import NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -97,6 +97,8 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
 """The least that the API server accepts of other kinds."""
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
+_EFFECTS: Final = {DENY: "refuses it", WARN: "only warns", AUDIT: "only notes it in the audit log"}
+"""What a policy does with an object that it refuses, by its bindings' action, the strongest first."""
 _NO_NAMESPACE: Final = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
@@ -172,6 +174,34 @@ def try_policies(
     return Trial(findings)
 
 
+class _Case(NamedTuple):
+    """An object, what is done with it, and what follows.
+
+    Args:
+        unlabelled: The expressions that miss a label or an annotation of its namespace.
+        effect: What the policy does when it refuses the object.
+    """
+
+    subject: _Subject
+    doing: str
+    unlabelled: AbstractSet[Path]
+    effect: str
+
+    def when(self, path: Path, fault: EvaluationFault | None) -> str:
+        """Describe when an expression fails."""
+        if fault and path in self.unlabelled:
+            return f"{self.subject} is {self.doing} in a Namespace without {fault.missing}"
+        return f"{self.subject.lacking(fault)} is {self.doing}"
+
+    def guard(self, path: Path, fault: EvaluationFault) -> str:
+        """Suggest how to guard an expression."""
+        if path not in self.unlabelled:
+            return _guard(fault, self.subject, self.doing)
+        if (key := fault.missing) in _OF_METADATA:
+            return f"read namespaceObject.metadata.?{key}[?'KEY'].orValue('')"
+        return f"guard it, or read [?'{key}'].orValue('')"
+
+
 class _Trials:
     """Evaluates policies for small objects.
 
@@ -198,10 +228,12 @@ class _Trials:
                 budget = Budget(DOCUMENT, is_offline=True)
                 request = request_of(new, old, kinds=alone.kinds)
                 verdict = evaluate(request, alone, budget=budget)
-                for problem, fault in _failures(policy, verdict.decisions, subject, doing):
+                unlabelled = _unlabelled(request, alone, verdict.decisions, budget)
+                trial = _Case(subject, doing, unlabelled, self._effect(policy))
+                for problem, fault in _failures(policy, verdict.decisions, trial):
                     is_met = problem.path in reported
                     # Of an object that is made of its type alone, an expression may miss a field that valid ones have.
-                    missing = subject.is_derived and _missing(fault)
+                    missing = subject.is_derived and problem.path not in unlabelled and _missing(fault)
                     if not is_met and (not missing or missing in _OF_METADATA):
                         reported.add(problem.path)
                         yield problem, fault
@@ -214,6 +246,12 @@ class _Trials:
                 self.spent += DOCUMENT - budget.left
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
+
+    def _effect(self, policy: Policy) -> str:
+        """Tell what the bindings do when a policy refuses an object: the strongest of their actions."""
+        hooks = (each for each in self._policies.validating if each.policy is policy)
+        actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions} or {DENY}
+        return next(effect for action, effect in _EFFECTS.items() if action in actions)
 
     def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
@@ -255,8 +293,27 @@ class _Trials:
         return replace(self._policies, objects={}, validating=hooks(VALIDATING), mutating=hooks(MUTATING))
 
 
+def _unlabelled(
+    request: Request, policies: PolicySet, decisions: Sequence[PolicyDecision], budget: Budget
+) -> AbstractSet[Path]:
+    """List the expressions that fail otherwise, or not at all, once the object's namespace has what they miss."""
+    missing = dict.fromkeys((each.fault.missing for each in decisions if each.fault and each.fault.missing), "")
+    if not missing or not request.namespace:
+        return frozenset()
+    metadata = {"name": request.namespace, "labels": missing, "annotations": missing}
+    labelled = policies.beside([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
+    again = {_place(each): each.fault for each in evaluate(request, labelled, budget=budget).decisions}
+    return {path for each in decisions if each.fault and (path := _place(each)) and again.get(path) != each.fault}
+
+
+def _place(decision: PolicyDecision) -> Path:
+    """Return the path of the expression that is at fault; it may be the message's."""
+    path = decision.path or Path()
+    return Path((*path[:-1], "messageExpression")) if path and decision.unused_message else path
+
+
 def _failures(
-    policy: Policy, decisions: Iterable[PolicyDecision], subject: _Subject, doing: str
+    policy: Policy, decisions: Iterable[PolicyDecision], case: _Case
 ) -> Iterator[tuple[Problem, EvaluationFault | None]]:
     """Yield the expressions that fail, and messages that are not used."""
     for decision in decisions:
@@ -264,19 +321,21 @@ def _failures(
         if decision.is_error and decision.path:
             reason = fault.text if fault else decision.message
             is_refused = not policy.fails_open or decision.reason == INTERNAL
-            effect = f"and the policy {'refuses it' if is_refused else 'does not apply'} then: {reason}"
-            message = f"fails when {subject.lacking(fault)} is {doing}, {effect}"
-            hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, subject, doing)
+            effect = _EFFECTS[DENY] if decision.refuses else case.effect
+            effect = f"and the policy {effect if is_refused else 'does not apply'} then: {reason}"
+            message = f"fails when {case.when(decision.path, fault)}, {effect}"
+            hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, decision.path, case)
             value = decision.value or _culprit(fault)
             yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=value), fault
         elif decision.unused_message and decision.path:
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
-            about = f"{subject.lacking(fault)} is {doing} and refused"
-            text = f"is not used when {about}, and {instead} is shown instead: {reason}"
-            hint = _guard(fault, subject, doing) if fault else ""
+            is_refused = case.effect == _EFFECTS[DENY]
             path = Path((*decision.path[:-1], "messageExpression"))
+            about = f"{case.when(path, fault)} and {'refused' if is_refused else 'the validation fails'}"
+            text = f"is not used when {about}, and {instead} is shown instead: {reason}"
+            hint = case.guard(path, fault) if fault else ""
             yield Problem(level, "fails-on-valid", "", path, text, hint, value=_culprit(fault)), fault
 
 
@@ -287,17 +346,17 @@ def _culprit(fault: EvaluationFault | None) -> str:
     return f"variables.{fault.variables[0]}" if fault and fault.variables else ""
 
 
-def _hint(fault: EvaluationFault | None, subject: _Subject, doing: str) -> str:
+def _hint(fault: EvaluationFault | None, path: Path, case: _Case) -> str:
     if fault is None:
         return ""
     if fault.is_work:
         return "shorten it: what it builds or compares grows with each step"
     if fault.patch:
-        operation, path = fault.patch
+        operation, pointer = fault.patch
         if operation == "add":
-            return f"add {path.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
-        return f"{operation} only where the object has {path}"
-    return _guard(fault, subject, doing)
+            return f"add {pointer.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
+        return f"{operation} only where the object has {pointer}"
+    return case.guard(path, fault)
 
 
 def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
-from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, stored_in, undecodable
+from webhook.policy.change.plugins import READ
+from webhook.policy.evaluation.policyset import NAMESPACE, Hook, PolicyFinding, PolicySet, stored_in, undecodable
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
 from webhook.policy.manifest.model import (
     DENY,
@@ -33,6 +34,7 @@ def load(
     *,
     by_cluster: bool = False,
     namespace: str = DEFAULT_NAMESPACE,
+    level: str = ERROR,
 ) -> PolicySet:
     """Make a policy set from the objects in manifests; never raises.
 
@@ -43,11 +45,12 @@ def load(
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
         namespace: The namespace of objects that state none.
+        level: The level of findings in objects around policies that cannot be decoded, except parameters.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:
         read.take(each if isinstance(each, Given) else Given(each))
-    return read.policy_set(plain(namespace))
+    return read.policy_set(plain(namespace), level)
 
 
 Name = tuple[str, str]
@@ -89,11 +92,11 @@ class _Read:
             message = f"there is another {obj['kind']} with the name {quoted(name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
-    def policy_set(self, namespace: str) -> PolicySet:
+    def policy_set(self, namespace: str, level: str) -> PolicySet:
         """Bind the policies."""
         self._findings += _unbound(self._policies, self._bindings, self._refused)
         kinds = Kinds(self._release, (each.object for group in self._objects.values() for each in group))
-        self._findings += self._refused_params(kinds)
+        self._findings += self._refused_objects(kinds, level)
         return PolicySet(
             release=self._release,
             kinds=kinds,
@@ -107,15 +110,17 @@ class _Read:
             },
         )
 
-    def _refused_params(self, kinds: Kinds) -> Iterator[PolicyFinding]:
-        """Find parameters that the API server refuses, so that no policy finds them."""
-        for kind in {policy.param_kind for policy in self._policies.values() if policy.param_kind}:
+    def _refused_objects(self, kinds: Kinds, level: str) -> Iterator[PolicyFinding]:
+        """Find parameters and other objects that the API server refuses, so that nothing reads them."""
+        params = {policy.param_kind for policy in self._policies.values() if policy.param_kind}
+        for kind in sorted(params | {NAMESPACE, *READ}):
             custom = kinds.custom(kind)
             for each in self._objects.get(kind, ()):
                 problems = undecodable(each.object, kinds)
                 if custom and not problems:
                     problems = custom.refusals(custom.completed(each.object, self._release), None, self._release)
-                yield from (PolicyFinding(each, problem) for problem in problems)
+                for problem in problems:
+                    yield PolicyFinding(each, problem if kind in params else problem._replace(level=level))
 
     def _hooks(self, kind: str) -> Iterator[Hook]:
         for policy in self._policies.values():

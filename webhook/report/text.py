@@ -542,6 +542,8 @@ def _tested(tested: Tested) -> str:
     text += f"{tested.cases - tested.failed} passed"
     text += f", {tested.failed} failed" if tested.failed else ""
     text += _judged_by(tested.releases)
+    if not tested.coverage:  # there are no expressions, or not all cases were run
+        return text
     return f"{text}; {tested.covered} of {counted(len(tested.coverage), 'expression')} covered"
 
 

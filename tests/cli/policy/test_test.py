@@ -42,6 +42,26 @@ class TestTest:
         assert (done.code, "error validating-expressions" in done.out, "error case" in done.out) == (1, True, False)
         assert f"note: not run: {folder}/tests.yaml, as the API server refuses what it tests\n" in done.out
 
+    @each_row("lead", "", "cases:\n- name: a\n  object: {apiVersion: v1, kind: Pod, metadata: {name: a}}\n  ")
+    def test_what_cannot_be_decoded_is_shown_where_it_stands(self, write: Write, lead: str) -> None:
+        named, ending = "context[1]", SUITE
+        if lead:
+            named, ending, lead = "cases[0].context[1]", "  expect: {allowed: true}\n", lead.rstrip(" ")
+        wrong = 'apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: a}\nvalue: "7"\n'
+        context = "- {apiVersion: v1, kind: Node, metadata: {name: n}}\n- apiVersion: v1\n  kind: Namespace\n"
+        context = f"context:\n{context}  metadata: {{name: default, labels: {{x: y}}}}\n- other/class.yaml\n"
+        context = "".join(f"  {line}\n" for line in context.splitlines()) if lead else context
+        folder = write(policy=LIMITED, tests=lead + context + ending, other__class=wrong)
+        line = 5 + lead.count("\n")
+        namespace, priority = findings("policy", "test", folder)[:2]
+        if not lead:
+            namespace, priority = sorted((namespace, priority), key=lambda each: str(each["field"]))
+            assert (priority["file"], priority["line"], priority["field"]) == (f"{folder}/other/class.yaml", 4, "value")
+        else:
+            assert (priority["line"], priority["field"]) == (line + 1, "cases[0].context[2]")
+        assert (namespace["line"], namespace["field"]) == (line, f"{named}.metadata.labels[x]")
+        assert "json: cannot unmarshal bool into Go struct field ObjectMeta" in str(namespace["message"])
+
     def test_what_fails_is_shown_where_it_was_expected(self, write: Write) -> None:
         folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
         done = draguard("policy", "test", folder)
@@ -291,7 +311,7 @@ class TestFiles:
 class TestSelection:
     def test_cases_are_selected_by_their_names(self, new: Path) -> None:
         done = draguard("policy", "test", "--strict", "--filter", "ARE NOT", new)
-        assert done.out.startswith("1 case in 1 suite: 1 passed")
+        assert done.out == "1 case in 1 suite: 1 passed (Kubernetes 1.37)\n"
         assert draguard("policy", "test", "--filter", "not", "--filter", "allowed", new).out.startswith("5 cases")
 
     def test_without_a_path_the_suites_of_the_current_directory_run(

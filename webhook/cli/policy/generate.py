@@ -11,7 +11,7 @@ from webhook.check.policies import release
 from webhook.check.target import kubernetes
 from webhook.documents.dump import dump
 from webhook.policy.generate import MUTATING_SINCE, OLDEST, generate
-from webhook.policy.generate.checks import CHECKS, LIMITS
+from webhook.policy.generate.checks import CHECKS, LIMITS, numbers
 from webhook.spelling import did_you_mean
 from webhook.usage import UsageError
 
@@ -68,7 +68,7 @@ def _listed() -> Iterator[str]:
     yield "Rules that CEL can state:"
     yield from (f"  {name:{width}}  {check.doc}" for name, check in CHECKS.items())
     yield "\nLimits of your own (--limit NAME=NUMBER):"
-    yield from (f"  {name:{width}}  {check.doc.format(limit='NUMBER')}" for name, check in LIMITS.items())
+    yield from (f"  {name:{width}}  {check.doc.format_map(numbers(name, 'NUMBER'))}" for name, check in LIMITS.items())
     beyond = every_rule()
     others = sorted(set(beyond) - set(CHECKS) - set(_TOO_LATE))
     yield "\nRules that CEL cannot state, because they look at other objects, at drivers, or into selectors:"

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress as passed_over
 from time import sleep
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from webhook.check.expressions import located
 from webhook.check.policies import is_suite, placed, release
@@ -116,10 +116,13 @@ class _SuiteFiles:
         context = fields.get("context")
         if not isinstance(context, list):
             return {}
-        found: list[Any] = []
+        found: list[Given] = []
         for index, each in enumerate(context):
             path = where / "context" / index
-            found += (document.data for document in self._read(each, path)) if isinstance(each, str) else [each]
+            if isinstance(each, str):
+                found += (Given(document.data, document, path) for document in self._read(each, path))
+            else:
+                found.append(Given(each, place=path))
         return {"context": found}
 
     def _read(self, name: str, where: Path) -> Iterator[Document]:
@@ -305,10 +308,13 @@ def _add(
 ) -> None:
     """Add the coverage of one suite."""
     for each in seen:
-        manifest: Document = each.policy.given.manifest or suite
-        key = (_real(manifest.source), manifest.index, each.path)
+        given, path = each.policy.given, each.path
+        manifest: Document = given.manifest or suite
+        if given.manifest is None:
+            path = Path((*given.place, *path))
+        key = (_real(manifest.source), manifest.index, path)
         before = coverage[key][0] if key in coverage else each
-        union = each._replace(passed=each.passed or before.passed, failed=each.failed or before.failed)
+        union = each._replace(path=path, passed=each.passed or before.passed, failed=each.failed or before.failed)
         coverage[key] = (union, manifest)
 
 

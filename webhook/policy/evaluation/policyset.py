@@ -93,7 +93,7 @@ def stored(obj: JSONObject, kinds: Kinds) -> JSONObject | None:
     return None if undecodable(obj, kinds) else decoded(obj, kinds)
 
 
-_NAMESPACE_KIND: Final = GroupVersionKind("", "v1", "Namespace")
+NAMESPACE: Final = GroupVersionKind("", "v1", "Namespace")
 _ACTIVE: Final = {
     "apiVersion": "v1",
     "kind": "Namespace",
@@ -387,7 +387,7 @@ class PolicySet:
     def __post_init__(self) -> None:
         """Index the namespaces: each request looks for one, and a cluster may have thousands."""
         found: dict[str, JSONObject] = {}
-        for each in self.objects.get(_NAMESPACE_KIND, ()):
+        for each in self.objects.get(NAMESPACE, ()):
             if name := name_of(each):
                 found.setdefault(name, each)
         object.__setattr__(self, "_namespaces", found)

@@ -8,7 +8,7 @@ from typing import Final
 
 from webhook.api.versions import GROUP, VERSIONS
 from webhook.objects import JSONObject
-from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, CheckedObjects
+from webhook.policy.generate.checks import CHECKS, LIMITS, VARIABLES, Check, CheckedObjects, numbers
 from webhook.policy.manifest.kinds import built_in
 from webhook.release import Release
 
@@ -87,8 +87,9 @@ def generate(
         yield from _validating(name, CHECKS[name], actions)
     for name, limit in limits.items():
         known = LIMITS[name]
-        validations = {key.format(limit=limit): text.format(limit=limit) for key, text in known.validations.items()}
-        check = Check(known.objects, known.doc.format(limit=limit), validations)
+        values = numbers(name, limit)
+        validations = {key.format_map(values): text.format_map(values) for key, text in known.validations.items()}
+        check = Check(known.objects, known.doc.format_map(values), validations)
         yield from _validating(f"limit-{name}", check, actions)
 
 

@@ -174,25 +174,30 @@ CHECKS: Final[Mapping[str, Check]] = {
 LIMITS: Final[Mapping[str, Check]] = {
     "claims": Check(
         CheckedObjects.PODS,
-        "A pod has at most {limit} claims.",
-        {"a pod has at most {limit} claims": "size(variables.claims) <= {limit}"},
+        "A pod has at most {claims}.",
+        {"a pod has at most {claims}": "size(variables.claims) <= {limit}"},
     ),
     "devices": Check(
         CheckedObjects.CLAIMS,
-        "A claim requests at most {limit} devices, and never all.",
+        "A claim requests at most {devices}, and never all.",
         {
             "allocationMode All is not allowed": (
                 "variables.alternatives.all(each, each.all(a, !has(a.allocationMode) || a.allocationMode != 'All'))"
             ),
-            "a claim requests at most {limit} devices": (
+            "a claim requests at most {devices}": (
                 "variables.alternatives.map(each, each.map(a, has(a.count) ? int(a.count) : 1).max()).sum() <= {limit}"
             ),
         },
     ),
     "requests": Check(
         CheckedObjects.CLAIMS,
-        "A claim has at most {limit} requests.",
-        {"a claim has at most {limit} requests": "size(variables.requests) <= {limit}"},
+        "A claim has at most {requests}.",
+        {"a claim has at most {requests}": "size(variables.requests) <= {limit}"},
     ),
 }
-"""Checks for user-defined limits, by name; ``{limit}`` stands for the number."""
+"""Checks for user-defined limits, by name; ``{limit}`` stands for the number, ``{NAME}`` for both."""
+
+
+def numbers(name: str, limit: int | str) -> dict[str, object]:
+    """Return what stands in the texts of a limit for its number."""
+    return {"limit": limit, name: f"{limit} {name.removesuffix('s') if limit == 1 else name}"}

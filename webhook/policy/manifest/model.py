@@ -85,10 +85,15 @@ _PAIRS: Final = 1_000
 
 
 class Given(NamedTuple):
-    """An object and its origin, such as a document or a path, which findings repeat."""
+    """An object and its origin, such as a document or a path, which findings repeat.
+
+    Args:
+        place: Where it stands in a suite; empty for an object of its own.
+    """
 
     object: Any
     manifest: Any = None
+    place: Path = Path()
 
 
 def has(values: frozenset[str], wanted: str) -> bool:
