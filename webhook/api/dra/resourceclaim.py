@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -330,6 +329,8 @@ def admin_refusal(release: Release) -> str:
 
 def admin_label_meant(labels: Mapping[str, Any], release: Release) -> str:
     """Return the label of a namespace that was probably meant to allow admin access: another release's, or misspelt."""
+    import json  # few claims have admin access
+
     wanted = admin_label(release)
     near = next((label for label in (wanted, *_ADMIN_LABEL.values()) if label in labels), "") or nearest(wanted, labels)
     value = labels.get(near)
