@@ -57,6 +57,12 @@ class TestNamespaces:
             said = f'help: the namespace has {label}: write {LABEL}: "true"\n'
             assert (said in out) == ("admin" in label)
 
+    @each_row("value", "true", "1")
+    def test_a_label_without_quotes_is_named_as_it_is_written(self, value: str) -> None:
+        namespace = LABELLED.replace('"true"', value)
+        out = draguard("validate", "-", stdin=f"{namespace}---\n{ADMIN_CLAIM}".encode()).out
+        assert f'help: the namespace has {LABEL}: {value}: write {LABEL}: "true"\n' in out
+
     def test_what_is_stated_counts_more_than_objects(self) -> None:
         assert levels("--namespace-labels=ops=", stdin=LABELLED + "---\n" + ADMIN_CLAIM) == [("error", "admin-access")]
 

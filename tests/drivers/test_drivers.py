@@ -280,6 +280,8 @@ class TestCommand:
 
     def test_a_profile_is_made_of_slices(self) -> None:
         made = draguard("driver", "from-cluster", ROOT / "examples/simulate/cluster.yaml")
+        again = draguard("driver", "from-cluster", "--cluster", ROOT / "examples/simulate/cluster.yaml")
+        assert again == made
         assert yaml.safe_load(made.out)["devices"]["device"]["attributes"]["model"] == "string"
         assert judged(made.out).code == 0
 

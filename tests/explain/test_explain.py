@@ -110,6 +110,11 @@ class TestRules:
         assert named <= RULES.keys()
 
 
+def test_a_command_is_not_taken_for_a_misspelt_field() -> None:
+    for command in ("validate", "simulate"):
+        assert f"{command} is a command: see `draguard help {command}`" in usage_error("explain", command)
+
+
 @pytest.mark.slow
 class TestUnknownNames:
     @each_row_beside("query", "message")

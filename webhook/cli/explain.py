@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import Final
 
 from webhook.check.target import kubernetes
+from webhook.configuration.options import COMMANDS
 from webhook.documents import STDIN
 from webhook.explain.query import UnknownNameError, explain, explain_answer, explain_reason
 from webhook.usage import UsageError
@@ -28,6 +29,8 @@ def run(arguments: Namespace) -> int:
             text = explain(name, api_version=arguments.api_version, kubernetes=stated, recursive=arguments.recursive)
     except UnknownNameError as error:
         text = explain_reason(name)
+        if not text and name in COMMANDS:
+            raise UsageError(f"{name} is a command: see `draguard help {name}`") from error
         if not text:
             raise UsageError(str(error)) from error
     print(text)

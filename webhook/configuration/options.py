@@ -704,7 +704,7 @@ COMMANDS: Final = {
                 Option(
                     "paths PATH", "files, directories, globs or - with what `draguard snapshot` collects", number="*"
                 ),
-                *LIVE,
+                *_cluster("the profiles"),
             ),
             "check": Command(
                 "check profiles of your own",
@@ -713,7 +713,7 @@ COMMANDS: Final = {
         },
     ),
     "schema": Command(
-        "print a JSON schema: of reports, or of suites of policies",
+        "print a JSON schema, of what a command prints or of a file that you write",
         Option("name NAME", "; ".join(f"{name}: {about}" for name, (_, _, about) in SCHEMAS.items()), words=[*SCHEMAS]),
     ),
     "config": Command(

@@ -154,7 +154,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     # the requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
     controllers = (owner.get("kind") for owner in _owners(metadata) if owner.get("controller") is True)
-    by_name = too_long or options.select_node_by == "name" or "DaemonSet" in controllers
+    is_wanted = options.select_node_by == "name" or "DaemonSet" in controllers
+    by_name = too_long or is_wanted
     if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
         return _contradiction(where / "nodeSelector" / Key(_HOSTNAME), where, node)
 
@@ -168,7 +169,7 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
         f"replaced by {target}, so that the scheduler {'allocates resource claims' if claims else 'places the pod'}",
         "NoSchedule taints of the node then apply"
         + ("" if by_name else f"; its label {_HOSTNAME} must equal its name"),
-        *(["longer than a label value may be, hence no nodeSelector"] if too_long else []),
+        *(["longer than a label value may be, hence no nodeSelector"] if too_long and not is_wanted else []),
     ]
     return Rewrite(
         # No "test" first: the API server applies the patch to the very object that it sent.

@@ -244,10 +244,20 @@ def _version_in(query: str, api_version: str | None) -> tuple[str, str | None]:
             kind = query.removesuffix(f".{behind}")
             raise UnknownNameError(f"{query} names a version behind the kind: use {kind} --api-version {behind}")
         stated = max((each for each in known if query.startswith((f"{each}/", f"{each}."))), key=len, default=None)
-        return (query, None) if stated is None else (query[len(stated) + 1 :], stated)
+        if stated is not None:
+            return query[len(stated) + 1 :], stated
+        if not (looking := _LIKE_VERSION.match(query)):
+            return query, None
+        api_version = looking[0]
     if api_version not in known:
-        raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(VERSIONS)}")
+        group = api_version.rpartition("/")[0]
+        near = [each for each in VERSIONS if group and each.startswith(f"{group}/")] or VERSIONS
+        raise UnknownNameError(f"API version {api_version} is not known here: give one of {', '.join(near)}")
     return query, api_version
+
+
+_LIKE_VERSION: Final = re.compile(r"(?:[a-z0-9.-]+/)?v\d+(?:(?:alpha|beta)\d+)?(?=[./]|\Z)")
+"""An API version, known or not, at the start of a query."""
 
 
 def _spellings(api_version: str) -> tuple[str, str]:

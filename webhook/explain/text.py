@@ -31,6 +31,7 @@ from webhook.explain.places import (
 from webhook.records import NamedTuple
 from webhook.release import Release, releases, span
 from webhook.schema import CREATE, IMMUTABLE, UPDATE, UPDATE_STATUS, Declared, Field, Many, Map, Target
+from webhook.schema.fields import Scalar
 
 
 def counterparts(place: FieldPlace, release: Release | None) -> Iterator[tuple[ExplainedKind, FieldPlace | None]]:
@@ -114,6 +115,20 @@ def _limits(field: Field, at: Target) -> Iterator[str]:
         yield from (f"each key: {limit}" for limit in _limits(field.key, at))
     if isinstance(field, Many):
         yield from (f"each item: {limit}" for limit in _limits(field.item, at))
+
+
+def _joined(rules: Iterable[tuple[StatedRule, FieldPlace]]) -> list[tuple[StatedRule, FieldPlace]]:
+    """Join what a place states several times of one rule, such as once for each way in which releases apply it."""
+    found: dict[tuple[object, ...], tuple[StatedRule, FieldPlace]] = {}
+    for stated, place in rules:
+        rule = stated.declared
+        key = stated.name, place.kind.api_version, str(place), rule and rule.on
+        joined = stated
+        if rule and key in found and (other := found[key][0].declared):
+            until = None if rule.until is None or other.until is None else max(rule.until, other.until)
+            joined = stated._replace(declared=rule._replace(since=min(rule.since, other.since), until=until))
+        found[key] = joined, place
+    return list(found.values())
 
 
 _TYPES: Final = "webhook.api."
@@ -282,7 +297,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
         "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
-        "RULES": [line for stated, at in _readers(place, release) for line in _of_reader(stated, at, place)],
+        "RULES": [line for stated, at in _joined(_readers(place, release)) for line in _of_reader(stated, at, place)],
     }
     for title, content in sections.items():
         if content:
@@ -295,7 +310,8 @@ def of_rule(name: str, rule: ExplainedRule) -> str:
     lines = [f"RULE:        {name}", f"PAGE:        {page(name)}", "", "DESCRIPTION:"]
     for paragraph in rule.doc.split("\n\n"):
         lines += _wrapped(paragraph, 4)
-    places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for place, stated in rule.places)
+    stated_at = _joined((stated, place) for place, stated in rule.places)
+    places = ((place.kind, f"    {place}{_when(stated.declared, place.kind.served)}") for stated, place in stated_at)
     lines += _listed("APPLIES TO", places)
     shown = example(name)
     for title, manifest in shown.sections() if shown else ():
@@ -349,8 +365,18 @@ def _tree(place: FieldPlace, release: Release | None) -> Iterator[str]:
     """List the fields of a place at all depths."""
     for part in within(children(place, release), release):
         indent = "  " * (len(part.path) - len(place.path))
-        required = "  -required-" if "required" in limits(part, release) else ""
+        required = "  -required-" if _is_required(part, release) else ""
         yield f"{indent}{part.path[-1]}  <{type_name(part.field)}>{required}"
+
+
+def _is_required(place: FieldPlace, release: Release | None) -> bool:
+    """Tell whether a field must be given: the API server refuses objects without it, or its type says so.
+
+    Kubernetes' types require the scalars that they write even if empty.
+    """
+    field = place.field
+    is_written = field.written and isinstance(field, Scalar) and not field.pointer
+    return is_written or "required" in limits(place, release)
 
 
 def _of_part(place: FieldPlace, release: Release | None) -> Iterator[str]:

@@ -446,11 +446,11 @@ def reason_and_time(condition: View) -> Iterator[Problem]:
         yield required(condition / "reason", detail)
 
 
-def conditions(max_items: int) -> Array:
+def conditions(of: str, max_items: int) -> Array:
     """Declare conditions; the size of the list does not keep the API server from checking them."""
     return Array(
         Nested(Condition),
-        "The conditions of the object.",
+        f"The conditions of the {of}.",
         max_items=max_items,
         unique="type",
         list_map_keys=["type"],

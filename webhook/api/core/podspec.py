@@ -275,6 +275,18 @@ def node_labels(spec: View) -> Iterator[Problem]:
     yield from wrong_labels(spec.nodeSelector, spec / "nodeSelector", spec.release)
 
 
+@check(PodSpec, given=["dnsPolicy"])
+def nameserver_for_none(spec: View) -> Iterator[Problem]:
+    """The DNS policy None needs a nameserver in `dnsConfig`."""
+    if spec.dnsPolicy != "None":
+        return
+    config, path = spec.content.get("dnsConfig"), spec / "dnsConfig"
+    if config is None:
+        yield required(path, "must provide `dnsConfig` when `dnsPolicy` is None")
+    elif not config.get("nameservers"):
+        yield required(path / "nameservers", "must provide at least one DNS nameserver when `dnsPolicy` is None")
+
+
 @check(PodSpec, since=32, given=["resources"])
 def claims_of_pod_level(spec: View) -> Iterator[Problem]:
     """Claims are used by containers; a pod as a whole cannot use them."""

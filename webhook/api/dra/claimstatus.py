@@ -165,7 +165,7 @@ class AllocatedDeviceStatus(Struct):
     pool = DeviceRequestAllocationResult.pool.but(declared=None)
     device = DeviceRequestAllocationResult.device
     shareID = DeviceRequestAllocationResult.shareID.but(go="string")
-    conditions = conditions(CONDITIONS_MAX_ITEMS).but(written=True)
+    conditions = conditions("device", CONDITIONS_MAX_ITEMS).but(written=True)
     data = RawObject("The driver's own data, a JSON object.", pointer=True)
     networkData = Nested(NetworkDeviceData, "The interface and the addresses of a network device.", pointer=True)
 

@@ -39,7 +39,7 @@ class DeviceTaintRuleSpec(Struct):
 class DeviceTaintRuleStatus(Struct):
     """The progress of the eviction of pods."""
 
-    conditions = conditions(CONDITIONS_MAX_ITEMS)
+    conditions = conditions("rule", CONDITIONS_MAX_ITEMS)
 
 
 class DeviceTaintRule(CountedObject):

@@ -329,9 +329,12 @@ def admin_refusal(release: Release) -> str:
 
 def admin_label_meant(labels: Mapping[str, Any], release: Release) -> str:
     """Return the label of a namespace that was probably meant to allow admin access: another release's, or misspelt."""
+    import json  # few claims have admin access
+
     wanted = admin_label(release)
     near = next((label for label in (wanted, *_ADMIN_LABEL.values()) if label in labels), "") or nearest(wanted, labels)
-    return f"{near}: {labels[near]}" if near else ""
+    value = labels.get(near)
+    return f"{near}: {value if isinstance(value, str) else json.dumps(value)}" if near else ""
 
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])

@@ -130,7 +130,7 @@ class ResourcePoolStatusRequestStatus(Struct):
 
     poolCount = number("The number of pools that match the request.", required=True)
     pools = Array(Nested(PoolStatus), "The pools.", max_items=POOLS_MAX_ITEMS)
-    conditions = conditions(CONDITIONS_MAX_ITEMS)
+    conditions = conditions("request", CONDITIONS_MAX_ITEMS)
 
 
 class ResourcePoolStatusRequest(Object):

@@ -27,7 +27,7 @@ UNSET_OR_TRUE = "must be either unset or set to true"
 
 
 class ResourcePool(Struct):
-    """The pool that the slice belongs to."""
+    """Devices that one slice describes, or several together."""
 
     name = Text("The pool's name.", checked_by=pool_name, required=True, immutable=True, written=True)
     generation = Int(
