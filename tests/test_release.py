@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import tracemalloc
 import typing
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -36,6 +37,15 @@ def test_mypy_refuses_a_plain_number_as_a_release() -> None:
 def test_a_release_and_a_patch_release_are_read(text: str, patch: int) -> None:
     release: Release = release_of(text)
     assert (release, patch_of(text)) == (36, patch)
+
+
+def test_long_versions_are_not_remembered() -> None:
+    tracemalloc.start()
+    try:
+        assert {release_of(f"1.36.{number}-{'a' * 100_000}") for number in range(30)} == {36}
+        assert tracemalloc.get_traced_memory()[0] < 300_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_both_ends_are_among_the_releases() -> None:

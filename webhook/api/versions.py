@@ -340,9 +340,14 @@ def _parts_of(kubernetes: str) -> re.Match[str]:
         stated = re.fullmatch(r"1\.(?:[1-9]|([0-9]{2}))", str(kubernetes))
         likely = f"1.{DEFAULT}" if stated is None else str(kubernetes) if stated[1] else f"{kubernetes}0"
         raise ValueError(f'{kubernetes!r} is not a string; write the Kubernetes version as "{likely}"')
-    if not (match := _matched(kubernetes)):
+    match = (_matched if len(kubernetes) <= _SHORT else _matched.__wrapped__)(kubernetes)
+    if not match:
         raise ValueError(f"{kubernetes!r} is not a Kubernetes version; write it as, for example, 1.{DEFAULT - 1}")
     return match
+
+
+_SHORT: Final = 64
+"""The most characters of a version that is remembered."""
 
 
 @lru_cache(maxsize=64)

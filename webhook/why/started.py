@@ -129,7 +129,7 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     if cause := next(_unreleased(scene, pod), None):
         return cause
     seconds = number(pod, "metadata", "deletionGracePeriodSeconds")
-    why = "since somebody or its controller deleted it"
+    why = "since a user or its controller deleted it"
     return Cause(f"is being deleted (terminating) {why}; it has {seconds or 0} s to end", [pod])
 
 

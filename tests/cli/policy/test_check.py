@@ -154,6 +154,19 @@ class TestCheck:
         hint = "it is a ValidatingAdmissionPolicy: bind it by a ValidatingAdmissionPolicyBinding"
         self.finds(hint, checked([refusing("has(object.spec)")[0], mutating("p", "Object{}")[1]]))
 
+    @each_row(
+        ("stated", "rules"),
+        ("resource.k8s.io/v1beta1=true", ["unchangeable-version"]),
+        ("resource.k8s.io/v1beta1=false", ["unserved-version"]),
+    )
+    def test_versions_are_those_that_the_cluster_serves(self, checked: Found, stated: str, rules: list[str]) -> None:
+        claims = {"apiGroups": ["resource.k8s.io"], "operations": ["CREATE"], "resources": ["resourceclaims"]}
+        old, new = ({"resourceRules": [claims | {"apiVersions": [version]}]} for version in ("v1beta1", "v1"))
+        change = "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"
+        policies = [*refusing("has(object.spec)", matchConstraints=old), *mutating("m", change, matchConstraints=new)]
+        found = checked(policies, "--kubernetes-version", "1.36", "--runtime-config", stated)
+        assert [each["rule"] for each in found if each["rule"].endswith("-version")] == rules
+
     def test_an_expression_that_fails_by_a_wrong_variable_is_not_found_itself(self, checked: Found) -> None:
         found = checked(refusing("variables.n == ''", variables=[{"name": "n", "expression": "object.spec.nodename"}]))
         fields = {each["rule"]: each["field"] for each in found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.cel.kubernetes.environments import CALL_LIMIT
@@ -70,7 +70,7 @@ def run(arguments: Namespace) -> int:
     if not (report.findings or arguments.allow_empty or any(is_policy(each.object) for each in given)):
         raise UsageError(f"no policies found in {', '.join(paths)}")
     report.selection, report.has_fixes, report.releases = selection, False, [f"1.{minor}"]
-    result = _checked(given, minor, report)
+    result = _checked(given, minor, options.runtime_config, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
     explained = {(id(each.given), each.problem.path) for each in result.findings}
@@ -100,19 +100,19 @@ def _remarks(costs: Sequence[JSONObject], result: CheckResult, untried: Sequence
         yield f"note: not tried on small objects, as other policies took too much work: {named}"
 
 
-def _checked(given: Sequence[Given], minor: Release, report: Report) -> CheckResult:
+def _checked(given: Sequence[Given], minor: Release, stated: Mapping[str, bool] | None, report: Report) -> CheckResult:
     """Check policies; if draguard itself fails, report on which of them, and check the others."""
     faults: list[Finding] = []
     try:
-        return check_policies(given, minor)
+        return check_policies(given, minor, stated)
     except Exception:  # noqa: BLE001 - what concerns no single object is raised again below
         sound: list[Given] = []
         for each in given:
             with guarded(each.manifest, faults):
-                check_policies([each], minor)
+                check_policies([each], minor, stated)
                 sound.append(each)
     report.findings += faults
-    return check_policies(sound, minor)
+    return check_policies(sound, minor, stated)
 
 
 def _cost_of(cost: Cost) -> JSONObject:

@@ -376,18 +376,22 @@ def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, t
     return listed
 
 
-def _on_by_default(kind: GroupVersionKind, kinds: Kinds) -> list[str]:
-    """List the versions in which a cluster serves one of Kubernetes' own kinds by default."""
-    group = f"{kind.group}/" if kind.group else ""
-    return [each for each in kinds.versions(kind) if is_served(f"{group}{each}", release=kinds.release)]
+def _on(kind: GroupVersionKind, kinds: Kinds, stated: Mapping[str, bool] | None) -> list[str]:
+    """List the versions in which a cluster serves one of Kubernetes' own kinds."""
+    group, resource = f"{kind.group}/" if kind.group else "", kinds.resource_of(kind).resource
+    return [
+        each
+        for each in kinds.versions(kind)
+        if is_served(f"{group}{each}", resource, release=kinds.release, stated=stated)
+    ]
 
 
-def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
-    """Find resources that a policy names only in versions that are off by default."""
+def _switched_off(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
+    """Find resources that a policy names only in versions that are off."""
     if any("*" in rule.groups for rule in policy.match.rules):
         return
     for kind, (index, versions) in _named_versions(policy, kinds).items():
-        on, off = _on_by_default(kind, kinds), versions.intersection(kinds.versions(kind))
+        on, off = _on(kind, kinds, stated), versions.intersection(kinds.versions(kind))
         if on and off and not versions.intersection((*on, "*")):
             resource, where = kinds.resource_of(kind).resource, ", ".join(sorted(off))
             message = f"Kubernetes 1.{kinds.release} serves {resource} in {where} only with --runtime-config: "
@@ -396,12 +400,12 @@ def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
             yield warning("unserved-version", _RULES / index / "apiVersions", message, hint)
 
 
-def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+def _unchangeable(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
     """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
     if policy.kind != MUTATING or policy.match.is_exact:
         return
     for kind, (index, versions) in _named_versions(policy, kinds).items():
-        on = _on_by_default(kind, kinds)
+        on = _on(kind, kinds, stated)
         others = [] if "*" in versions else [version for version in on if version not in versions]
         if others and len(others) < len(on):
             resource, where = kinds.resource_of(kind).resource, ", ".join(others)
@@ -459,8 +463,15 @@ class CheckResult(NamedTuple):
         return all(finding.problem.level != ERROR for finding in self.findings)
 
 
-def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAULT) -> CheckResult:
-    """Check policies and bindings, given with the objects that they read; never raises."""
+def check_policies(
+    given: Iterable[Given | JSONObject], release: Release = DEFAULT, stated: Mapping[str, bool] | None = None
+) -> CheckResult:
+    """Check policies and bindings; never raises.
+
+    Args:
+        given: They, with the objects that they read.
+        stated: The value of ``--runtime-config``; None if it is unknown.
+    """
     policies = load(given, release, by_cluster=True)
     findings = list(policies.findings)
     costs: list[Cost] = []
@@ -470,8 +481,8 @@ def check_policies(given: Iterable[Given | JSONObject], release: Release = DEFAU
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
-            *_switched_off(policy, policies.kinds),
-            *_unchangeable(policy, policies.kinds),
+            *_switched_off(policy, policies.kinds, stated),
+            *_unchangeable(policy, policies.kinds, stated),
             *_param_kind(policy, policies),
             *_constants(policy),
             *unused,
