@@ -127,7 +127,7 @@ class TestMatch:
     @each_row(
         ("read", "hint"),
         ('attributes["gpu.example.com"].modle', 'did you mean "model"?)'),
-        ('attributes["gpu.example.com"].colour', "devices have: model, driverVersion, memory, gpu.example.com)"),
+        ('attributes["gpu.example.com"].colour', "attributes of devices: model, driverVersion)"),
         ('attributes["gpu.exmaple.com"].model', 'no device has the domain "gpu.exmaple.com": did you mean'),
         ('attributes["foo.io"].model', 'no device has the domain "foo.io": devices have: gpu.example.com'),
         ('attributes["foo.io"].x', 'no device has the domain "foo.io": devices have: gpu.example.com'),
@@ -137,6 +137,11 @@ class TestMatch:
         done = draguard("match", f'device.{read} == "H100"', "--cluster", CLUSTER)
         said = f"CEL runtime error: no such key: {read.rpartition('.')[2]} ({hint}"
         assert (done.code, said in done.out) == (1, True)
+
+    def test_a_capacity_that_no_device_has(self) -> None:
+        read = 'device.capacity["gpu.example.com"].colour'
+        done = draguard("match", f'{read}.isGreaterThan(quantity("1"))', "--cluster", CLUSTER)
+        assert "no such key: colour (capacities of devices: memory)" in done.out
 
     @each_row(
         ("devices", "hint"),

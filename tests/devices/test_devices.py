@@ -127,6 +127,7 @@ def test_what_is_left_of_shares_and_counters_is_told() -> None:
 
 
 LOST = [{"key": "example.com/lost", "effect": "NoSchedule"}]
+OTHERS = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]}
 
 
 @each_row(
@@ -137,6 +138,10 @@ LOST = [{"key": "example.com/lost", "effect": "NoSchedule"}]
     ([slices(device(), pool={"resourceSliceCount": 2}), device_class()], "its pool is incomplete"),
     ([slices(device()), slices(device(), name="again"), device_class()], "its pool is incomplete"),
     ([slices(device()), device_class(), taint_rule(pool="n2")], ""),
+    ([slices(device(taints=[{**LOST[0], "effect": "None"}])), device_class()], ""),
+    ([slices(device(), nodeName="gone"), device_class()], "its node does not exist"),
+    ([slices(device(), nodeSelector=OTHERS), device_class()], "its nodes do not exist"),
+    ([slices(device(), allNodes=True), device_class()], ""),
 )
 def test_why_a_free_device_is_stranded(objects: list[Any], why: str) -> None:
     found = answer(node(), *objects, options=("--kubernetes-version=1.37",))
@@ -151,6 +156,30 @@ def test_rules_that_the_scheduler_ignores_strand_no_device() -> None:
         found = answer(*objects, options=options)
         assert found["sums"]["stranded"] == stranded
         assert found["devices"][0]["taints"] == ["example.com/broken:NoExecute"]
+
+
+@each_row(
+    ("option", "stranded"),
+    ("--kubernetes-version=1.33", 0),
+    ("--kubernetes-version=1.36", 1),
+    ("--feature-gates=DRADeviceTaints=false", 0),
+)
+def test_taints_that_the_scheduler_ignores_strand_no_device(option: str, stranded: int) -> None:
+    options = (option,) if "version" in option else ("--kubernetes-version=1.36", option)
+    found = answer(node(), slices(device(taints=LOST)), device_class(), options=options)
+    assert found["sums"]["stranded"] == stranded
+    assert found["devices"][0]["taints"] == ["example.com/lost:NoSchedule"]
+
+
+def test_taints_of_every_effect_are_listed_and_one_device_is_a_device() -> None:
+    marked = device(taints=[{**LOST[0], "effect": "None"}], allowMultipleAllocations=True)
+    objects = [node(), slices(marked), device_class(), claim("a", "gpu-0", pods=("train",), **SHARE), pod(claims="a")]
+    assert answer(*objects)["devices"][0]["taints"] == ["example.com/lost:None"]
+    table, page = listed(*objects), listed(*objects, options=("-o", "html")).out
+    assert "1 share" in table.out
+    assert "1 shares" not in table.out
+    assert "1 device:" in table.err
+    assert "1 devices" not in page
 
 
 def test_health_is_that_of_kubelet_or_of_the_driver() -> None:

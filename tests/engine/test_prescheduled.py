@@ -14,6 +14,7 @@ from tests.policy.examples import of
 from tests.reviews import recorded
 from tests.rows import each_row
 from webhook.api.templates import pod_template
+from webhook.engine.manifests import never_runs
 from webhook.engine.prescheduled import Rewrite, RewriteOptions, rewrite, rewrite_manifest
 from webhook.problem import Problem
 
@@ -465,3 +466,19 @@ def test_a_pod_lands_on_the_named_node_or_nowhere_and_by_name_whatever_the_label
     spec = {"nodeName": name, "nodeSelector": selector, "affinity": existing}
     check(spec, BY_HOSTNAME, Node(node, {**labels, HOSTNAME: node}))
     check(spec, BY_NAME, Node(node, labels))
+
+
+@each_row(
+    ("sources", "what"),
+    ([{"resourceClaimName": "c"}], "only run if its claims are allocated already"),
+    ([{"source": {"resourceClaimName": "c"}}], "only run if its claims are allocated already"),
+    ([{"resourceClaimTemplateName": "t"}], "never run"),
+    ([{"resourceClaimName": "c"}, {"resourceClaimTemplateName": "t"}], "never run"),
+)
+def test_claims_that_are_allocated_can_be_reserved(sources: list[dict[str, Any]], what: str) -> None:
+    claims = [{"name": f"c{index}", **each} for index, each in enumerate(sources)]
+    pod = {"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": NODE, "resourceClaims": claims}}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": pod["spec"]}}}
+    for obj in (pod, deployment):
+        (warning,) = never_runs(obj)
+        assert warning.message.endswith(f"so the pod can {what}")

@@ -11,6 +11,7 @@ from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
 from webhook.inventory import devices_reported
+from webhook.inventory.affinity import selects
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -21,9 +22,9 @@ NONE: Final = ""
 """Groups what has no class, or no namespace."""
 
 
-REASONS: Final = ("pool", "no-class", "counters", "taint")
-"""Why no claim can get a free device: its pool is not used, no class selects it, other devices use its counters up, or
-a taint keeps claims from it."""
+REASONS: Final = ("node", "pool", "no-class", "counters", "taint")
+"""Why no claim can get a free device: no node can use it, its pool is not used, no class selects it, other devices use
+its counters up, or a taint keeps claims from it."""
 
 
 class Row(NamedTuple):
@@ -152,7 +153,7 @@ def holders(row: Row) -> str:
 def left_of(row: Row) -> str:
     """Write what is left of a device that is shared, or of the counters that it consumes."""
     parts = [f"{name} {left}/{total}" for name, (left, total) in row.capacity.items() if left != total]
-    shares = [f"{row.shares} shares"] if row.shares else []
+    shares = [f"{row.shares} share{'s' * (row.shares != 1)}"] if row.shares else []
     counters = [
         f"{counter} {left}" for of_set in row.counters.values() for counter, left in of_set.items() if row.state != HELD
     ]
@@ -169,7 +170,7 @@ def summary(rows: Iterable[Row]) -> str:
     """Write how many devices there are, and in which states."""
     sums = summed(rows)
     stranded = f", {sums.stranded} of them stranded" if sums.stranded else ""
-    return f"{sums.total} device{'' if sums.total == 1 else 's'}: {sums.held} held, {sums.free} free{stranded}"
+    return f"{sums.total} device{'s' * (sums.total != 1)}: {sums.held} held, {sums.free} free{stranded}"
 
 
 class Table:
@@ -188,6 +189,8 @@ class Table:
             for each in devices_reported(pod)
         }
         """The health of devices as kubelet reports it in the status of pods."""
+        self._nodes = {name_of(each): each for each in cluster.all("Node")}
+        self._is_reached: dict[str, bool] = {}
 
     def rows(self) -> Iterator[Row]:
         """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
@@ -210,10 +213,10 @@ class Table:
         for (name, counter), amount in left.items():
             sets[name][counter] = quantity_text(amount)
         taken = used.capacity.get(device.name, {})
-        taints = [*content.taints, *self._cluster.taints_of_rules(pool, device.name)]
+        of_rules = self._cluster.taints_of_rules(pool, device.name)
         classes = self._classes.get(content.index, ())
         is_held = used.is_allocated(device.name)
-        reason, why = ("", "") if is_held else self._why(device, classes, taints, left)
+        reason, why = ("", "") if is_held else self._why(device, classes, of_rules, left)
         return Row(
             node=device.node_name or EVERYWHERE,
             driver=pool[0],
@@ -234,7 +237,9 @@ class Table:
                 for name, each in content.capacity.items()
             },
             counters=dict(sets),
-            taints=[f"{text(each, 'key')}:{text(each, 'effect')}" for each in taints],
+            taints=[
+                f"{text(each, 'key')}:{text(each, 'effect')}" for each in (*items(content.others, "taints"), *of_rules)
+            ],
             health=self._sick.get("/".join((*pool, device.name))) or published_health(device),
             attributes={
                 name: next((value for value in each.values() if value is not None), None)
@@ -244,15 +249,32 @@ class Table:
         )
 
     def _why(
-        self, device: Device, classes: Sequence[str], taints: Sequence[JSONObject], left: Counters
+        self, device: Device, classes: Sequence[str], of_rules: Sequence[JSONObject], left: Counters
     ) -> tuple[str, str]:
         """Return why no claim can get a free device: one of `REASONS`, and in words; empty if one can."""
-        if (why := self._unused.get(device.slice.order)) is not None:
-            return "pool", f"its pool is {why.state}"
+        if self._nodes and (why := self._nodeless(device)):
+            return "node", why
+        if (pool := self._unused.get(device.slice.order)) is not None:
+            return "pool", f"its pool is {pool.state}"
         if not classes:
             return "no-class", "no class"
         if any(amount > left.get(key, 0) for key, amount in device.content.consumes.items()):
             return "counters", "counters used up"
-        heeded = device.content.taints if self._cluster.settings.taint_rules_ignored else taints
+        settings = self._cluster.settings
+        heeded = [
+            *(device.content.taints if "DRADeviceTaints" in settings.gates else ()),
+            *(() if settings.taint_rules_ignored else of_rules),
+        ]
         keeping = [each for each in heeded if text(each, "effect") in {"NoSchedule", "NoExecute"}]
         return ("taint", f"taint {text(keeping[0], 'key')}") if keeping else ("", "")
+
+    def _nodeless(self, device: Device) -> str:
+        """Say that no node of the cluster can use a device; empty if one can."""
+        if name := device.node_name:
+            return "" if name in self._nodes else "its node does not exist"
+        others, slice_ = device.content.others, device.slice
+        if not (selector := others.get("nodeSelector") if slice_.is_per_device else slice_.node_selector):
+            return ""
+        if (key := repr(selector)) not in self._is_reached:
+            self._is_reached[key] = any(selects(selector, node) for node in self._nodes.values())
+        return "" if self._is_reached[key] else "its nodes do not exist"

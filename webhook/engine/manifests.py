@@ -14,6 +14,7 @@ from webhook.api.judgement import judge
 from webhook.api.runtimeconfig import STABLE, is_served, stage_of
 from webhook.api.templates import is_pod_without_claims, makes_pods, pod_template
 from webhook.api.versions import DEFAULT, GROUP, VERSIONS, find, is_own, release_of
+from webhook.objects import mapping
 from webhook.problem import BAD_REQUEST, ERROR, NOT_DECODED, WARNING, WRITE_LIST, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.schema.decoding import WRONG_TYPE, kind_of
@@ -203,9 +204,10 @@ def never_runs(obj: Any) -> list[Problem]:
     if isinstance(change, Problem):
         # It is the webhook that forbids it.
         return [change._replace(level=WARNING, reason="NeverRuns", message=change.detail)]
-    path = Path((*(pod_template(obj) or ()), "spec", "nodeName"))
+    spec = (*(pod_template(obj) or ()), "spec")
     hint = "`draguard mutate` makes it a constraint that the scheduler obeys"
-    return [Problem(WARNING, prescheduled.RULE, "NeverRuns", path, prescheduled.NEVER_RUNS, hint)]
+    message = prescheduled.consequence(mapping(obj, *spec))
+    return [Problem(WARNING, prescheduled.RULE, "NeverRuns", Path((*spec, "nodeName")), message, hint)]
 
 
 def not_compared(old: Mapping[str, Any], api_version: str, resource: str) -> Problem:

@@ -1,9 +1,9 @@
 """Rewrites pre-scheduled pods: ``spec.nodeName`` becomes a constraint that the scheduler obeys.
 
 A pod created with ``spec.nodeName`` bypasses the scheduler, which alone allocates resource claims. kubelet refuses to
-start such a pod; it stays on its node, stuck, and keeps its CPU and memory from other pods (Kubernetes documentation,
-Dynamic Resource Allocation, "Pre-scheduled Pods"). With a node selector instead, the same pod is scheduled, onto the
-same node.
+start such a pod, unless its claims are allocated already; it stays on its node, stuck, and keeps its CPU and memory
+from other pods (Kubernetes documentation, Dynamic Resource Allocation, "Pre-scheduled Pods"). With a node selector
+instead, the same pod is scheduled, onto the same node.
 
 Rewrites one object and does no I/O. The caller chooses the objects: at admission, pods on CREATE without a subresource.
 A malformed object is left alone, since the API server refuses it with a better message.
@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from webhook.api.templates import pod_template
 from webhook.formats import dns_subdomain, label_value
+from webhook.objects import JSONObject, items, mapping, text
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -37,8 +38,7 @@ _MAX_TERMS: Final = 1_000
 
 RULE: Final = "prescheduled"
 """The rule that pods with claims do not name their node."""
-NEVER_RUNS: Final = "bypasses the scheduler, which alone allocates resource claims, so the pod can never run"
-"""The problem of ``spec.nodeName`` in a pod with claims."""
+_BYPASSES: Final = "bypasses the scheduler, which alone allocates resource claims, so the pod can"
 
 
 class RewriteOptions(NamedTuple):
@@ -128,8 +128,18 @@ def bypassing(request: Mapping[str, Any], options: RewriteOptions) -> Problem | 
     if rewritten(request, obj, options) is None:
         return None
     has_claims = rewritten(request, obj, options._replace(pods="claims")) is not None
-    detail = NEVER_RUNS if has_claims else "bypasses the scheduler"
+    detail = consequence(mapping(obj, "spec")) if has_claims else "bypasses the scheduler"
     return forbidden(Path(("spec", "nodeName")), f"{detail}; name the node in a nodeSelector instead").named(RULE)
+
+
+def consequence(spec: JSONObject) -> str:
+    """Say what ``spec.nodeName`` means for a pod with claims.
+
+    kube-controller-manager reserves claims that are allocated for such a pod; those of its templates never are.
+    """
+    entries = items(spec, "resourceClaims")
+    is_shared = all(text(each, "resourceClaimName") or text(each, "source", "resourceClaimName") for each in entries)
+    return f"{_BYPASSES} only run if its claims are allocated already" if is_shared else f"{_BYPASSES} never run"
 
 
 class _MisshapenError(ValueError):

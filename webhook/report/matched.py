@@ -10,11 +10,13 @@ from webhook.deviceselectors.fleet import ERROR, TRUE, DeviceGroup, Fleet, Query
 from webhook.deviceselectors.parts import parts_of, presence_test, reads
 from webhook.hints.names import instead
 from webhook.objects import JSONObject, text
+from webhook.problem import Meant
 from webhook.records import NamedTuple
 from webhook.report.text import colored
 
 _REASON_MAX = 160
 _HOLDERS: Final = {"attributes": "an attribute", "capacity": "a capacity"}
+_SEVERAL: Final = {"attributes": "attributes of devices", "capacity": "capacities of devices"}
 _ROWS_MAX: Final = 20
 """The maximum number of groups of equal devices that are shown for a request."""
 
@@ -102,7 +104,10 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
     if unknown := next((read.domain for read in found if read.domain not in domains), ""):
         return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
     if name not in {*names, *domains}:
-        return instead(name, [*names, *domains], "devices have")
+        meant = instead(name, [*names, *domains], "")
+        holders = dict.fromkeys(read.holder for read in found) or _HOLDERS
+        groups = ((_SEVERAL[each], dict.fromkeys(pair[1] for pair in published[each])) for each in holders)
+        return meant if isinstance(meant, Meant) else "; ".join(instead(name, known, what) for what, known in groups)
     for read in found:
         other = next(holder for holder in _HOLDERS if holder != read.holder)
         pair = read.domain, name

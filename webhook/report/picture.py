@@ -444,7 +444,8 @@ class Picture:
                 what += f" × {f'({kind})' if ', ' in kind else kind}"  # noqa: RUF001 - it multiplies
             stranded = f", {sums.stranded:,} of them stranded" * bool(sums.stranded)
             yield f'<details open class="group"><summary><h2>{escaped(" · ".join(filter(None, (zone, what))))}'
-            yield f"</h2> {sums.total:,} devices: {sums.held:,} held, {sums.free:,} free{stranded}</summary>"
+            devices = f"{sums.total:,} device{'s' * (sums.total != 1)}"
+            yield f"</h2> {devices}: {sums.held:,} held, {sums.free:,} free{stranded}</summary>"
             cells = max(len(self._boxes[box]) for box in boxes)
             for start in range(0, len(boxes), _TOGETHER):
                 yield f'<div class="w{min(_WIDEST, max(6, cells))}">'

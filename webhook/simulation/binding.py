@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
 from webhook.inventory import Inventory
-from webhook.inventory.claims import Consumer, allocation_of, device_of, results_of
+from webhook.inventory.affinity import selects
+from webhook.inventory.claims import Consumer, Use, allocation_of, device_of, results_of
 from webhook.objects import JSONObject, at, full_name_of, items, mapping, name_of, text, texts
 from webhook.problem import aggregate
 from webhook.records import NamedTuple, Told
@@ -64,6 +65,22 @@ def used_up(claims: Iterable[JSONObject]) -> str:
     full = (each for each in claims if len(items(each, "status", "reservedFor")) >= CONSUMERS_MAX)
     names = (full_name_of(each) for each in full)
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
+
+
+def lacks(use: Use, node: JSONObject) -> str:
+    """Say why a pod that names its node never gets a claim; empty if it has it, or kube-controller-manager reserves it.
+
+    The controller reserves allocated claims for pods with spec.nodeName, whichever the node; it cannot allocate any.
+    """
+    claim = use.claim
+    if use.consumer.has(claim):
+        return ""
+    if not allocation_of(claim):
+        return "its claims are not allocated"
+    selector = mapping(allocation_of(claim), "nodeSelector")
+    if selector and not selects(selector, node):
+        return f"the devices of claim {full_name_of(claim)} are not on it"
+    return used_up([claim])
 
 
 def unmapped(pod: JSONObject, claim: JSONObject, release: Release) -> str:

@@ -303,6 +303,7 @@ _CONFLICT: Final = "each term of its node affinity requires nodes of different n
 _STARTS: Final = (
     "the scheduler has done its part: look at the pod's events, and at the kubelet plugin of its driver on the node"
 )
+_RESERVED: Final = "it names its node itself ({}), and kube-controller-manager reserves its claims, which are allocated"
 _REFUSED: Final = "the API server refuses its claim {}: {}"
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
@@ -463,14 +464,24 @@ class Scheduler:
 
     def _placed(self, pod: JSONObject, node: str) -> Placement:
         """Return the placement of a pod that already has a node: from the scheduler, or without it."""
-        uses = claims_of(pod, self.cluster.inventory, groups=False)
-        claims = () if isinstance(uses, Blocked) else tuple(use.claim for use in uses)
+        found = claims_of(pod, self.cluster.inventory, groups=False)
+        uses = [] if isinstance(found, Blocked) else found
+        claims = tuple(use.claim for use in uses)
         runs = text(pod, "status", "phase") == "Running"
-        if runs or (isinstance(uses, list) and all(use.consumer.has(use.claim) for use in uses)):
+        if runs or (found == uses and all(use.consumer.has(use.claim) for use in uses)):
             notes = () if runs or not claims else (_STARTS,)
             return Placement(pod, node, SCHEDULED, claims, reason="it runs already", notes=notes)
-        absent = "" if node in self.cluster.index else ", which does not exist"
-        reason = f"it names its node itself ({node}{absent}), so its claims are not allocated and it can never run"
+        home = self.cluster.index.get(node)
+        lacks = [] if home is None else [binding.lacks(use, self.cluster.nodes[home].node) for use in uses]
+        if claims and home is not None and not any(lacks):
+            for use in uses:
+                if not use.consumer.has(claim := self._current(use.claim)):
+                    self.cluster.reserve(claim, use.consumer)
+            claims = tuple(map(self._current, claims))
+            return Placement(pod, node, SCHEDULED, claims, reason=_RESERVED.format(node))
+        absent = "" if home is not None else ", which does not exist"
+        why = next(filter(None, lacks), "its claims are not allocated")
+        reason = f"it names its node itself ({node}{absent}), so {why} and it can never run"
         return Placement(pod, None, None, claims, reason=reason)
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:

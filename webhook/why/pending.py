@@ -15,7 +15,7 @@ from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
-from webhook.inventory.claims import Blocked, allocation_of, requests_of, results_of, sources_of
+from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
 from webhook.inventory.resources import as_in_pods, is_extended
 from webhook.objects import (
     JSONObject,
@@ -516,6 +516,9 @@ class _Pending:
     def __init__(self, scene: Scene, pod: JSONObject, own: frozenset[str] = frozenset()) -> None:
         self.scene, self.pod, self._own = scene, pod, own
         self.sources = scene.claim_sources(pod)
+        named = (scene.inventory.find("ResourceClaim", each, namespace_of(pod)) for each in claims_named(pod))
+        self._allocated = {name_of(each) for each in named if each is not None and allocation_of(each)}
+        """The claims that have devices before the simulation gives them some."""
 
     def found(self, placement: Placement) -> Explained:
         """Return why a placement has no node, and what would help."""
@@ -579,7 +582,7 @@ class _Pending:
         claim = next(each for each in placement.claims if binding.awaited(each, now))
         conditions = [*first.missing, *([text(first.failed, "type")] if first.failed else [])]
         about: list[About] = [claim, Ref("Device", first.device), *(Ref("Condition", each) for each in conditions)]
-        said = f"claim {name_of(claim)} is allocated, but"
+        said = f"claim {name_of(claim)} {'is' if name_of(claim) in self._allocated else 'would be'} allocated, but"
         if first.is_unavailable:
             return Cause(f"{said} its binding conditions have failed: {first.text}; {placement.reason}", about)
         several = len(first.missing) > 1

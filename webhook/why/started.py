@@ -27,7 +27,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.scan.claims import RELEASE_ONE, held_twice
-from webhook.simulation.binding import time_of
+from webhook.simulation.binding import lacks, time_of
 from webhook.simulation.scheduler import DEFAULT_SCHEDULER
 from webhook.simulation.workloads import priority
 from webhook.spelling import either
@@ -245,12 +245,19 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    bad = next((each for each in blocked if not each.consumer.has(each.claim)), None)
+    unreserved = [each for each in blocked if not each.consumer.has(each.claim)]
+    home = scene.inventory.find("Node", node) or {"metadata": {"name": node}}
+    bad = next((each for each in unreserved if lacks(each, home)), next(iter(unreserved), None))
     if bad is None:
         return
     claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
+    if not (lacked := lacks(bad, home)):
+        said = f"{name} is allocated, and not reserved for it yet: kube-controller-manager reserves it"
+        log = "if it stays so, see the log of kube-controller-manager"
+        yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
+        return
     scheduler = text(pod, "spec", "schedulerName")
     if scheduler not in {"", DEFAULT_SCHEDULER}:
         what = "not reserved for it" if allocation_of(claim) else "never allocated"
@@ -261,7 +268,7 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         return
     made = f"spec.nodeName ({node}) bypassed the scheduler, so {name} was never allocated"
     if allocation_of(claim):
-        made = f"{name} is allocated, and not reserved for it, as spec.nodeName bypassed the scheduler"
+        made = f"spec.nodeName ({node}) bypassed the scheduler, and {lacked}"
     yield Cause(
         f"{made}: kubelet does not start it",
         [pod, claim, Ref("Node", node), sources],
