@@ -140,7 +140,7 @@ class TestTest:
         assert done.code == 1
         assert complaint in done.out
 
-    def test_a_file_that_is_no_suite_is_an_error(self, write: Write) -> None:
+    def test_a_file_that_is_not_a_suite_is_an_error(self, write: Write) -> None:
         folder = write(policy=LIMITED, note="cased: 1")
         complaints = {"note": "the file holds no manifest", "policy": "this policy has no suite beside it"}
         for name, complaint in complaints.items():
@@ -157,7 +157,7 @@ class TestTest:
         "tasks: [{name: a, expect: b}]",
         "bases: [../base]",
     )
-    def test_files_of_other_tools_are_no_suites(self, other: str, write: Write) -> None:
+    def test_files_of_other_tools_are_not_suites(self, other: str, write: Write) -> None:
         folder = write(policy=LIMITED, other=other)
         assert [each["rule"] for each in findings("policy", "test", folder)] == ["not-tested"]
 
