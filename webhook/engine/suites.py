@@ -554,10 +554,10 @@ def _run_case(
 
 def _unusable(finding: PolicyFinding, context: Path) -> SuiteError:
     """Return the error of an object that cannot be used with the context of a case."""
-    (_, manifest, place), problem = finding
-    if place and manifest is None:
-        return SuiteError(problem.below(place, place).path, problem.message)
-    return SuiteError(place or context, f"{manifest.source}: {problem}" if manifest else str(problem))
+    given, problem = finding
+    if given.at:
+        return SuiteError(problem.below(given.at, given.at).path, problem.message)
+    return SuiteError(given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem))
 
 
 def _differences(
