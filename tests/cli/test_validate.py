@@ -165,7 +165,7 @@ class TestUnknownKinds:
         assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
-        is_served = found["hint"].endswith("?")  # to rename it to another kind would be another error
+        is_served = hint.endswith("?")  # to rename it to a kind that is not served would be another error
         assert line == 1 or (found["fix"] is not None) == is_served
 
     @each_row(
