@@ -245,15 +245,15 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    unreserved = [each for each in blocked if not each.consumer.has(each.claim)]
     home = scene.inventory.find("Node", node) or {"metadata": {"name": node}}
-    bad = next((each for each in unreserved if lacks(each, home)), next(iter(unreserved), None))
-    if bad is None:
+    unreserved = [(lacks(each, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    if not unreserved:
         return
+    lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
     claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
-    if not (lacked := lacks(bad, home)):
+    if not lacked:
         said = f"{name} is allocated, and not reserved for it yet: kube-controller-manager reserves it"
         log = "if it stays so, see the log of kube-controller-manager"
         yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
