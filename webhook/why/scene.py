@@ -110,6 +110,7 @@ class Cause(NamedTuple):
         is_well: Whether nothing is wrong.
         names_pod: Whether the sentence names the pod.
         sort: The sort of cause that keeps a pod pending, one of `SORTS`.
+        words: The message of a component that the sentence quotes, whose cure helps if nothing else does.
     """
 
     text: str
@@ -119,6 +120,7 @@ class Cause(NamedTuple):
     is_well: bool = False
     names_pod: bool = False
     sort: str = ""
+    words: str = ""
 
 
 NOT_EXPLAINED: Final = "not-explained"
