@@ -99,7 +99,7 @@ def load_policies(
     Args:
         strongest: Returns the strongest action that a policy, given by name, may lead to.
         namespaces: Namespaces that take precedence over those in the files.
-        level: The level of findings in objects around policies that cannot be decoded, except parameters.
+        level: The level of findings about objects that cannot be decoded; those in parameters are errors.
 
     Raises:
         UsageError: No policies are found, the authorizer's file is malformed, or standard input is named twice.

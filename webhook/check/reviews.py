@@ -74,7 +74,7 @@ def options(
     Args:
         tell: Receives the lines of the report about policies.
         note: Receives lines about what was not read of a cluster.
-        level: The level of findings in objects around policies that cannot be decoded, except parameters.
+        level: The level of findings about objects that cannot be decoded; those in parameters are errors.
 
     Raises:
         UsageError: A release, a feature gate or a rule is unknown, or the policies have errors.

@@ -45,7 +45,7 @@ def load(
         by_cluster: Whether a cluster of that release evaluates the policies, and so must serve them; if not,
             policies of other releases are used, too.
         namespace: The namespace of objects that state none.
-        level: The level of findings in objects around policies that cannot be decoded, except parameters.
+        level: The level of findings about objects that cannot be decoded; those in parameters are errors.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:

@@ -235,7 +235,7 @@ class Kinds:
         return Resource(kind.group, kind.version, known.resource if known else guess_resource(kind.kind))
 
     def sent_to(self, kind: GroupVersionKind) -> tuple[str, ...]:
-        """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none if to no one."""
+        """List the subresources, such as ``pods/exec``, to which objects of a kind are sent; none for most kinds."""
         return _SENT_TO.get((kind.group, kind.kind), ())
 
     def sent_kind(self, resource: Resource, subresource: str) -> GroupVersionKind | None:

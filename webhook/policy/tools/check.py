@@ -378,12 +378,9 @@ def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, t
 
 def _on(kind: GroupVersionKind, kinds: Kinds, stated: Mapping[str, bool] | None) -> list[str]:
     """List the versions in which a cluster serves one of Kubernetes' own kinds."""
-    group, resource = f"{kind.group}/" if kind.group else "", kinds.resource_of(kind).resource
-    return [
-        each
-        for each in kinds.versions(kind)
-        if is_served(f"{group}{each}", resource, release=kinds.release, stated=stated)
-    ]
+    release, resource = kinds.release, kinds.resource_of(kind).resource
+    named = ((each, kind._replace(version=each).api_version) for each in kinds.versions(kind))
+    return [each for each, name in named if is_served(name, resource, release=release, stated=stated)]
 
 
 def _switched_off(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
