@@ -124,7 +124,7 @@ def _check(files: list[str]) -> int:
 
 def _from_cluster(sources: list[str | Server]) -> int:
     if not sources:
-        raise UsageError("no cluster is given: give files with what `draguard snapshot` collects, --live or --context")
+        raise UsageError("no cluster is given: give --live, --context, or files with what `draguard snapshot` collects")
     report = Report()
     inventory = read_cluster(sources, report, (_CLASS, _SLICE), tell=tell)
     if code := show_refusals(report):
