@@ -468,7 +468,7 @@ class Scheduler:
         uses = [] if isinstance(found, Blocked) else found
         claims = tuple(use.claim for use in uses)
         runs = text(pod, "status", "phase") == "Running"
-        if runs or (found == uses and all(use.consumer.has(use.claim) for use in uses)):
+        if runs or (found is uses and all(use.consumer.has(use.claim) for use in uses)):
             notes = () if runs or not claims else (_STARTS,)
             return Placement(pod, node, SCHEDULED, claims, reason="it runs already", notes=notes)
         home = self.cluster.index.get(node)
