@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.resourceclaim import admin_label
+from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
