@@ -36,7 +36,7 @@ from tests.scan.clusters import (
 )
 from tests.stored import clusters
 from webhook.inventory.affinity import selects
-from webhook.scan import drivers, every_rule
+from webhook.scan import every_rule, stored
 
 RECORDED = Path(__file__).with_name("cases.jsonl.gz")
 
@@ -107,7 +107,7 @@ def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.
         asked.append(each)
         return selects(selector, each)
 
-    monkeypatch.setattr(drivers, "selects", asking)
+    monkeypatch.setattr(stored, "selects", asking)
     requirement = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     of_name = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
     of_label = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}

@@ -393,7 +393,7 @@ def shortened(names: Sequence[str], count: int = 0) -> str:
 
 
 def absent_nodes(names: Sequence[str]) -> str:
-    """Say of one or more nodes that slices name, in one line, that the cluster does not have them."""
+    """Say that slices name nodes that the cluster does not have."""
     are = "node {}, which is" if len(names) == 1 else "nodes {}, which are"
     return f"slices name {are.format(shortened(names))} not among the nodes"
 

@@ -18,6 +18,7 @@ from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.grouping import by_key
 from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended, replicas_of
+from webhook.inventory.affinity import selects
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
@@ -113,6 +114,7 @@ class Stored:
         self.derived: dict[Callable[..., Any], Any] = {}
         """The values that :func:`once` has derived."""
         self._plugins: dict[frozenset[str], Sequence[Plugin]] = {}
+        self._selecting: dict[str, bool] = {}
 
     def add(self, document: Document) -> None:
         """Add an object.
@@ -200,6 +202,12 @@ class Stored:
     def all(self, kind: str) -> list[JSONObject]:
         """Return the objects of a kind."""
         return self.inventory.all(kind)
+
+    def has_node(self, selector: JSONObject) -> bool:
+        """Tell whether a node selector, which many slices may have, selects any node."""
+        if (key := repr(selector)) not in self._selecting:
+            self._selecting[key] = any(selects(selector, node) for node in self.all("Node"))
+        return self._selecting[key]
 
     # -- devices
 

@@ -468,7 +468,7 @@ class Scheduler:
         uses = [] if isinstance(found, Blocked) else found
         claims = tuple(use.claim for use in uses)
         runs = text(pod, "status", "phase") == "Running"
-        if runs or (found == uses and all(use.consumer.has(use.claim) for use in uses)):
+        if runs or (found is uses and all(use.consumer.has(use.claim) for use in uses)):
             notes = () if runs or not claims else (_STARTS,)
             return Placement(pod, node, SCHEDULED, claims, reason="it runs already", notes=notes)
         home = self.cluster.index.get(node)
@@ -559,7 +559,7 @@ class Scheduler:
         failed = _failed(f'running Score plugins: plugin "DynamicResources" failed with: {said}')
         reason = (
             f"claim {full_name_of(given[0])} is allocated and another claim of the pod is not, for which the scheduler "
-            f"of Kubernetes {self.cluster.settings} cannot score several nodes: a bug, mended in 1.35.6 and 1.36.2"
+            f"of Kubernetes {self.cluster.settings} cannot score several nodes: a bug, fixed in 1.35.6 and 1.36.2"
         )
         return Placement(placement.pod, None, failed, placement.claims, reason=reason)
 
