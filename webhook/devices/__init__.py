@@ -11,7 +11,6 @@ from webhook.allocation.pools import available, unused, whole
 from webhook.deviceselectors.fleet import EVERYWHERE, model_of
 from webhook.grouping import by_key
 from webhook.inventory import devices_reported
-from webhook.inventory.affinity import selects
 from webhook.objects import JSONObject, full_name_of, items, name_of, text
 from webhook.records import NamedTuple
 from webhook.scan.stored import Stored, published_health
@@ -189,8 +188,7 @@ class Table:
             for each in devices_reported(pod)
         }
         """The health of devices as kubelet reports it in the status of pods."""
-        self._nodes = {name_of(each): each for each in cluster.all("Node")}
-        self._is_reached: dict[str, bool] = {}
+        self._nodes = {name_of(each) for each in cluster.all("Node")}
 
     def rows(self) -> Iterator[Row]:
         """Yield the devices of the newest generation of each pool, by node, driver, pool and slice."""
@@ -275,6 +273,4 @@ class Table:
         others, slice_ = device.content.others, device.slice
         if not (selector := others.get("nodeSelector") if slice_.is_per_device else slice_.node_selector):
             return ""
-        if (key := repr(selector)) not in self._is_reached:
-            self._is_reached[key] = any(selects(selector, node) for node in self._nodes.values())
-        return "" if self._is_reached[key] else "its nodes do not exist"
+        return "" if self._cluster.nodes.any_selected(selector) else "its nodes do not exist"

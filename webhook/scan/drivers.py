@@ -15,7 +15,7 @@ from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
 from webhook.inventory import statuses_of
-from webhook.inventory.affinity import required, selects
+from webhook.inventory.affinity import required
 from webhook.inventory.plugins import Plugin, is_ready, trouble_of
 from webhook.inventory.resources import amounts, is_extended
 from webhook.objects import JSONObject, items, mapping, name_of, number, placed, text
@@ -291,7 +291,6 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
     The nodes were removed or relabelled, or the driver that publishes for them was misconfigured.
     """
     nodes = cluster.all("Node")
-    are_matched: dict[str, bool] = {}
     names = {name_of(node) for node in nodes}
     for each in cluster.inventory.all("ResourceSlice") if nodes else ():
         for path, device in placed(each, "spec", "devices"):
@@ -300,11 +299,7 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
                 yield Found(each, message, "", (*path, "nodeName"))
                 break
         selector = mapping(each, "spec", "nodeSelector")
-        if not selector:
-            continue
-        if (key := repr(selector)) not in are_matched:
-            are_matched[key] = any(selects(selector, node) for node in nodes)
-        if are_matched[key]:
+        if not selector or cluster.nodes.any_selected(selector):
             continue
         message = f"no node matches the slice's nodeSelector ({required(selector)}), so its devices cannot be used"
         hint = f"label the nodes, or {command(cluster, 'delete', each)} if they are gone"

@@ -18,6 +18,7 @@ from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.grouping import by_key
 from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended, replicas_of
+from webhook.inventory.affinity import NodesByLabel
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
@@ -207,6 +208,11 @@ class Stored:
     def catalog(self) -> Catalog:
         """The published slices, without the taints of rules."""
         return Catalog(self.inventory.all("ResourceSlice"))
+
+    @cached_property
+    def nodes(self) -> NodesByLabel:
+        """The nodes, of which node selectors select some."""
+        return NodesByLabel(self.all("Node"))
 
     @cached_property
     def _taint_rules(self) -> Sequence[TaintRule]:
