@@ -75,7 +75,7 @@ def test_the_cure_is_named_where_the_mistake_stands(of: str, right: str, wrong: 
     assert places == [at]
 
 
-def test_what_is_said_once_it_can_be_decoded_is_no_help() -> None:
+def test_what_is_said_once_it_can_be_decoded_is_not_help() -> None:
     wrong = TEMPLATE.replace("deviceClassName: gpu.example.com", "count: [1]")
     shown = said(f"{wrong}      - {{name: other, exactly: {{}}}}\n")
     once = "the API server reports this once it can decode the object"

@@ -336,6 +336,6 @@ def test_a_query_that_cannot_be_answered_is_a_value_error(arguments: dict[str, A
 
 
 @each_row("text", "", b"", {"kind": "Pod"})
-def test_text_and_mappings_are_no_lists(text: Any) -> None:
+def test_text_and_mappings_are_not_lists(text: Any) -> None:
     with pytest.raises(ValueError, match="pods must be a list of objects"):
         simulate([], text)

@@ -46,7 +46,9 @@ def samples(
     return found
 
 
-def test_processes_that_come_and_go_and_a_cache_that_fills_up_are_no_leak(capsys: pytest.CaptureFixture[str]) -> None:
+def test_processes_that_come_and_go_and_a_cache_that_fills_up_are_not_a_leak(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert report(samples(serving=lambda sent: 3 * MB * sent / REQUESTS), REQUESTS) == []
     capsys.readouterr()
     assert report(samples(), REQUESTS) == []

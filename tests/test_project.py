@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_the_design_names_every_package() -> None:
     design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     packages = {each.parent.name for each in (ROOT / "webhook").glob("*/__init__.py")}
     assert packages == set(re.findall(r"^  (\w+)/  ", design, re.MULTILINE))
+
+
+def test_the_design_lists_packages_from_the_top_floor_down() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(each["layers"] for each in contracts["contracts"] if "webhook.cli" in each["layers"])
+    floors = {name: floor for floor, layer in enumerate(layers) for name in re.findall(r"webhook\.(\w+)", layer)}
+    design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^  (\w+)(?:/|\.py)  ", design, re.MULTILINE)
+    assert listed == sorted(listed, key=floors.__getitem__)
 
 
 def test_our_own_manifests_have_no_problems(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def readable(documents: Iterable[Piece], findings: list[Finding]) -> Iterator[Do
 
 
 def unfilled(what: Unreadable) -> Finding:
-    """Turn a template that is no YAML into a finding."""
+    """Turn a template that is not YAML into a finding."""
     message = f"a template: it cannot be read until it is filled in, so it is not judged: {what.message}"
     problem = Problem(NOTE, TEMPLATE, "Template", Path(), message, what.hint)
     return Finding(problem, what.source, what.line, what.column, what.excerpt)

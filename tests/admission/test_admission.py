@@ -97,7 +97,7 @@ def test_an_update_is_compared_with_the_old_object_and_one_of_the_status_judged_
     assert [cause["field"] for cause in causes] == ["status"]
 
 
-def test_what_cannot_be_decoded_or_is_no_object_is_a_bad_request() -> None:
+def test_what_cannot_be_decoded_or_is_not_an_object_is_a_bad_request() -> None:
     status = validated(with_spec(resourceClassName=7))["status"]
     assert (status["code"], status["reason"]) == (400, "BadRequest")
     assert status["message"] == (
@@ -120,7 +120,7 @@ def test_a_field_is_judged_by_a_release_that_knows_it() -> None:
     assert [cause["field"] for cause in causes] == ["spec.resourceClaims[0].source"]
 
 
-def test_a_finding_that_is_no_error_travels_as_a_warning_unless_the_api_server_has_made_it() -> None:
+def test_a_finding_that_is_not_an_error_travels_as_a_warning_unless_the_api_server_has_made_it() -> None:
     response = validated(SLICE)
     assert response["allowed"]
     (warning,) = response["warnings"]

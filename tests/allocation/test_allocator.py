@@ -233,7 +233,7 @@ def test_a_malformed_scenario_is_refused(part: Json, detail: str) -> None:
     ("has(device.?attributes[device.driver].x)", "optional_type", "unsupported type conversion from 'int' to bool"),
     ("has(device.?attributes[device.driver].y)", "optional_type", "optional.none() dereference"),
 )
-def test_a_selector_whose_result_is_no_bool_ends_the_attempt(result: str, type_: str, detail: str) -> None:
+def test_a_selector_whose_result_is_not_a_bool_ends_the_attempt(result: str, type_: str, detail: str) -> None:
     broken = claim(selecting(f"device.driver == '' ? device.attributes[device.driver].x : {result}"))
     text = f"CEL result of type {type_} could not be converted to bool: {detail}"
     slices = [resource_slice(device("d0", attributes={"x": {"int": 1}}))]

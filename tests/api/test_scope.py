@@ -305,7 +305,7 @@ class TestNeighbours:
 
 class TestPlaceholders:
     @each_row("name", "pod-__INDEX__", "${NAME}-claim", "claim-$(INDEX)", '"${NAME}"')
-    def test_a_name_that_is_to_be_filled_in_is_no_mistake(self, name: str, tmp_path: Path) -> None:
+    def test_a_name_that_is_to_be_filled_in_is_not_a_mistake(self, name: str, tmp_path: Path) -> None:
         block = CLAIM.replace("{name: claim, namespace: default}", f"\n  name: {name}")
         for text in (CLAIM.replace("name: claim", f"name: {name}"), block):
             (tmp_path / "claim.yaml").write_text(text, encoding="utf-8")

@@ -184,7 +184,7 @@ def test_deep_nesting_is_refused_or_works(before: str, core: str, after: str, de
             program.evaluate({"o": {"a": 1}})
 
 
-def test_little_stack_left_is_no_python_error() -> None:
+def test_little_stack_left_is_not_a_python_error() -> None:
     text = "[" * 200 + "o" + "]" * 200
     program = ENVIRONMENT.compile(text)
 

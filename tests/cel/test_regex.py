@@ -77,7 +77,7 @@ def test_patterns_that_take_more_memory_than_is_allowed(pattern: str) -> None:
 
 
 @each_row("call", "matches({})", "find({})", "findAll({})", "findAll({}, 2)")
-def test_a_constant_that_is_no_pattern_is_refused_when_the_expression_is_created(call: str) -> None:
+def test_a_constant_that_is_not_a_pattern_is_refused_when_the_expression_is_created(call: str) -> None:
     for case in WRONG[::10]:
         expression = f"object.{call.format(json.dumps(case['pattern']))}"
         found = outcome(expression)

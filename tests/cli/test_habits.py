@@ -201,7 +201,7 @@ class TestEmptyInput:
 
 
 @pytest.mark.parametrize("command", [("validate",), ("simulate",), ("match",)])
-def test_a_directory_of_other_yaml_is_no_cluster(command: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_directory_of_other_yaml_is_not_a_cluster(command: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "values.yaml").write_text("image: {tag: v1}\n", encoding="utf-8")
     done = draguard(*command, "--cluster", tmp_path, ROOT / "examples/simulate/deployment.yaml")
     complaint = f"{tmp_path}: error unreadable: no manifest: no document in it has an apiVersion or a kind\n"
@@ -224,7 +224,7 @@ class TestPipes:
         assert draguard("validate", "--stdin-filename", "values.yaml", stdin=text).code == 0
 
     @each_row("text", "image: {tag: v1}\n", "a\n---\nb: 1\n", "{}\n")
-    def test_other_documents_are_no_manifests(self, text: str, tmp_path: Path) -> None:
+    def test_other_documents_are_not_manifests(self, text: str, tmp_path: Path) -> None:
         values = tmp_path / "values.yaml"
         values.write_text(text, encoding="utf-8")
         done = draguard("validate", values)

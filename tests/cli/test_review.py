@@ -48,7 +48,7 @@ class TestAnswers:
         assert (done.code, uids(done.out)) == (code, ["a", "b", "a"])
         assert draguard("review", "-", stdin=given).code == 0
 
-    def test_a_byte_order_mark_is_no_part_of_it(self) -> None:
+    def test_a_byte_order_mark_is_not_a_part_of_it(self) -> None:
         text = json.dumps(review("a"))
         assert draguard("review", "-", stdin=text.encode("utf-8-sig")) == draguard("review", "-", stdin=text.encode())
 

@@ -141,7 +141,7 @@ def test_a_file_name_at_the_beginning_of_a_line_is_not_a_command(
     assert harmless(done.out)
 
 
-def test_statistics_name_kinds_that_are_no_commands(tmp_path: Path) -> None:
+def test_statistics_name_kinds_that_are_not_commands(tmp_path: Path) -> None:
     done = draguard("validate", "-o", "statistics", written(tmp_path / "a.yaml", {"apiVersion": EVIL, "kind": EVIL}))
     assert "## [x]" in done.out
     assert harmless(done.out)

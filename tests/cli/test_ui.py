@@ -411,13 +411,13 @@ class TestFields:
 
     @each_row("name", "ResourceClaim/team-x/train-1", "Node/node-a")
     @each_row("version", "resource.k8s.io/v9", "resource.k8s.io/v1alpha2", "apps/v1", "[]", "3")
-    def test_manifests_of_versions_that_do_not_exist_are_no_changes(self, ui: Ui, name: str, version: str) -> None:
+    def test_manifests_of_versions_that_do_not_exist_are_not_changes(self, ui: Ui, name: str, version: str) -> None:
         loaded = manifest_of(ui.show(load=name)[0])
         text, _ = ui.show(manifest=re.sub("apiVersion: .*", f"apiVersion: {version}", loaded))
         assert "is changed" not in title_of(text)
         assert "kubectl" not in told(text)
 
-    def test_manifests_of_other_objects_are_no_changes_of_those_of_the_cluster(self, ui: Ui) -> None:
+    def test_manifests_of_other_objects_are_not_changes_of_those_of_the_cluster(self, ui: Ui) -> None:
         loaded = manifest_of(ui.show(load="ResourceClaim/team-x/train-1")[0])
         own = re.sub("  uid: .*\n", "", loaded).replace("count: 2", "count: 1")
         assert "is changed" not in title_of(ui.show(manifest=own)[0])

@@ -96,7 +96,7 @@ def test_references_are_the_same_before_and_after() -> None:
     "a\n{% if x %}\n  labels: {}\n{% endif %}",
     "a\n#@ if x:\n  labels: {}\n#@ else:\n  labels: {a: b}\n#@ end",
 )
-def test_a_template_that_is_no_yaml_is_no_syntax_error(name: str, tmp_path: Path) -> None:
+def test_a_template_that_is_not_yaml_is_not_a_syntax_error(name: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(CLAIM.replace("NAME", name), encoding="utf-8")
     (found,) = findings("validate", file)
@@ -130,7 +130,7 @@ def test_the_parts_of_a_template_may_be_documents_of_their_own(before: str, afte
 
 
 @each_row("wrong", "a: [\n", "{a: b\n", "text\n", "--- a\n")
-def test_what_is_no_template_beside_a_manifest_is_an_error(wrong: str, tmp_path: Path) -> None:
+def test_what_is_not_a_template_beside_a_manifest_is_an_error(wrong: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"{CLAIM.replace('NAME', 'a')}---\n{wrong}", encoding="utf-8")
     assert draguard("validate", tmp_path).code == 1
 

@@ -165,7 +165,7 @@ class TestUnknownKinds:
         assert (found["rule"], found["level"], found["line"]) == ("not-served", "error", line)
         assert found["message"].startswith(message)
         assert found["hint"].startswith(hint)
-        is_served = found["hint"].endswith("?")  # to rename it to another kind would be another error
+        is_served = hint.endswith("?")  # to rename it to a kind that is not served would be another error
         assert line == 1 or (found["fix"] is not None) == is_served
 
     @each_row(
@@ -210,7 +210,7 @@ class TestUnknownKinds:
         ("apiVersion: 3\nservices: {}\n", ("--all-pods",), ""),
         ("apiVersion: v1\nkind: 3\n", ("--all-pods",), ""),
     )
-    def test_what_is_no_text_names_no_version_and_no_kind(
+    def test_what_is_not_text_names_no_version_and_no_kind(
         self, *, manifest: str, options: tuple[str, ...], field: str
     ) -> None:
         found = findings("validate", "-", *options, stdin=manifest)
@@ -219,7 +219,7 @@ class TestUnknownKinds:
         assert all(field in each for each in errors)
 
     @each_row("kind", "compute#disk", "my disk", "a.b", "9")
-    def test_what_no_kind_can_be_called_is_no_object(self, kind: str) -> None:
+    def test_what_no_kind_can_be_called_is_not_an_object(self, kind: str) -> None:
         listed = {"kind": "DiskList", "items": [{"kind": kind, "name": "a"}, {"kind": kind, "name": "b"}]}
         assert findings("validate", "-", stdin=json.dumps(listed)) == []
         assert findings("validate", "-", stdin=json.dumps({"kind": f"{kind}List", "items": [{"name": "a"}]})) == []
@@ -326,7 +326,7 @@ def test_no_old_state_makes_it_fail(text: bytes) -> None:
 
 
 @each_row("command", ("validate",), ("policy", "check"))
-def test_a_misspelt_kind_of_kubernetes_is_no_kind_of_another_project(command: tuple[str, ...]) -> None:
+def test_a_misspelt_kind_of_kubernetes_is_not_a_kind_of_another_project(command: tuple[str, ...]) -> None:
     policy = ("admissionregistration.k8s.io/v1", "MutatingAdmissionsPolicy")
     kinds = (policy, ("apps/v1", "Deploymnt"), ("v1", "Config"), ("acme.io/v1", "Deploymnt"))
     text = "\n---\n".join(f"apiVersion: {version}\nkind: {kind}" for version, kind in kinds)
@@ -527,7 +527,7 @@ class TestOld:
         assert (found["file"], found["line"], found["rule"]) == (f"{folder}/new/b.yaml", 11, "immutable")
         assert found["hint"] == "delete the object and create it again"
 
-    def test_objects_of_one_state_only_are_no_problem(self, write: Write) -> None:
+    def test_objects_of_one_state_only_are_not_a_problem(self, write: Write) -> None:
         gone, new = CLAIM.replace("name: claim", "name: gone"), CLAIM.replace("name: claim", "name: new")
         folder = write(old=f"{gone}---\n{CLAIM}", new=f"{new}---\n{CLAIM}")
         assert findings("validate", "--old", folder / "old.yaml", folder / "new.yaml") == []

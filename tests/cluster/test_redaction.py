@@ -152,7 +152,7 @@ def test_references_stay() -> None:
     assert nearest(wanted, [template["metadata"]["name"], name]) == template["metadata"]["name"]
 
 
-def test_names_keep_their_order_and_are_no_slips_of_each_other() -> None:
+def test_names_keep_their_order_and_are_not_slips_of_each_other() -> None:
     names = [f"{a}{b}-{c}" for a in "aeiou" for b in "bcdfghjklmnpqrstvwxyz" for c in ("x", "yz", "zzz9")]
     found = [each["metadata"]["name"] for each in redacted(*(made("Node", each) for each in names))]
     assert sorted(found) == [name for _, name in sorted(zip(names, found, strict=True))]

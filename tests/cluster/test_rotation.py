@@ -292,7 +292,7 @@ def test_nothing_is_trusted_any_more_that_is_revoked(fresh: Data) -> None:
         assert settled(found.data, START, [fresh["ca.crt"]])
 
 
-def test_certificates_of_a_bundle_that_are_no_authorities_are_dropped(fresh: Data) -> None:
+def test_certificates_of_a_bundle_that_are_not_authorities_are_dropped(fresh: Data) -> None:
     found = following({**fresh, "ca.crt": fresh["tls.crt"] + fresh["ca.crt"] + fresh["ca.crt"]})
     assert (found.kind, found.data["ca.crt"]) == ("retire", fresh["ca.crt"])
 

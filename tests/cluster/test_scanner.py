@@ -240,7 +240,9 @@ class TestWriter:
         ({**ENDLESS, "items": [{"metadata": {"name": "a", "resourceVersion": "1"}}]}, "a list that does not go on"),
         (b"<html>", "the answer is not that of an API server"),
     )
-    def test_what_is_no_list_is_an_error(self, scanned: Scanned, writer: ReportWriter, answer: Any, said: str) -> None:
+    def test_what_is_not_a_list_is_an_error(
+        self, scanned: Scanned, writer: ReportWriter, answer: Any, said: str
+    ) -> None:
         scanned.server.answer = lambda *_: (200, answer)  # type: ignore[method-assign]
         with pytest.raises(ClusterError, match=said):
             writer.write(reports([]))

@@ -247,7 +247,7 @@ class TestJSON:
     def test_what_only_starts_like_json_is_yaml(self, text: str) -> None:
         assert value(text) == {"a": 1}
 
-    def test_what_is_no_json_is_yaml_but_not_after_two_values(self) -> None:
+    def test_what_is_not_json_is_yaml_but_not_after_two_values(self) -> None:
         assert faults('{"a": 1}{"b": 2}\n---\nc: 3\n') == [(2, 1, "json: expecting value")]
         assert faults('{"a": [1, 2}') == [(1, 12, "did not find expected ',' or ']', while parsing a flow sequence")]
         assert faults('{"a": "\\ud83d\\ude00", "b": x}\n') == [(1, 28, "json: expecting value")]

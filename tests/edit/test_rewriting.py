@@ -40,7 +40,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), VALUES, min_size=1, max_size=4)
 
 
-def test_comments_below_are_no_lines_of_a_block_scalar() -> None:
+def test_comments_below_are_not_lines_of_a_block_scalar() -> None:
     assert (
         rewritten("a: null\nc: null\n  # below\nd: []\n", {"c": "l\nm\n"}, is_json=False) == "# below\nc: |\n  l\n  m\n"
     )

@@ -182,7 +182,7 @@ def test_a_node_name_longer_than_a_label_value_is_selected_by_name() -> None:
     assert result.warnings[-1] == "spec.nodeName: longer than a label value may be, hence no nodeSelector"
     owned = pod(nodeName=LONG)
     owned["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "controller": True}]
-    for result in (rewritten(pod(nodeName=LONG), BY_NAME), rewritten(owned)):  # nobody asked for a nodeSelector
+    for result in (rewritten(pod(nodeName=LONG), BY_NAME), rewritten(owned)):  # by name anyway
         assert "nodeSelector" not in " ".join(result.warnings)
     node = "a" * 63
     assert patched(pod(nodeName=node))["spec"]["nodeSelector"] == {HOSTNAME: node}

@@ -120,7 +120,7 @@ class TestImmutable:
         said = "field is immutable; changed: spec.devices.requests[0].exactly.count: 1 → 2"
         assert f"error immutable: spec: {said}" in done.out
 
-    def test_defaults_are_no_change_and_many_changes_are_counted(self) -> None:
+    def test_defaults_are_not_a_change_and_many_changes_are_counted(self) -> None:
         old, new = (claim(*({"name": f"r{n}", "exactly": {"deviceClassName": c}} for n in range(7))) for c in "ab")
         old["spec"]["devices"]["requests"][0]["exactly"] |= {"allocationMode": "ExactCount", "count": 1}
         (problem,) = validate(new, old)

@@ -22,7 +22,7 @@ MUTATING, MUTATING_BINDING = _GIVEN["mutating"], _GIVEN["mutating_binding"]
 
 ANYTHING = PODS | {"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
 EVERYWHERE = {"resourceRules": [ANYTHING]}
-"""Constraints that all objects meet, which are no subresources."""
+"""Constraints that all objects meet, but not subresources."""
 BETA = CLAIM | {
     "apiVersion": "resource.k8s.io/v1beta1",
     "spec": {"devices": {"requests": [{"name": "gpu", "deviceClassName": "gpu.example.com", "count": 2}]}},

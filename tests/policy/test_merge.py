@@ -47,7 +47,7 @@ def test_containers_are_merged_by_name() -> None:
     assert spec_of(new, old)["containers"] == merged
 
 
-def test_a_wrong_value_is_no_unknown_field_whatever_its_text() -> None:
+def test_a_wrong_value_is_not_an_unknown_field_whatever_its_text() -> None:
     old = POD["spec"] | {"hostNetwork": "a: field not declared in schema"}
     with pytest.raises(MergeError, match="hostNetwork: expected boolean"):
         spec_of({"priority": 3}, old)

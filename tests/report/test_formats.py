@@ -170,7 +170,7 @@ class TestOutputs:
         assert draguard("validate", "-otext", "-ojson=/dev/null", manifest).code == 1
 
 
-def test_lines_of_rendered_text_are_no_lines_of_the_template() -> None:
+def test_lines_of_rendered_text_are_not_lines_of_the_template() -> None:
     made = report(finding(identity=Identity("v1", "Pod", "ns", "pod"), rendered=True))
     (result,) = json.loads(shown("sarif", made))["runs"][0]["results"]
     assert "region" not in result["locations"][0]["physicalLocation"]

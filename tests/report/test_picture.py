@@ -457,7 +457,7 @@ def test_what_all_nodes_are_named_is_left_out(names: list[str], shown: list[str]
     (["devices", "--watch"], "a page has all sums"),
     (["simulate", "--fit", "gone.yaml"], "--fit counts pods, and --output html draws where they go"),
 )
-def test_what_is_no_picture_is_refused(arguments: list[str], said: str) -> None:
+def test_what_is_not_a_picture_is_refused(arguments: list[str], said: str) -> None:
     assert said in usage_error(*arguments, *STORY[1:], "--output=html")
 
 

@@ -193,7 +193,7 @@ class TestRequests:
         assert statuses(received) == [200]
         assert received.endswith(end)
 
-    def test_trailers_are_no_headers(self) -> None:
+    def test_trailers_are_not_headers(self) -> None:
         class Named(Reviews):
             def answer(self, request: HTTPRequest, client: Client) -> Page | None:  # noqa: ARG002 - the server's
                 return Page(200, request.headers.get(b"user", b"nobody"))

@@ -271,7 +271,7 @@ class TestBaselines:
         validate("--baseline", baseline, "b.yaml", code=1)
 
     @pytest.mark.parametrize("hidden", ["pipe", "/dev/stdin", "/proc/self/environ"])
-    def test_a_link_to_a_special_file_is_no_baseline(self, file: Path, hidden: str) -> None:
+    def test_a_link_to_a_special_file_is_not_a_baseline(self, file: Path, hidden: str) -> None:
         os.mkfifo(file.parent / "pipe")
         (file.parent / "baseline").symlink_to(hidden)
         said = usage_error("validate", "--baseline", file.parent / "baseline", file)

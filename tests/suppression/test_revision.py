@@ -122,7 +122,7 @@ class TestAgainst:
         assert found("--kubernetes-version", "1.34") == before[:2]
 
     @pytest.mark.parametrize("options", [(), ("--new-only",)])
-    def test_a_status_that_has_not_changed_is_no_finding(self, repository: Path, options: tuple[str, ...]) -> None:
+    def test_a_status_that_has_not_changed_is_not_a_finding(self, repository: Path, options: tuple[str, ...]) -> None:
         commit(repository, "apps/d.yaml", claim("d", STATUS))
         assert found(*options) == []
         change(repository / "apps/d.yaml", "metadata:", "metadata: # changed")

@@ -1,4 +1,4 @@
-"""Finds the pod templates of kinds, as their types declare them."""
+"""Finds the pod templates of kinds, as their types declare them, and the sources of claims in pods."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from webhook.api.versions import GROUP, KINDS, SERVED
+from webhook.objects import JSONObject, text
 from webhook.schema import Nested, Struct
 
 _MAKERS: Final = {of: served for of, served in SERVED.items() if served.makes_pods}
@@ -96,3 +97,8 @@ def _claims(value: Any) -> bool:
                 if isinstance(inner, dict | list):
                     pending.append(inner)
     return False
+
+
+def source(entry: JSONObject, field: str) -> str:
+    """Return the source of a pod's claim, also in the form of Kubernetes 1.30 and earlier."""
+    return text(entry, field) or text(entry, "source", field)

@@ -41,9 +41,8 @@ def unserved(obj: object, kind: Served | None, stated: Release | None) -> list[P
         return no_match(obj, stated) if misnamed(obj.get("apiVersion"), obj.get("kind")) else []
     name, version = obj["kind"], obj["apiVersion"]
     others = served(name, release)
-    hint = f"Kubernetes 1.{release} serves {name} in {', '.join(others) or 'no version'}"
     more = [f"{version} is served by {span(kind.since, kind.until)}", *moved(name, version, others)]
-    return [not_served(version, name, "; ".join([hint, *more]))]
+    return [not_served(version, name, "; ".join([_serving(name, release), *more]))]
 
 
 def not_served(version: object, kind: object, hint: str, fix: Fix | None = None, *, at: str = "apiVersion") -> Problem:

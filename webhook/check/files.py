@@ -215,7 +215,7 @@ def _has_objects(source: Source) -> bool:
 
 
 def _untyped(document: Document, release: str | None, *, all_pods: bool) -> Sequence[Finding]:
-    """Return the errors of a document that kubectl refuses, as it has no version or no kind, or no text there.
+    """Return the errors of a document that kubectl refuses, as its version or kind is missing or no string.
 
     The items of lists are meant as objects, and so are documents beside objects in the same file, and those
     that misspell what they lack. All others may be values of a chart, or configuration of other programs.
@@ -231,8 +231,8 @@ def _untyped(document: Document, release: str | None, *, all_pods: bool) -> Sequ
     kind = document.data.get(_KIND) if isinstance(document.data, dict) else None
     if not problems or (isinstance(kind, str) and kind and not _KIND_NAME.fullmatch(kind)):
         return []
-    is_pod = all_pods and isinstance(kind, str) and bool(served(kind, judged_as))
-    is_meant = document.within or is_pod or all(map(_is_misspelt, problems))
+    is_judged = all_pods and isinstance(kind, str) and bool(served(kind, judged_as))
+    is_meant = document.within or is_judged or all(map(_is_misspelt, problems))
     if not is_meant and not (document.file.mentions(_VERSION) and _has_objects(document.file)):
         return []
     return [found(each, document, release or f"1.{DEFAULT}") for each in problems]

@@ -313,8 +313,7 @@ def placed(findings: Iterable[policyset.PolicyFinding], minor: Release, suite: D
             from webhook.hints.fields import hint_of  # most policies are valid
 
             problem = problem._replace(hint=hint_of(problem, each.given.object).hint)
-        if each.given.manifest is None:
-            problem = problem.below(each.given.place, each.given.place)
         if document is not None:
-            located_ones.append(located(problem, document, f"1.{minor}"))
+            at = each.given.at
+            located_ones.append(located(problem.below(at, at), document, f"1.{minor}"))
     return located_ones

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webhook.api import gates
 from webhook.api.dra.names import NAMED_BY
 from webhook.api.judgement import stored
-from webhook.api.templates import pod_template
+from webhook.api.templates import pod_template, source
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
 from webhook.check.judge import Judgement, placed, tries_fixes
@@ -21,7 +21,6 @@ from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
 from webhook.findings import TEMPLATE, Finding, failed, found, identity
 from webhook.inventory import CLAIMS, Inventory, in_namespace, newest
-from webhook.inventory.claims import source
 from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at

@@ -148,7 +148,7 @@ def tell_missing(cluster: Stored, kinds: Iterable[str], result: str, arguments: 
 
     Args:
         kinds: The kinds that the command needs.
-        result: The result.
+        result: A clause about the consequence.
     """
     absent = (kind for kind in kinds if not (cluster.all(kind) or cluster.inventory.has_unread(kind)))
     missing = [f"{kind}es" if kind.endswith("s") else f"{kind}s" for kind in absent]

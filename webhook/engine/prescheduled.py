@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeVar
 
-from webhook.api.templates import pod_template
+from webhook.api.templates import pod_template, source
 from webhook.formats import dns_subdomain, label_value
-from webhook.objects import JSONObject, items, mapping, text
+from webhook.objects import JSONObject, items, mapping
 from webhook.problem import Key, Path, Problem, forbidden, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -137,9 +137,8 @@ def consequence(spec: JSONObject) -> str:
 
     kube-controller-manager reserves claims that are allocated for such a pod; those of its templates never are.
     """
-    entries = items(spec, "resourceClaims")
-    is_shared = all(text(each, "resourceClaimName") or text(each, "source", "resourceClaimName") for each in entries)
-    return f"{_BYPASSES} only run if its claims are allocated already" if is_shared else f"{_BYPASSES} never run"
+    may_run = all(source(each, "resourceClaimName") for each in items(spec, "resourceClaims"))
+    return f"{_BYPASSES} only run if its claims are allocated already" if may_run else f"{_BYPASSES} never run"
 
 
 class _MisshapenError(ValueError):
@@ -164,8 +163,8 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
     # the requirement on the name: without it, it would create one pod after another (pkg/controller/daemon/util).
     too_long = bool(label_value(node, _RELEASE))
     controllers = (owner.get("kind") for owner in _owners(metadata) if owner.get("controller") is True)
-    is_wanted = options.select_node_by == "name" or "DaemonSet" in controllers
-    by_name = too_long or is_wanted
+    by_label = options.select_node_by == "hostname" and "DaemonSet" not in controllers
+    by_name = too_long or not by_label
     if not by_name and _HOSTNAME in selector and _get(selector, _HOSTNAME, str) != node:
         return _contradiction(where / "nodeSelector" / Key(_HOSTNAME), where, node)
 
@@ -179,7 +178,7 @@ def _rewrite(obj: object, options: RewriteOptions, at: tuple[str, ...]) -> Rewri
         f"replaced by {target}, so that the scheduler {'allocates resource claims' if claims else 'places the pod'}",
         "NoSchedule taints of the node then apply"
         + ("" if by_name else f"; its label {_HOSTNAME} must equal its name"),
-        *(["longer than a label value may be, hence no nodeSelector"] if too_long and not is_wanted else []),
+        *(["longer than a label value may be, hence no nodeSelector"] if too_long and by_label else []),
     ]
     return Rewrite(
         # No "test" first: the API server applies the patch to the very object that it sent.

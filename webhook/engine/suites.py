@@ -508,15 +508,8 @@ def _read(
     errors.refuse(not isinstance(templates, dict), OBJECTS, "must be a map from names to objects")
     errors.expect_none()
     contexts = (case.get("context") for case in cases if isinstance(case, dict))
-    every = chain(
-        (each.object if isinstance(each, Given) else each for each in base),
-        *(
-            (each.object if isinstance(each, Given) else each for each in context)
-            for context in contexts
-            if isinstance(context, list)
-        ),
-    )
-    if not any(map(is_policy, every)):
+    every = chain(base, *(each for each in contexts if isinstance(each, list)))
+    if not any(is_policy(each.object if isinstance(each, Given) else each) for each in every):
         text = "no policy to test here: put the suite beside policies, or list their files in its policies"
         raise SuiteError(Path(), text)
     return minor, base, templates, cases
@@ -541,14 +534,7 @@ def _run_case(
         with errors.collected():
             if context := objects_of(fields, where):
                 policies = load([*context, *base], policies.release)
-                for given, problem in policies.errors:  # without a context, there are none
-                    place = given.place or where / "context"
-                    if given.place and given.manifest is None:
-                        errors.refuse(problem, problem.below(place, place).path, problem.message)
-                    else:
-                        errors.refuse(
-                            problem, place, f"{given.manifest.source}: {problem}" if given.place else str(problem)
-                        )
+                errors.found += (_unusable(each, where / "context") for each in policies.errors)
         sent = Sent.of(fields, where, policies, templates, errors)
         request, verdict = sent.request, evaluate(sent.request, policies, sent.authorizer)
         unmatched = "" if sent.is_matched(policies) else str(sent)
@@ -564,6 +550,14 @@ def _run_case(
         return CaseResult(name, tuple(found), verdict, unmatched=unmatched if expected["allowed"] else "")
     malformed = dict.fromkeys(CaseFailure(each.path, each.text) for each in errors.found)
     return CaseResult(name, tuple(malformed))
+
+
+def _unusable(finding: PolicyFinding, context: Path) -> SuiteError:
+    """Return the error of an object that cannot be used with the context of a case."""
+    given, problem = finding
+    if given.at:
+        return SuiteError(problem.below(given.at, given.at).path, problem.message)
+    return SuiteError(given.place or context, f"{given.manifest.source}: {problem}" if given.manifest else str(problem))
 
 
 def _differences(

@@ -98,7 +98,7 @@ _OTHERS: Final[Mapping[tuple[str, str], JSONObject]] = {
 _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "deleted": (False, True)}
 """Whether a request has the object, and the old one."""
 _EFFECTS: Final = {DENY: "refuses it", WARN: "only warns", AUDIT: "only notes it in the audit log"}
-"""What a policy does with an object that it refuses, by its bindings' action, the strongest first."""
+"""The effect of a failed validation by the action of its binding, the strongest first."""
 _NO_NAMESPACE: Final = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
@@ -179,13 +179,13 @@ class _Case(NamedTuple):
 
     Args:
         unlabelled: The expressions that miss a label or an annotation of its namespace.
-        effect: What the policy does when it refuses the object.
+        action: The strongest action of the policy's bindings.
     """
 
     subject: _Subject
     doing: str
     unlabelled: AbstractSet[Path]
-    effect: str
+    action: str
 
     def when(self, path: Path, fault: EvaluationFault | None) -> str:
         """Describe when an expression fails."""
@@ -217,7 +217,7 @@ class _Trials:
 
     def failing(self, policy: Policy) -> Iterator[tuple[Problem, EvaluationFault | None]]:
         """Evaluate a policy for the objects, and yield the expressions that fail, and why."""
-        alone, begun = self._bound([policy]), self.spent
+        alone, begun, action = self._bound([policy]), self.spent, self._action(policy)
         reported = set()
         for subject in self._objects:
             obj = subject.object
@@ -229,8 +229,8 @@ class _Trials:
                 request = request_of(new, old, kinds=alone.kinds)
                 verdict = evaluate(request, alone, budget=budget)
                 unlabelled = _unlabelled(request, alone, verdict.decisions, budget)
-                trial = _Case(subject, doing, unlabelled, self._effect(policy))
-                for problem, fault in _failures(policy, verdict.decisions, trial):
+                case = _Case(subject, doing, unlabelled, action)
+                for problem, fault in _failures(policy, verdict.decisions, case):
                     is_met = problem.path in reported
                     # Of an object that is made of its type alone, an expression may miss a field that valid ones have.
                     missing = subject.is_derived and problem.path not in unlabelled and _missing(fault)
@@ -247,11 +247,11 @@ class _Trials:
                 if self.spent - begun > _WORK:
                     return  # other objects would take as long
 
-    def _effect(self, policy: Policy) -> str:
-        """Tell what the bindings do when a policy refuses an object: the strongest of their actions."""
+    def _action(self, policy: Policy) -> str:
+        """Return the strongest action of a policy's bindings; Deny if it has none."""
         hooks = (each for each in self._policies.validating if each.policy is policy)
-        actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions} or {DENY}
-        return next(effect for action, effect in _EFFECTS.items() if action in actions)
+        actions = {action for hook in hooks for binding in hook.bindings for action in binding.actions}
+        return next((each for each in _EFFECTS if each in actions), DENY)
 
     def _refusals(self, changed: Any, request: Request, budget: Budget) -> list[Problem]:
         """List the refusals of a changed object that no other policy prevents."""
@@ -321,9 +321,8 @@ def _failures(
         if decision.is_error and decision.path:
             reason = fault.text if fault else decision.message
             is_refused = not policy.fails_open or decision.reason == INTERNAL
-            effect = _EFFECTS[DENY] if decision.refuses else case.effect
-            effect = f"and the policy {effect if is_refused else 'does not apply'} then: {reason}"
-            message = f"fails when {case.when(decision.path, fault)}, {effect}"
+            effect = _EFFECTS[DENY if decision.refuses else case.action] if is_refused else "does not apply"
+            message = f"fails when {case.when(decision.path, fault)}, and the policy {effect} then: {reason}"
             hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, decision.path, case)
             value = decision.value or _culprit(fault)
             yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=value), fault
@@ -331,9 +330,8 @@ def _failures(
             validation = next(each for each in policy.validations if each.expression.path == decision.path)
             reason = fault.text if fault else decision.unused_message
             level, instead = (NOTE, "its message") if validation.message else (WARNING, "the expression")
-            is_refused = case.effect == _EFFECTS[DENY]
-            path = Path((*decision.path[:-1], "messageExpression"))
-            about = f"{case.when(path, fault)} and {'refused' if is_refused else 'the validation fails'}"
+            path = _place(decision)
+            about = f"{case.when(path, fault)} and {'refused' if case.action == DENY else 'the validation fails'}"
             text = f"is not used when {about}, and {instead} is shown instead: {reason}"
             hint = case.guard(path, fault) if fault else ""
             yield Problem(level, "fails-on-valid", "", path, text, hint, value=_culprit(fault)), fault

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from webhook.api.templates import source
 from webhook.inventory import Inventory, controller_of, devices_path
 from webhook.objects import (
     JSONObject,
@@ -170,11 +171,6 @@ def named(consumer: JSONObject) -> str:
 def not_created(pod: JSONObject) -> Blocked:
     """Report that a pod waits for a claim generated from a template."""
     return Blocked(f'pod "{full_name_of(pod)}": ResourceClaim not created yet')
-
-
-def source(entry: JSONObject, field: str) -> str:
-    """Return the source of a pod's claim, also in the form of Kubernetes 1.30 and earlier."""
-    return text(entry, field) or text(entry, "source", field)
 
 
 def _named(entry: JSONObject, owner: JSONObject, inventory: Inventory) -> tuple[str | None, bool, JSONObject | None]:

@@ -7,10 +7,11 @@ from itertools import islice
 from typing import Any, Final
 
 from webhook.api.dra.names import NAMED_BY
+from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.fields import hint_of
 from webhook.inventory import CLAIMS, Inventory
-from webhook.inventory.claims import allocation_of, requests_of, source
+from webhook.inventory.claims import allocation_of, requests_of
 from webhook.objects import JSONObject, full_name_of, items, mapping, name_of, namespace_of, text
 from webhook.problem import ERROR, value_at
 from webhook.references.devices import without_sharing

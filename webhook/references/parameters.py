@@ -7,11 +7,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
+from webhook.api.templates import source
 from webhook.budget import BudgetExceededError, limited
 from webhook.drivers import Profile
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, devices_path
-from webhook.inventory.claims import source
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import NOTE, Advice, Problem, Steps
 from webhook.references.rules import Context, claim_or_template, drivers_of_request, finding, rule, uses_of

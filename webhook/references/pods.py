@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.names import IMPLICIT_PREFIX, NAMED_BY
+from webhook.api.templates import source
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
-from webhook.inventory.claims import containers_of, source
+from webhook.inventory.claims import containers_of
 from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, container_requests, is_extended
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern

@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook.api.dra.names import NAMED_BY
-from webhook.api.templates import pod_template
+from webhook.api.templates import pod_template, source
 from webhook.budget import Budget
 from webhook.drivers import Profile, driver_of_class, profile_of
 from webhook.grouping import by_key
 from webhook.inventory import CLAIMS, Inventory, devices_path, is_claim, is_noted, replicas_of
-from webhook.inventory.claims import ClaimRequest, containers_of, requests_of, source
+from webhook.inventory.claims import ClaimRequest, containers_of, requests_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, free_of_nulls, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import WARNING, Advice, Meant, Path, Problem, Steps

@@ -105,9 +105,11 @@ def _lacking(name: str, query: Query, fleet: Fleet) -> str:
         return f'no device has the domain "{unknown}": {instead(unknown, domains, "devices have")}'
     if name not in {*names, *domains}:
         meant = instead(name, [*names, *domains], "")
+        if isinstance(meant, Meant):
+            return meant
         holders = dict.fromkeys(read.holder for read in found) or _HOLDERS
-        groups = ((_SEVERAL[each], dict.fromkeys(pair[1] for pair in published[each])) for each in holders)
-        return meant if isinstance(meant, Meant) else "; ".join(instead(name, known, what) for what, known in groups)
+        of_holder = {each: dict.fromkeys(pair[1] for pair in published[each]) for each in holders}
+        return "; ".join(instead(name, known, _SEVERAL[each]) for each, known in of_holder.items())
     for read in found:
         other = next(holder for holder in _HOLDERS if holder != read.holder)
         pair = read.domain, name

@@ -53,7 +53,7 @@ _MANY: Final = 12
 _STORIES_MAX: Final = 200
 """The stories of pods with nodes, and of pods without, that are listed."""
 _LISTED_MAX: Final = 50
-"""The objects that are listed, of those that findings are about and that are no devices and nodes."""
+"""The objects that are listed, of those that findings are about, other than devices and nodes."""
 _CHANGED: Final = (
     "{0} :is(b,i).z{1}{{outline:2px solid var(--link);border-radius:50%}}"
     "{0} b.j{1}{{background:var(--glow);border:1.5px solid var(--line-free);color:var(--text);font-size:0}}"

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from webhook.api.dra.names import NAMED_BY
-from webhook.api.templates import pod_template
+from webhook.api.templates import pod_template, source
 from webhook.deviceselectors.fleet import Fleet
 from webhook.grouping import by_key
 from webhook.hints.names import instead, listed
 from webhook.inventory import CLAIMS
-from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of, source
+from webhook.inventory.claims import CLAIM_NAME, allocation_of, claims_named, requests_of
 from webhook.inventory.resources import ExtendedResources, amounts, requests
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.problem import ERROR, NOTE, Steps

@@ -119,7 +119,7 @@ class Stored:
         """Add an object.
 
         Raises:
-            MalformedError: It is no object that a cluster stores.
+            MalformedError: It cannot be an object that a cluster stores.
         """
         obj, kind = document.data, document.data.get("kind")
         if not name_of(obj):

@@ -169,7 +169,7 @@ def unparsable(message: str, rule: str) -> tuple[Misfit]:
 
 _BOOLEANS = {"true": True, "false": False}
 _INTEGERS = {"int32": 2**31, "int64": 2**63}
-_WHOLE = Pattern(r"-?[0-9]{1,19}")
+_WHOLE = Pattern(r"-?[0-9]{1,300}")
 _QUOTE = Fix("quote")
 _MEANT = {
     ("bool", "string"): Advice(
@@ -206,16 +206,18 @@ def _plain_hint(value: object, go_type: str) -> Advice:
         is_quoted = value.lower() in _BOOLEANS
         fix = Fix("replace", _BOOLEANS[value.lower()]) if is_quoted else None
         return Advice("leave out the quotes: the field takes true or false" if fix else "write true or false", fix)
-    if isinstance(value, str) and bound is not None:
-        if _WHOLE.fullmatch(value) is not None and -bound <= int(value) < bound:
-            return Advice("leave out the quotes: the field takes a whole number", Fix("replace", int(value)))
-        is_large = value.removeprefix("-").isdecimal()
-        return Advice(f"write a whole number below {bound:,}" if is_large else "write a whole number, as in 2")
-    if isinstance(value, (int, float)) and bound is not None:
-        if not -bound <= value < bound:
-            return Advice(f"the largest number is {bound - 1}" if value > 0 else f"the smallest number is {-bound}")
-        return Advice("write a whole number")
-    return Advice()
+    if bound is None or not isinstance(value, (str, int, float)):
+        return Advice()
+    if isinstance(value, str):
+        if _WHOLE.fullmatch(value) is None:
+            return Advice("write a whole number, as in 2")
+        number: float = int(value)
+        advice = Advice("leave out the quotes: the field takes a whole number", Fix("replace", int(value)))
+    else:
+        number, advice = value, Advice("write a whole number")
+    if not -bound <= number < bound:
+        return Advice(f"the largest number is {bound - 1}" if number > 0 else f"the smallest number is {-bound}")
+    return advice
 
 
 _SEVERAL: Final = {"object": "map", "array": "list"}

@@ -18,7 +18,6 @@ MAX_LISTS = 1
 _LISTED = 20
 """The most fields of a struct that are named for an unknown one."""
 _METADATA = "metadata"
-_EMPTIED = ": move its fields up one level"
 
 _SET_BY_SERVER = "leave it out: the API server sets the status of an object"
 
@@ -45,14 +44,14 @@ def suggestion(root: CompiledStruct, path: Path, obj: object) -> Advice:
     name, around = str(path[-1]), _around(root, path)
     struct, history = around[-1].struct, _history(around[-1].struct, name)
     if hint := instead(root, path):
-        return Advice(f"{history}; {hint}" if history else hint)
+        return Advice(f"{history.hint}; {hint}" if history.hint else hint)
     # In Go, the fields of an attribute are called IntValue, BoolValue and so on.
     if alike := near(name, _names(struct)) or [each for each in struct.wire if name.lower() == f"{each}value"]:
         return _renamed(struct, alike, value_at(obj, path))
-    if history:
+    if history.hint:
         within = _nearest(around[-1:], name)
-        fix = _nested(around[-1], within, name) or (Fix("unwrap") if _EMPTIED in history else None)
-        return Advice(f"{history}; {_did_you_mean(within)}" if within else history, fix)
+        hint = f"{history.hint}; {_did_you_mean(within)}" if within else history.hint
+        return Advice(hint, _nested(around[-1], within, name) or history.fix)
     if name == STATUS:
         return Advice(_SET_BY_SERVER)
     if name == struct.type.unboxed:
@@ -201,15 +200,17 @@ def _declared(struct: CompiledStruct, name: str) -> Field | None:
     return next((type_.fields[name] for type_ in types if name in type_.fields), None)
 
 
-def _history(struct: CompiledStruct, name: str) -> str:
-    """Name the releases that have a field missing in this one."""
+def _history(struct: CompiledStruct, name: str) -> Advice:
+    """Name the releases that have a field missing in this one; empty if there are none."""
     field, release = _declared(struct, name), struct.target.release
     if field and field.since > release:
-        return f"a field since 1.{field.since}, not yet in 1.{release}"
+        return Advice(f"a field since 1.{field.since}, not yet in 1.{release}")
     if field and field.until is not None and field.until < release:
-        emptied = isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys()
-        return f"removed after Kubernetes 1.{field.until}" + (_EMPTIED if emptied else "")
-    return ""
+        removed = f"removed after Kubernetes 1.{field.until}"
+        if isinstance(field, Nested) and field.type.fields.keys() <= struct.wire.keys():
+            return Advice(f"{removed}: move its fields up one level", Fix("unwrap"))
+        return Advice(removed)
+    return Advice()
 
 
 def _nearest(around: Sequence[_Struct], name: str) -> str:

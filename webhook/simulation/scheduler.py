@@ -18,6 +18,7 @@ from typing import Final
 
 from webhook.allocation import Attempt, Failure, Result
 from webhook.allocation.selecting import NO_FAULT, Fault
+from webhook.api.templates import source
 from webhook.budget import DeadlineExceededError, check_deadline
 from webhook.inventory.affinity import nodes_named, selects
 from webhook.inventory.claims import (
@@ -31,7 +32,6 @@ from webhook.inventory.claims import (
     not_created,
     requests_of,
     shape_of,
-    source,
     uid_of,
 )
 from webhook.inventory.resources import created, leftover

@@ -93,7 +93,8 @@ def gone(scene: Scene, name: str, namespace: str, subject: str) -> dict[str, Any
     ended = [each for each in events if each.reason in _ENDING] or [each for each in events if each.warns] or events
     first = ended[0]
     about = Ref("Pod", name, namespace), scene.mentioned(first.words, namespace)
-    found = Cause(f"the pod is gone; the last that is known of it: {first.reason}: {first.words}", about)
+    said = f"the pod is gone; the last that is known of it: {first.reason}: {first.words}"
+    found = Cause(said, about, words=f"{first.reason}: {first.words}")
     answer = _answer(scene, subject, started.ENDED, [found])
     answer["evidence"] += map(_event, _alike(events))
     return answer
@@ -168,7 +169,8 @@ def _of_pod(scene: Scene, pod: JSONObject, subject: str, *, asked: JSONObject | 
         found, helps = explained.causes, pending.helps(scene, explained)
         if not found[0].stage and (before := started.predecessor(scene, pod)):
             said = f"{before.text}, and its successor {name_of(pod)} is pending: {found[0].text}"
-            found[0] = Cause(said, [before.about, found[0].about], found[0].helps, started.ENDED, names_pod=True)
+            about = [before.about, found[0].about]
+            found[0] = found[0]._replace(text=said, about=about, stage=started.ENDED, names_pod=True)
         is_reserved = any(allocation_of(each.claim) and each.consumer.has(each.claim) for each in used)
         stage = found[0].stage or (started.NOT_STARTED if is_reserved else "pending")
     if asked is not None:
@@ -220,9 +222,7 @@ def _answer(
     # No name commands a terminal from these lines, and none is too long.
     lines = [printable(" ".join(f"{subject}: {each.text}".split())) for each in found]
     lines = [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in lines]
-    helps = [*helps, *found[0].helps]
-    if not (helps or found[0].is_well):
-        helps = cures(found[0].text)
+    helps = [*helps, *found[0].helps] or cures(found[0].words)
     return {
         "asked": subject,
         "stage": stage,
@@ -392,7 +392,7 @@ def _refused(scene: Scene, workload: JSONObject, pods: int) -> Iterator[Cause]:
         if words:
             words = _BEFORE.sub("", words)
             said = f"{what}: the API server refuses it: {brief(words, 280)}"
-            yield Cause(said, [scene.mentioned(words, namespace), workload])
+            yield Cause(said, [scene.mentioned(words, namespace), workload], words=words)
             return
 
 
@@ -408,11 +408,11 @@ def _silent(scene: Scene, workload: JSONObject) -> Cause:
         spec = mapping(workload, "spec", "template", "spec")
         selected = next((each for each in nodes if wants(spec, each)), None)
         if trouble := drivers.of_plugin(scene, workload, selected) if selected else None:
-            return Cause(f"has no pod: {trouble.text}", trouble.about)
+            return trouble._replace(text=f"has no pod: {trouble.text}")
         return Cause(f"selects no node: {drivers.unselected(workload, nodes)}", about)
     if gone := scene.of_gone(f"{name_of(workload)}-", namespace_of(workload)):
         last = f"the last event is about pod {text(gone[0].about, 'name')}: {brief(gone[0].words)}"
-        return Cause(f"has no pod; {last}", about)
+        return Cause(f"has no pod; {last}", about, words=gone[0].words)
     if kind == "CronJob":
         said = f"has no Job now: it makes one at the times of its schedule, {text(workload, 'spec', 'schedule')}"
         return Cause(said, about, is_well=True)

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from webhook.api.dra.resourceclaim import admin_label
+from webhook.api.templates import source
 from webhook.engine.manifests import review
 from webhook.hints.names import listed
 from webhook.inventory import controller_of
-from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named, source
+from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, claims_of, devices_of, named
 from webhook.objects import JSONObject, at, condition_of, items, mapping, name_of, namespace_of, text, texts
 from webhook.problem import ERROR
 from webhook.scan.claims import fault_of
@@ -140,13 +141,13 @@ def _uncreated(scene: Scene, pod: JSONObject, use: Use) -> Cause:
     for problem in review(submitted, kubernetes=str(scene.settings)).problems:
         if problem.level == ERROR and problem.path[:1] == ("spec",):
             said = f"{what}: the API server refuses what {template} asks for: {problem}"
-            return Cause(said, [template])
+            return Cause(said, [template], words=str(problem))
     made = text(scene.inventory.find(*template[:2], namespace) or {}, "metadata", "creationTimestamp")
     for event in scene.events(pod, "FailedResourceClaimCreation"):
         if event.time >= made:
             words = event.words.removeprefix("(combined from similar events): ")
             said = f"{what}: kube-controller-manager cannot make it from {template}: {brief(words)}"
-            return Cause(said, [scene.mentioned(words, namespace), template])
+            return Cause(said, [scene.mentioned(words, namespace), template], words=words)
     return Cause(
         f"{what} yet: kube-controller-manager has not made it from {template}, which exists by now",
         [template],

@@ -65,7 +65,8 @@ def waiting(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         elif reason not in _STARTING:
             refs = missing(words, namespace_of(pod))
             said = said_missing(words, namespace_of(pod)) or f"{reason}: {brief(words)}"
-            yield Cause(f"container {name} does not start: {said}", [refs, Ref("Container", name)])
+            about = [refs, Ref("Container", name)]
+            yield Cause(f"container {name} does not start: {said}", about, words=f"{reason}: {words}")
 
 
 def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
@@ -78,7 +79,7 @@ def crashed(scene: Scene, pod: JSONObject, status: JSONObject) -> Cause:
     state = f"is in {CRASHED}, as it ends{again}" if backs_off else f"has ended{again}"
     words, logs = last_words(ended), scene.logs(pod, previous=True, container=name)
     said = f"container {name} {state} ({outcome(ended)}{times})" + (f": {words}" if words else "")
-    helps = cures(words) if text(ended, "reason") == _NOT_STARTED else []  # words of the runtime, not of the container
+    helps = cures(words_of_runtime(ended))
     return Cause(said, [Ref("Container", name)], (*helps, f"see its last words: {logs}"))
 
 
@@ -90,6 +91,11 @@ def outcome(ended: JSONObject) -> str:
     why = reason if reason not in {"", "Error", "Completed"} else _KILLED.get(code, "")
     more = ", as it took more memory than its limit" if reason == "OOMKilled" else ""
     return f"exit code {code}{why and f': {why}'}{more}"
+
+
+def words_of_runtime(ended: JSONObject) -> str:
+    """Return the runtime's message about a container that it could not start; empty if the container wrote it."""
+    return text(ended, "message") if text(ended, "reason") == _NOT_STARTED else ""
 
 
 def last_words(ended: JSONObject) -> str:
@@ -144,7 +150,8 @@ def said_by_kubelet(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         if last is not None and last.warns:
             namespace = namespace_of(pod)
             said = said_missing(last.words, namespace) or brief(last.words)
-            yield Cause(said, [missing(last.words, namespace), scene.mentioned(last.words, namespace)])
+            about = [missing(last.words, namespace), scene.mentioned(last.words, namespace)]
+            yield Cause(said, about, words=last.words)
 
 
 def missing(words: str, namespace: str) -> list[Ref]:

@@ -134,8 +134,8 @@ def of_plugin(scene: Scene, workload: JSONObject, node: JSONObject) -> Cause | N
             about,
             ("collect the Pods of all namespaces, too, as draguard snapshot does",),
         )
-    words = f": {failures[0].words}" if failures else ""
-    return Cause(f"{who} has no pod on {name}{words}", about)
+    words = failures[0].words if failures else ""
+    return Cause(f"{who} has no pod on {name}{words and f': {words}'}", about, words=words)
 
 
 def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
@@ -155,11 +155,11 @@ def of_pod(pod: JSONObject, scene: Scene) -> Cause | None:
         said = f"{who}{where} is in {state} ({restarts} restarts, {outcome(ended)})" + (f": {words}" if words else "")
         return Cause(said, about, (*cures(words), f"see {scene.logs(pod, previous=True)}"))
     for each in (*waiting(scene, pod), *said_by_kubelet(scene, pod)):
-        return Cause(f"{who}{where} is not running: {each.text}", [about, each.about])
+        return each._replace(text=f"{who}{where} is not running: {each.text}", about=[about, each.about])
     condition = next((each for each in items(pod, "status", "conditions") if text(each, "status") == "False"), {})
     words = text(condition, "message") or phase
     if words != "Running":
-        return Cause(f"{who}{where} is not ready: {words}", about)
+        return Cause(f"{who}{where} is not ready: {words}", about, words=words)
     return Cause(f"{who}{where} runs, and is not ready", about) if ready else None
 
 
@@ -240,7 +240,7 @@ def not_ready(node: JSONObject) -> Cause:
     """Say that a node is not ready, in the words of its condition."""
     ready = condition_of(node, "Ready")
     words = text(ready, "message") or text(ready, "reason")
-    return Cause(f"is not ready{words and f': {words}'}", [node])
+    return Cause(f"is not ready{words and f': {words}'}", [node], words=words)
 
 
 def summary(scene: Scene, node: JSONObject) -> str:

@@ -652,8 +652,8 @@ class _Pending:
             elif text(claim, "status", "phase") == "Lost":
                 yield Cause(f"{what} has lost its PersistentVolume", [ref])
             elif text(claim, "status", "phase") == "Pending" and (warned or "volume" in said.lower()):
-                words = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
-                yield Cause(f"{what} is not bound{words}", [ref])
+                why = f": {brief(warned.words)}" if warned else f", as the scheduler says: {_words(said)}"
+                yield Cause(f"{what} is not bound{why}", [ref], words=warned.words if warned else said)
 
     # -- nodes
 

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from webhook.allocation.devices import Taint
 from webhook.api import gates
+from webhook.api.templates import source
 from webhook.api.versions import release_of
 from webhook.grouping import by_key
 from webhook.inventory import Inventory, has_ended
-from webhook.inventory.claims import MADE, requests_of, source, sources_of
+from webhook.inventory.claims import MADE, requests_of, sources_of
 from webhook.later import cached_property
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import value_at
@@ -109,6 +110,7 @@ class Cause(NamedTuple):
         is_well: Whether nothing is wrong.
         names_pod: Whether the sentence names the pod.
         sort: The sort of cause that keeps a pod pending, one of `SORTS`.
+        words: The message of a component that the sentence quotes, whose cure helps if nothing else does.
     """
 
     text: str
@@ -118,6 +120,7 @@ class Cause(NamedTuple):
     is_well: bool = False
     names_pod: bool = False
     sort: str = ""
+    words: str = ""
 
 
 NOT_EXPLAINED: Final = "not-explained"

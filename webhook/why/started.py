@@ -97,7 +97,9 @@ def _ended(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     if target is not None:
         yield _disrupted(scene, pod, target)._replace(stage=ENDED)
     if reason := text(pod, "status", "reason"):
-        yield Cause(f"has failed ({reason}): {brief(text(pod, 'status', 'message')) or 'see its events'}{kept}", about)
+        words = text(pod, "status", "message")
+        said = f"has failed ({reason}): {brief(words) or 'see its events'}{kept}"
+        yield Cause(said, about, words=f"{reason}: {words}")
         return
     for status in containers.failed(pod):
         ended, name = mapping(status, "state", "terminated"), text(status, "name")
@@ -123,7 +125,8 @@ def _terminating(scene: Scene, pod: JSONObject) -> Cause:
     if down := _node_down(scene, pod):
         return down._replace(text=f"is terminating, and kubelet cannot confirm it: {down.text}")
     if unprepared := scene.events(pod, "FailedUnprepareDynamicResources", "FailedKillPod"):
-        return Cause(f"is terminating, and kubelet cannot release it: {brief(unprepared[0].words)}", [pod])
+        words = unprepared[0].words
+        return Cause(f"is terminating, and kubelet cannot release it: {brief(words)}", [pod], words=words)
     if finalizers := texts(pod, "metadata", "finalizers"):
         return Cause(f"is terminating until finalizer {' and '.join(finalizers)} is removed", [pod])
     if cause := next(_unreleased(scene, pod), None):
@@ -150,7 +153,7 @@ def _unreleased(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
             trouble = drivers.absent(scene, driver)
         if trouble:
             said = f"is terminating, and kubelet cannot release its devices without driver {driver} on {name}"
-            yield Cause(f"{said}: {trouble.text}", [pod, trouble.about], trouble.helps)
+            yield trouble._replace(text=f"{said}: {trouble.text}", about=[pod, trouble.about])
 
 
 def _node_down(scene: Scene, pod: JSONObject) -> Cause | None:
@@ -182,7 +185,7 @@ def _disrupted(scene: Scene, pod: JSONObject, target: JSONObject) -> Cause:
         which = f": {' and '.join(map(str, taints))}" if taints else ""
         keys = [Ref("Taint", each.key) for each in taints]
         return Cause(f"was evicted because of a taint of its node {node}{which}", [Ref("Node", node), keys])
-    return Cause(f"was ended ({reason}): {brief(words)}", [pod, Ref("Node", node)])
+    return Cause(f"was ended ({reason}): {brief(words)}", [pod, Ref("Node", node)], words=words)
 
 
 def _preemptor(scene: Scene, event: Event) -> JSONObject | None:
@@ -245,15 +248,15 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    unreserved = [each for each in blocked if not each.consumer.has(each.claim)]
     home = scene.inventory.find("Node", node) or {"metadata": {"name": node}}
-    bad = next((each for each in unreserved if lacks(each, home)), next(iter(unreserved), None))
-    if bad is None:
+    unreserved = [(lacks(each, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    if not unreserved:
         return
+    lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
     claim = bad.claim
     sources = [each for each in scene.claim_sources(pod).values() if each.kind == "ResourceClaimTemplate"]
     name = f"claim {bad.name if name_of(claim).endswith(MADE) else name_of(claim)}"
-    if not (lacked := lacks(bad, home)):
+    if not lacked:
         said = f"{name} is allocated, and not reserved for it yet: kube-controller-manager reserves it"
         log = "if it stays so, see the log of kube-controller-manager"
         yield Cause(f"{said}, and kubelet then starts the pod", [pod, claim, Ref("Node", node), sources], (log,))
@@ -377,7 +380,7 @@ def _of_drivers(scene: Scene, pod: JSONObject, node: JSONObject | None, words: s
         how = "registered with kubelet" if driver in named else "running"
         who = f"driver {driver} is not {how} on {text(pod, 'spec', 'nodeName')}"
         if trouble is not None:
-            yield Cause(f"{who}: {trouble.text}", [trouble.about, about], trouble.helps)
+            yield trouble._replace(text=f"{who}: {trouble.text}", about=[trouble.about, about])
         elif driver in named:
             workload = drivers.daemon_set(scene, driver)
             why = "no DaemonSet looks like it"
@@ -430,7 +433,7 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
     if said["unread"]:
         found = f"{who} cannot read {what}: {brief(said['unread'])}"
         if _UNSERVED not in said["unread"]:
-            return Cause(found, around)
+            return Cause(found, around, words=said.string)
         version = text(scene.inventory.find("Node", node.name), "status", "nodeInfo", "kubeletVersion")
         return Cause(
             f"{found}; it asks for a version of resource.k8s.io that the API server does not serve"
@@ -448,7 +451,7 @@ def _by_kubelet(scene: Scene, pod: JSONObject, said: re.Match[str], what: str, a
             around,
             ("wait until they are released; if they are not, see the log of the driver's pod on the node",),
         )
-    return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around)
+    return Cause(f"{who} cannot prepare {what}: {brief(said.string)}", around, words=said.string)
 
 
 # -- running
@@ -484,6 +487,7 @@ def _running(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
                 f"container {name} runs, and has ended {number(status, 'restartCount')} times, the last with "
                 f"{containers.outcome(ended)}{words and f': {words}'}",
                 [Ref("Container", name)],
+                words=containers.words_of_runtime(ended),
             )
     if down := _node_down(scene, pod):
         yield down._replace(text=f"{down.text}: what is said of its containers may be outdated")
@@ -549,7 +553,7 @@ def _unhealthy(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         )
     if reported and not named:
         first, words = next(iter(reported.items()))
-        yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", [Ref("Device", first)])
+        yield Cause(f"device {first} is unhealthy{words and f': {brief(words)}'}", [Ref("Device", first)], words=words)
 
 
 def _healthy(scene: Scene, pod: JSONObject) -> Cause:

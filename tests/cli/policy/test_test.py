@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -15,7 +16,7 @@ import yaml
 from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LIMITED, SUITE
 from tests.command import ROOT, SCRIPT, draguard, findings, reported, usage_error
-from tests.policy.examples import binding, policy, rule
+from tests.policy.examples import POD, binding, definition, of, policy, rule
 from tests.rows import each_row
 from tests.schemas import Validator, schema
 from webhook.api.versions import DEFAULT
@@ -29,6 +30,26 @@ WHOLE = (
   expect: {allowed: false}
 """
 )
+CONTEXT = """\
+context:
+- {apiVersion: v1, kind: Node, metadata: {name: n}}
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: default, labels: {x: y}}
+- other/class.yaml
+"""
+CASE = """\
+cases:
+- name: a
+  object: {apiVersion: v1, kind: Pod, metadata: {name: a}}
+"""
+ALLOWED = "  expect: {allowed: true}\n"
+PRIORITY = """\
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: a}
+value: "7"
+"""
 
 
 class TestTest:
@@ -42,25 +63,36 @@ class TestTest:
         assert (done.code, "error validating-expressions" in done.out, "error case" in done.out) == (1, True, False)
         assert f"note: not run: {folder}/tests.yaml, as the API server refuses what it tests\n" in done.out
 
-    @each_row("lead", "", "cases:\n- name: a\n  object: {apiVersion: v1, kind: Pod, metadata: {name: a}}\n  ")
-    def test_what_cannot_be_decoded_is_shown_where_it_stands(self, write: Write, lead: str) -> None:
-        named, ending = "context[1]", SUITE
-        if lead:
-            named, ending, lead = "cases[0].context[1]", "  expect: {allowed: true}\n", lead.rstrip(" ")
-        wrong = 'apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: a}\nvalue: "7"\n'
-        context = "- {apiVersion: v1, kind: Node, metadata: {name: n}}\n- apiVersion: v1\n  kind: Namespace\n"
-        context = f"context:\n{context}  metadata: {{name: default, labels: {{x: y}}}}\n- other/class.yaml\n"
-        context = "".join(f"  {line}\n" for line in context.splitlines()) if lead else context
-        folder = write(policy=LIMITED, tests=lead + context + ending, other__class=wrong)
-        line = 5 + lead.count("\n")
+    def test_what_cannot_be_decoded_is_shown_where_it_stands(self, write: Write) -> None:
+        folder = write(policy=LIMITED, tests=CONTEXT + SUITE, other__class=PRIORITY)
+        found = {each["field"]: each for each in findings("policy", "test", folder)[:2]}
+        namespace, priority = found["context[1].metadata.labels[x]"], found["value"]
+        assert (namespace["file"], namespace["line"]) == (f"{folder}/tests.yaml", 5)
+        assert "json: cannot unmarshal bool into Go struct field ObjectMeta" in namespace["message"]
+        assert (priority["file"], priority["line"]) == (f"{folder}/other/class.yaml", 4)
+
+    def test_what_cannot_be_decoded_fails_a_case_that_has_it_as_context(self, write: Write) -> None:
+        folder = write(policy=LIMITED, tests=CASE + indent(CONTEXT, "  ") + ALLOWED, other__class=PRIORITY)
         namespace, priority = findings("policy", "test", folder)[:2]
-        if not lead:
-            namespace, priority = sorted((namespace, priority), key=lambda each: str(each["field"]))
-            assert (priority["file"], priority["line"], priority["field"]) == (f"{folder}/other/class.yaml", 4, "value")
-        else:
-            assert (priority["line"], priority["field"]) == (line + 1, "cases[0].context[2]")
-        assert (namespace["line"], namespace["field"]) == (line, f"{named}.metadata.labels[x]")
-        assert "json: cannot unmarshal bool into Go struct field ObjectMeta" in str(namespace["message"])
+        assert (namespace["field"], namespace["line"]) == ("cases[0].context[1].metadata.labels[x]", 8)
+        assert "json: cannot unmarshal bool into Go struct field ObjectMeta" in namespace["message"]
+        assert (priority["field"], priority["line"]) == ("cases[0].context[2]", 9)
+        assert f"{folder}/other/class.yaml: value: " in priority["message"]
+
+    def test_a_file_that_the_context_of_a_case_makes_unusable_is_named(self, write: Write) -> None:
+        version = {"name": "v1", "served": True, "storage": True}
+        fields = {"max": {"type": "integer"}}
+        version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": fields}}
+        kind = {"apiVersion": "example.com/v1", "kind": "Limit"}
+        judging = policy(paramKind=kind, validations=[{"expression": "true"}])
+        bound = binding(paramRef={"name": "a", "parameterNotFoundAction": "Deny"})
+        context = [definition("Limit", "limits", version)]
+        suite = {"cases": [{"name": "a", "object": POD, "context": context, "expect": {"allowed": True}}]}
+        given = {"policy": judging, "binding": bound, "limit": of("Limit", "a", "example.com/v1", max="x")}
+        folder = write(tests=yaml.dump(suite), **{name: yaml.dump(each) for name, each in given.items()})
+        found = findings("policy", "test", folder)[0]
+        assert found["field"] == "cases[0].context"
+        assert found["message"].startswith(f"a: {folder}/limit.yaml: max: Invalid value")
 
     def test_what_fails_is_shown_where_it_was_expected(self, write: Write) -> None:
         folder, where = write(policy=LIMITED, tests=WHOLE.replace("bad name", "worse")), "cases[1].expect.message"
@@ -140,7 +172,7 @@ class TestTest:
         assert done.code == 1
         assert complaint in done.out
 
-    def test_a_file_that_is_no_suite_is_an_error(self, write: Write) -> None:
+    def test_a_file_that_is_not_a_suite_is_an_error(self, write: Write) -> None:
         folder = write(policy=LIMITED, note="cased: 1")
         complaints = {"note": "the file holds no manifest", "policy": "this policy has no suite beside it"}
         for name, complaint in complaints.items():
@@ -157,7 +189,7 @@ class TestTest:
         "tasks: [{name: a, expect: b}]",
         "bases: [../base]",
     )
-    def test_files_of_other_tools_are_no_suites(self, other: str, write: Write) -> None:
+    def test_files_of_other_tools_are_not_suites(self, other: str, write: Write) -> None:
         folder = write(policy=LIMITED, other=other)
         assert [each["rule"] for each in findings("policy", "test", folder)] == ["not-tested"]
 

@@ -13,7 +13,7 @@ from webhook.api.dra.names import TAGGED, attribute_of_a_domain, driver_name, fu
 from webhook.api.dra.opaque import DeviceConfiguration
 from webhook.api.dra.selectors import EXPRESSION_MAX_BYTES
 from webhook.budget import BudgetExceededError, current
-from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, malformed, required
+from webhook.problem import WARNING, Path, Problem, Verbatim, forbidden, invalid, malformed, required, shown
 from webhook.release import Release
 from webhook.schema import (
     CREATE,
@@ -329,12 +329,10 @@ def admin_refusal(release: Release) -> str:
 
 def admin_label_meant(labels: Mapping[str, Any], release: Release) -> str:
     """Return the label of a namespace that was probably meant to allow admin access: another release's, or misspelt."""
-    import json  # few claims have admin access
-
     wanted = admin_label(release)
     near = next((label for label in (wanted, *_ADMIN_LABEL.values()) if label in labels), "") or nearest(wanted, labels)
     value = labels.get(near)
-    return f"{near}: {value if isinstance(value, str) else json.dumps(value)}" if near else ""
+    return f"{near}: {value if isinstance(value, str) else shown(value)}" if near else ""
 
 
 @check(ResourceClaim, since=ADMIN_SINCE, on=[CREATE], given=["spec"])

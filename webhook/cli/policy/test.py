@@ -308,10 +308,8 @@ def _add(
 ) -> None:
     """Add the coverage of one suite."""
     for each in seen:
-        given, path = each.policy.given, each.path
-        manifest: Document = given.manifest or suite
-        if given.manifest is None:
-            path = Path((*given.place, *path))
+        manifest: Document = each.policy.given.manifest or suite
+        path = Path((*each.policy.given.at, *each.path))
         key = (_real(manifest.source), manifest.index, path)
         before = coverage[key][0] if key in coverage else each
         union = each._replace(path=path, passed=each.passed or before.passed, failed=each.failed or before.failed)

@@ -355,7 +355,7 @@ def keep(known: dict[_Key, _Value], place: _Key, found: _Value, length: int) -> 
 
 
 class PolicyFinding(NamedTuple):
-    """A problem of a policy or binding, and which one it is."""
+    """A problem of a policy, a binding or an object that they read, and which one it is."""
 
     given: Given
     problem: Problem
@@ -411,7 +411,7 @@ class PolicySet:
 
     @property
     def errors(self) -> list[PolicyFinding]:
-        """The findings for which the API server would refuse a policy or binding."""
+        """The findings for which the API server would refuse a policy, a binding or an object that they read."""
         return [finding for finding in self.findings if finding.problem.level == ERROR]
 
     def beside(self, objects: Sequence[JSONObject], namespace: str = DEFAULT_NAMESPACE) -> PolicySet:

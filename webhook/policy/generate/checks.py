@@ -67,7 +67,7 @@ VARIABLES: Final[Mapping[CheckedObjects, Mapping[str, str]]] = {
     },
     CheckedObjects.NEW_PODS: {},
 }
-"""The variables of each scope; a policy has those that its expressions need."""
+"""The variables for the objects of a check; a policy has those that its expressions need."""
 
 _DNS_LABEL: Final = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
@@ -195,9 +195,9 @@ LIMITS: Final[Mapping[str, Check]] = {
         {"a claim has at most {requests}": "size(variables.requests) <= {limit}"},
     ),
 }
-"""Checks for user-defined limits, by name; ``{limit}`` stands for the number, ``{NAME}`` for both."""
+"""Checks for user-defined limits, by name; ``{limit}`` stands for the number, ``{NAME}`` for that with its noun."""
 
 
 def numbers(name: str, limit: int | str) -> dict[str, object]:
-    """Return what stands in the texts of a limit for its number."""
+    """Return the values of the placeholders in the texts of a limit."""
     return {"limit": limit, name: f"{limit} {name.removesuffix('s') if limit == 1 else name}"}

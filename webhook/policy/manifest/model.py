@@ -88,12 +88,17 @@ class Given(NamedTuple):
     """An object and its origin, such as a document or a path, which findings repeat.
 
     Args:
-        place: Where it stands in a suite; empty for an object of its own.
+        place: The place in a suite where the object, or the name of its file, stands; empty for other objects.
     """
 
     object: Any
     manifest: Any = None
     place: Path = Path()
+
+    @property
+    def at(self) -> Path:
+        """The place of the object in its document: a suite, or a file of its own."""
+        return self.place if self.manifest is None else Path()
 
 
 def has(values: frozenset[str], wanted: str) -> bool:

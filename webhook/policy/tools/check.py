@@ -469,7 +469,7 @@ def check_policies(
     """Check policies and bindings; never raises.
 
     Args:
-        given: They, with the objects that they read.
+        given: The policies and bindings, with the objects that they read.
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
     policies = load(given, release, by_cluster=True)

@@ -33,7 +33,7 @@ class Covered(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """What no test has covered, as a sentence; empty if all is."""
+        """The outcomes that no case has covered, as a sentence; empty if there are none."""
         return f"no case makes this {' or '.join(self.missing)}" if self.missing else ""
 
 
