@@ -35,8 +35,10 @@ from tests.scan.clusters import (
     template,
 )
 from tests.stored import clusters
+from webhook.inventory import affinity
 from webhook.inventory.affinity import selects
-from webhook.scan import every_rule, stored
+from webhook.objects import name_of
+from webhook.scan import every_rule
 
 RECORDED = Path(__file__).with_name("cases.jsonl.gz")
 
@@ -107,7 +109,7 @@ def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.
         asked.append(each)
         return selects(selector, each)
 
-    monkeypatch.setattr(stored, "selects", asking)
+    monkeypatch.setattr(affinity, "selects", asking)
     requirement = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     of_name = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
     of_label = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
@@ -117,7 +119,34 @@ def test_nodes_are_matched_once_for_each_selector_of_slices(monkeypatch: pytest.
     ]
     found = scanned(node(), device_class(), *every)
     assert [each["name"] for each in found if each["rule"] == "slice-without-node"] == ["b", "d"]
-    assert len(asked) == 2
+    assert [*map(name_of, asked)] == ["n1"]
+
+
+def test_a_selector_is_matched_with_the_nodes_that_have_a_value_it_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def asking(selector: Object, each: Object) -> bool:
+        asked.append(name_of(each))
+        return selects(selector, each)
+
+    monkeypatch.setattr(affinity, "selects", asking)
+    nodes = [node(f"n{place}", labels={"host": f"n{place}", "zone": "a"}) for place in range(9)]
+    known = affinity.NodesByLabel(nodes)
+
+    def any_selected(**requirements: list[Object]) -> bool:
+        return known.any_selected({"nodeSelectorTerms": [requirements]})
+
+    zone, host = (
+        {"key": key, "operator": "In", "values": values} for key, values in (("zone", ["a"]), ("host", ["n7"]))
+    )
+    assert any_selected(matchExpressions=[zone, host])
+    assert asked == ["n7"]
+    assert not any_selected(matchExpressions=[{**host, "values": ["gone"]}])
+    assert not any_selected(matchFields=[{**host, "key": "metadata.name", "values": ["gone"]}])
+    assert not any_selected()
+    assert asked == ["n7", *map(name_of, nodes)]
+    assert any_selected(matchFields=[{**host, "values": [""]}])
+    assert any_selected(matchExpressions=[{"key": "host", "operator": "NotIn", "values": ["n0"]}])
 
 
 def test_a_driver_that_is_silent_or_crashes_explains_what_is_gone() -> None:

@@ -272,4 +272,4 @@ class Table:
             return "" if self._cluster.inventory.find("Node", name) else "its node does not exist"
         others, slice_ = device.content.others, device.slice
         selector = others.get("nodeSelector") if slice_.is_per_device else slice_.node_selector
-        return "its nodes do not exist" if selector and not self._cluster.has_node(selector) else ""
+        return "its nodes do not exist" if selector and not self._cluster.nodes.any_selected(selector) else ""

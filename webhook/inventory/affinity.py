@@ -14,7 +14,7 @@ from webhook import formats
 from webhook.budget import work
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
-from webhook.objects import JSONObject, items, mapping, name_of, text, texts
+from webhook.objects import JSONObject, items, labels_of, mapping, name_of, text, texts
 from webhook.problem import Steps, aggregate, cut, quoted
 from webhook.records import NamedTuple
 from webhook.release import Release
@@ -192,6 +192,37 @@ def selects(selector: JSONObject, node: JSONObject) -> bool:
     """Tell whether a NodeSelector selects a node: at least one of its terms must."""
     name, labels = name_of(node), mapping(node, "metadata", "labels")
     return any(term_selects(each, name, labels) for each in items(selector, _TERMS))
+
+
+class NodesByLabel:
+    """Finds out whether node selectors select any node, without asking each selector about each node."""
+
+    def __init__(self, nodes: Sequence[JSONObject]) -> None:
+        self._nodes = nodes
+        self._named = by_key((name_of(each), each) for each in nodes)
+        self._labelled = by_key((label, each) for each in nodes for label in labels_of(each).items())
+        self._found: dict[str, bool] = {}
+
+    def any_selected(self, selector: JSONObject) -> bool:
+        """Tell whether a NodeSelector selects one of the nodes."""
+        if (key := repr(selector)) not in self._found:
+            terms = items(selector, _TERMS)
+            self._found[key] = any(selects({_TERMS: [term]}, node) for term in terms for node in self._candidates(term))
+        return self._found[key]
+
+    def _candidates(self, term: JSONObject) -> Sequence[JSONObject]:
+        """Return the only nodes that a term may select: the fewest that have a value it lists, or all."""
+        found = [self._nodes]
+        for each in items(term, "matchExpressions"):
+            if text(each, "operator") == "In":
+                labels = {(text(each, "key"), value): None for value in texts(each, "values")}
+                found.append([node for label in labels for node in self._labelled.get(label, ())])
+        found += (
+            [node for name in texts(each, "values") for node in self._named.get(name, ())]
+            for each in items(term, "matchFields")
+            if text(each, "operator") == "In" and text(each, "key") == "metadata.name"
+        )
+        return min(found, key=len)
 
 
 def term_selects(term: JSONObject, node: str, labels: Mapping[str, str]) -> bool:

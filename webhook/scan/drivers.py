@@ -299,7 +299,7 @@ def slice_without_node(cluster: Stored) -> Iterator[Found]:
                 yield Found(each, message, "", (*path, "nodeName"))
                 break
         selector = mapping(each, "spec", "nodeSelector")
-        if not selector or cluster.has_node(selector):
+        if not selector or cluster.nodes.any_selected(selector):
             continue
         message = f"no node matches the slice's nodeSelector ({required(selector)}), so its devices cannot be used"
         hint = f"label the nodes, or {command(cluster, 'delete', each)} if they are gone"

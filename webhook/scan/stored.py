@@ -18,7 +18,7 @@ from webhook.api.templates import pod_template
 from webhook.findings import Finding, found, identity
 from webhook.grouping import by_key
 from webhook.inventory import DRA, KINDS, Inventory, MalformedError, controller_of, has_ended, replicas_of
-from webhook.inventory.affinity import selects
+from webhook.inventory.affinity import NodesByLabel
 from webhook.inventory.claims import allocation_of, claims_named, consumers, device_of, results_of
 from webhook.inventory.plugins import Plugin, plugins
 from webhook.later import cached_property
@@ -114,7 +114,6 @@ class Stored:
         self.derived: dict[Callable[..., Any], Any] = {}
         """The values that :func:`once` has derived."""
         self._plugins: dict[frozenset[str], Sequence[Plugin]] = {}
-        self._selecting: dict[str, bool] = {}
 
     def add(self, document: Document) -> None:
         """Add an object.
@@ -203,18 +202,17 @@ class Stored:
         """Return the objects of a kind."""
         return self.inventory.all(kind)
 
-    def has_node(self, selector: JSONObject) -> bool:
-        """Tell whether a node selector, which many slices may have, selects any node."""
-        if (key := repr(selector)) not in self._selecting:
-            self._selecting[key] = any(selects(selector, node) for node in self.all("Node"))
-        return self._selecting[key]
-
     # -- devices
 
     @cached_property
     def catalog(self) -> Catalog:
         """The published slices, without the taints of rules."""
         return Catalog(self.inventory.all("ResourceSlice"))
+
+    @cached_property
+    def nodes(self) -> NodesByLabel:
+        """The nodes, of which node selectors select some."""
+        return NodesByLabel(self.all("Node"))
 
     @cached_property
     def _taint_rules(self) -> Sequence[TaintRule]:
