@@ -1,5 +1,6 @@
 """Manifests whose placeholders are not filled in yet."""
 
+import json
 from pathlib import Path
 
 from tests.cli.manifests import NEW_POD
@@ -218,3 +219,23 @@ def test_what_looks_like_a_placeholder_hides_nothing_from_policies(manifest: str
         if each["rule"] in {"policy", "template"}
     )
     assert (found["rule"], found["level"]) == ("policy", "error")
+
+
+@each_row("claim", "gpu", "{{ .Claim }}")
+def test_any_of_many_templated_names_may_be_the_claims(claim: str) -> None:
+    containers = [
+        {
+            "name": f"{{{{ .Name{place} }}}}",
+            "image": "a:1",
+            "resources": {"claims": [{"name": f"{{{{ .Claim{place} }}}}"}]},
+        }
+        for place in range(40)
+    ]
+    claims = [{"name": claim, "resourceClaimName": "gpu"}]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "a"},
+        "spec": {"containers": containers, "resourceClaims": claims},
+    }
+    assert not [each for each in findings("validate", "-", stdin=json.dumps(pod)) if each["level"] == "error"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, Final
 from zlib import crc32
@@ -185,7 +185,7 @@ class Blanks:
                 break
             turns |= further
         left = [each for each in problems if not self.has(each.path)]
-        held = [self.restored(each) for each in left if self._holds(each, obj, instead, judge)]
+        held = [self.restored(each) for each in self._hold(left, obj, instead, judge)]
         return obj, held, len(left) == len(problems)
 
     def _with(self, instead: Mapping[Path, Any]) -> Any:
@@ -201,17 +201,26 @@ class Blanks:
                 around[step] = text if value is None else deepcopy(value)
         return obj
 
-    def _holds(
-        self, problem: Problem, obj: Any, instead: Mapping[Path, Any], judge: Callable[[Any], list[Problem]]
-    ) -> bool:
-        """Tell whether a problem stays if filled-in texts become the value that it is about, or a name beside it."""
-        whole = [path for path, text in self._texts.items() if instead[path] is None and PLACEHOLDER.fullmatch(text)]
-        values = chain(_texts_in(value_at(obj, problem.path), ""), _texts_in(obj, "name"))
-        for value in islice(dict.fromkeys(values), _ROUNDS if whole else 0):
-            others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))
-            if not any(each.rule == problem.rule and each.path == problem.path for each in others):
-                return False
-        return True
+    def _hold(
+        self, problems: Iterable[Problem], obj: Any, instead: Mapping[Path, Any], judge: Callable[[Any], list[Problem]]
+    ) -> Iterator[Problem]:
+        """Yield the problems that stay if filled-in texts become the value that each is about, or a name beside it."""
+        texts = {path: text for path, text in self._texts.items() if instead[path] is None}
+        whole = {path: PLACEHOLDER.sub(_stand_in, text) for path, text in texts.items() if PLACEHOLDER.fullmatch(text)}
+        own, names = {*whole.values()}, list(_texts_in(obj, "name"))
+        found: dict[str, set[tuple[str, Path]]] = {}
+        for problem in problems:
+            values = chain(_texts_in(value_at(obj, problem.path), ""), names)
+            # All are filled in with one value: which of their own texts it is makes no difference.
+            once = dict.fromkeys(min(own) if each in own else each for each in values) if whole else ()
+            for value in islice(once, _ROUNDS):
+                if value not in found:
+                    others = judge(self._with({**instead, **dict.fromkeys(whole, value)}))
+                    found[value] = {(each.rule, each.path) for each in others}
+                if (problem.rule, problem.path) not in found[value]:
+                    break
+            else:
+                yield problem
 
     def restored(self, problem: Problem) -> Problem:
         """Show the placeholders again."""
