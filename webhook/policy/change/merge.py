@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.objects import JSONObject
+from webhook.policy.change.decoding import MutationError
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
@@ -59,11 +60,11 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
     """Make sure that a configuration sets no field for whole numbers to a fraction, which Go cannot convert.
 
     Raises:
-        MergeError: It does.
+        MutationError: It does.
     """
     for error in _fractions(configuration, schema):
         kind = kind_in(configuration)
-        raise MergeError(f"unable to convert unstructured object to {kind}: {error}")
+        raise MutationError(f"unable to convert unstructured object to {kind}: {error}")
 
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:
