@@ -91,7 +91,7 @@ class Checker:
         return types.ERROR
 
     def _mismatch(self, offset: int, expected: Type, found: Type) -> None:
-        self._issues.report(offset, MISMATCHED_TYPE, str(expected), str(found))
+        self._issues.report(offset, MISMATCHED_TYPE, expected, found)
 
     # -- names
 
@@ -230,7 +230,7 @@ class Checker:
         node.overloads = tuple(found)
         if result is not None:
             return result
-        shown = [str(each) for each in self._inference.closed(given)]
+        shown = self._inference.closed(given)
         target = shown.pop(0) if node.target is not None else None
         self._report(node, NO_OVERLOAD, node.function, Signature(target, tuple(shown)))
         return types.ERROR
@@ -294,7 +294,7 @@ class Checker:
             if entry.optional:
                 given = self._unwrapped(entry.value, given)
             if not self._inference.assignable(expected, given):
-                self._issues.report(entry.offset, MISMATCHED_FIELD, entry.key, str(expected), str(given))
+                self._issues.report(entry.offset, MISMATCHED_FIELD, entry.key, expected, given)
         return declared.type
 
     # -- comprehensions
