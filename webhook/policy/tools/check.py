@@ -376,40 +376,31 @@ def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, t
     return listed
 
 
-def _on(kind: GroupVersionKind, kinds: Kinds, stated: Mapping[str, bool] | None) -> list[str]:
-    """List the versions in which a cluster serves one of Kubernetes' own kinds."""
-    release, resource = kinds.release, kinds.resource_of(kind).resource
-    named = ((each, kind._replace(version=each).api_version) for each in kinds.versions(kind))
-    return [each for each, name in named if is_served(name, resource, release=release, stated=stated)]
+def _versions(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
+    """Find resources that a policy names only in versions that are off, or matches in versions that it cannot change.
 
-
-def _switched_off(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
-    """Find resources that a policy names only in versions that are off."""
-    if any("*" in rule.groups for rule in policy.match.rules):
-        return
+    Source: mutating/dispatcher.go.
+    """
+    names_groups = not any("*" in rule.groups for rule in policy.match.rules)
+    changes_all = policy.kind == MUTATING and not policy.match.is_exact
     for kind, (index, versions) in _named_versions(policy, kinds).items():
-        on, off = _on(kind, kinds, stated), versions.intersection(kinds.versions(kind))
-        if on and off and not versions.intersection((*on, "*")):
-            resource, where = kinds.resource_of(kind).resource, ", ".join(sorted(off))
-            message = f"Kubernetes 1.{kinds.release} serves {resource} in {where} only with --runtime-config: "
+        release, resource, path = kinds.release, kinds.resource_of(kind).resource, _RULES / index / "apiVersions"
+        on = [
+            each
+            for each in kinds.versions(kind)
+            if is_served(kind._replace(version=each).api_version, resource, release=release, stated=stated)
+        ]
+        off, others = sorted(versions.intersection(kinds.versions(kind))), [each for each in on if each not in versions]
+        if names_groups and on and off and others == on and "*" not in versions:
+            message = f"Kubernetes 1.{release} serves {resource} in {', '.join(off)} only with --runtime-config: "
             message += "without it, the policy matches none of them"
             hint = f"list {', '.join(on)}, too, which {'is' if len(on) == 1 else 'are'} on by default"
-            yield warning("unserved-version", _RULES / index / "apiVersions", message, hint)
-
-
-def _unchangeable(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
-    """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
-    if policy.kind != MUTATING or policy.match.is_exact:
-        return
-    for kind, (index, versions) in _named_versions(policy, kinds).items():
-        on = _on(kind, kinds, stated)
-        others = [] if "*" in versions else [version for version in on if version not in versions]
-        if others and len(others) < len(on):
-            resource, where = kinds.resource_of(kind).resource, ", ".join(others)
-            message = f"the policy matches {resource} in {where}, too, and fails there: "
+            yield warning("unserved-version", path, message, hint)
+        if changes_all and others and others != on and "*" not in versions:
+            message = f"the policy matches {resource} in {', '.join(others)}, too, and fails there: "
             message += "the API server cannot convert changed objects"
             hint = "list these versions, too, or set matchPolicy: Exact"
-            yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
+            yield warning("unchangeable-version", path, message, hint)
 
 
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
@@ -478,8 +469,7 @@ def check_policies(
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
-            *_switched_off(policy, policies.kinds, stated),
-            *_unchangeable(policy, policies.kinds, stated),
+            *_versions(policy, policies.kinds, stated),
             *_param_kind(policy, policies),
             *_constants(policy),
             *unused,
