@@ -153,6 +153,7 @@ class Complaint(NamedTuple):
         is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
         missing: The key that a selector did not find in a device; empty for other errors.
         of_class: The class whose selector fails: the text does not name the claim, then.
+        is_crash: Whether the scheduler crashes; it says nothing, then.
     """
 
     claim: int | None
@@ -163,6 +164,7 @@ class Complaint(NamedTuple):
     is_of_node: bool = False
     missing: str = ""
     of_class: str = ""
+    is_crash: bool = False
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly

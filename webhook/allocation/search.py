@@ -535,13 +535,13 @@ class State:
         """Allocate a wanted device; None if it cannot be allocated.
 
         Raises:
-            Stop: The request wants all devices, and a constraint rules this one out.
+            Stop: The request wants all devices, and a constraint rules this one out or the scheduler crashes.
         """
         content = self._view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
         if self.blocked(ask) >> index & 1 or not (ask.is_all or self.has_capacity(ask, index)):
             return None
-        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
+        draw = self._draw(ask, index, is_shared=is_shared) if content.consumes else _NOTHING
         if draw is None:
             return None
         is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
@@ -567,12 +567,20 @@ class State:
         self.picks[ask.claim].append(pick)
         return pick
 
-    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
-        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
+    def _draw(self, ask: Ask, index: int, *, is_shared: bool) -> Draw | None:
+        """Take the counters that a device consumes, once for all its shares; None if they are not left.
+
+        Raises:
+            Stop: The scheduler crashes.
+        """
         if not self._features.PartitionableDevices:
             return None
         if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
             return _NOTHING
+        if ask.is_all and self._view.variant.crashes_for_all:
+            said = f", request {ask.full_name}: asks for all devices, and device "
+            consumes = " consumes counters"
+            raise Stop(Complaint(ask.claim, said, "device", index, consumes, is_crash=True))
         if not self._consume(index):
             return None
         if self._common is None:
