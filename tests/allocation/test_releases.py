@@ -53,9 +53,8 @@ def test_releases_differ(case: Json) -> None:
     features = replace(ALL, **dict.fromkeys(case.get("without", ()), False))
     for version, wanted in case["gives"].items():
         minor, _, patch = str(version).partition(".")
-        release = Release(int(minor))
-        given = {"allocated": allocated, "features": features, "patch": int(patch or 0)}
-        found = answer(slices, *claims, release=release, **given)
+        options: Json = {"features": features, "release": Release(int(minor)), "patch": int(patch or 0)}
+        found = answer(slices, *claims, allocated=allocated, **options)
         if isinstance(found, Result):
             said: Any = [name for each in found.devices for *_, name in each]
         else:

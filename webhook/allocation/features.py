@@ -20,6 +20,8 @@ RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
 RECORDED_PATCH: Final = 2
 """The patch release of its recordings."""
+DISTINCT_FROM_ALL_SINCE: Final = 37
+"""From this release on, ``distinctAttribute`` compares a device with all before it, not only the last of a request."""
 _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
 MISSING_SELECTS_NOTHING_SINCE: Final = 38
@@ -135,6 +137,10 @@ class Implementation:
         """
         self.configures_once = release >= _LATEST
         """Whether a configuration appears once in an allocation, and names no requests if it applies to all."""
+        self.compares_all = release >= DISTINCT_FROM_ALL_SINCE
+        """Whether ``distinctAttribute`` compares a device with all before it; before, with the last of each request."""
+        self.all_includes_used = release >= _LATEST
+        """Whether a request for all devices wants those whose capacity is used up, too, and so gets none."""
         self.names_devices = release >= _LATEST
         """Whether errors of selectors name the device, and explain how to guard a read."""
         self.qualifies_capacity = release >= _QUALIFIES_SINCE
