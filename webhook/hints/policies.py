@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
+from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from webhook.cel.errors import CompileError, Signature
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
-_SEVERAL: Final = tuple(each.value for each in (Kind.MAP, Kind.LIST, Kind.DYN))
+_SEVERAL: Final = frozenset({Kind.MAP, Kind.LIST, Kind.DYN})
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "variables": "variables are those of spec.variables, and match conditions have none",
@@ -28,16 +29,12 @@ _INSTEAD: Final = {
 
 
 _OBJECTS: Final = frozenset({"object", "oldObject", "namespaceObject"})
-_FOR_TYPES: Final = (
-    (r"@in .*, string\)", "….contains(…) looks for a part of a text; `in` is for items of lists and keys of maps"),
-    (r"contains list", "VALUE in LIST asks for an item"),
-    (r"contains map", "'KEY' in MAP asks for a key"),
-    (r"_[<>]=?_ \(kubernetes\.", "quantities and versions are compared by isGreaterThan, isLessThan and compareTo"),
-    (r"\w+ kubernetes\.Semver\.\(string\)", "a version is compared with a version: semver('1.2.3')"),
-    (r"\w+ kubernetes\.Quantity\.\((?:string|int)\)", "a quantity is compared with a quantity: quantity('1Gi')"),
-    (r"_\+_ \((?:string, list|list\(.*\), string)", "a list of texts becomes a text by LIST.join(', ')"),
-)
-"""Hints for calls, by the beginning of a function and the types of its arguments."""
+_ASKED: Final = {Kind.LIST: "VALUE in LIST asks for an item", Kind.MAP: "'KEY' in MAP asks for a key"}
+_COMPARED: Final = {
+    QUANTITY: "a quantity is compared with a quantity: quantity('1Gi')",
+    SEMVER: "a version is compared with a version: semver('1.2.3')",
+}
+_ORDER: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 
 
 def hint_of(error: CompileError, environment: Environment) -> str:
@@ -58,7 +55,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
                 "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; "
                 "objects may be null"
             )
-        if issue.code == MISMATCHED_TYPE and issue.arguments[1].startswith(_SEVERAL):
+        if issue.code == MISMATCHED_TYPE and issue.arguments[1].kind in _SEVERAL:
             hint = (
                 "the values of a map are of one type, and so are the items of a list: dyn(…) around each allows others"
             )
@@ -83,13 +80,27 @@ def _of_field(name: str, owner: str, environment: Environment) -> str:
 
 
 def _of_call(function: str, signature: Signature, environment: Environment) -> str:
-    for pattern, meant in _FOR_TYPES:
-        if re.match(pattern, f"{function} {signature}"):
-            return meant
-    sides = signature.arguments
-    if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
+    target, sides = signature
+    operands = [each for each in (target, *sides) if each is not None]
+    if meant := _of_operands(function, operands) if operands else "":
+        return meant
+    if function in _OPERATORS and len({*sides}) > 1 and all(map(types.is_simple, sides)):
         return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
-    return "" if signature.target is not None else _called_otherwise(function, environment)
+    return "" if target is not None else _called_otherwise(function, environment)
+
+
+def _of_operands(function: str, operands: Sequence[Type]) -> str:
+    """Suggest another call for values of these types; empty if none is known."""
+    first, last = operands[0], operands[-1]
+    if function == "@in" and last == types.STRING:
+        return "….contains(…) looks for a part of a text; `in` is for items of lists and keys of maps"
+    if function == "contains":
+        return _ASKED.get(first.kind, "")
+    if function == "_+_" and {first.kind, last.kind} == {Kind.STRING, Kind.LIST}:
+        return "a list of texts becomes a text by LIST.join(', ')"
+    if first in _COMPARED and function in _ORDER:
+        return "quantities and versions are compared by isGreaterThan, isLessThan and compareTo"
+    return _COMPARED.get(first, "") if last != first else ""
 
 
 def _called_otherwise(name: str, environment: Environment, *, is_method: bool = False) -> str:

@@ -49,8 +49,6 @@ _EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
 """The operators that may leave operands out, with the value of an operand that decides."""
 _WORDS: Final = Pattern(r"\w+")
-_NAMES: Final = Pattern(r"[^\s(),]+")
-"""The names in a type, such as ``list(PodN.spec)``."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -130,14 +128,17 @@ def _missing(
         For each, the kinds, with the field beside it that has one of that name, empty if there is none, and a hint.
     """
     missing: dict[tuple[Path, int, str, bool], dict[GroupVersionKind, tuple[str, str]]] = {}
-    for kind in filter(kinds.schema_of, matched):
+    for kind in matched:
+        if (schema := kinds.schema_of(kind)) is None:
+            continue
+        own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
         for stated, error, environment in _errors(kind, policy, kinds, release):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
             tested = _tested(environment.parse(stated.text))
             for issue in undefined:
                 (name, owner), is_tested = issue.arguments, issue.offset in tested
-                if is_tested or owner.startswith(f"{kind.api_version}.{kind.kind}."):  # not a field of the parameters
+                if is_tested or owner in own:  # not a field of the parameters
                     place = next(iter(parts_with(name, owner, environment)), "")
                     of_kind = missing.setdefault((stated.path, issue.offset, name, is_tested), {})
                     of_kind[kind] = place, nearest_field(name, owner, environment)
@@ -164,8 +165,21 @@ class _Mistyped(NamedTuple):
 def _tells_apart(error: _Mistyped) -> bool:
     """Tell whether an error is about the types of two fields: the API server names the type of a struct by its path."""
     own = f"{_by_path(error.kind)}."
-    named = (_NAMES.findall(" ".join(map(str, each.arguments))) for each in error.issues)
-    return any(len({name for name in names if name.startswith(own)}) > 1 for names in named)
+    return any(len({each for each in _types_of(issue) if each.name.startswith(own)}) > 1 for issue in error.issues)
+
+
+def _types_of(issue: Issue) -> set[Type]:
+    """Return the types that an error is about, and all that are part of them."""
+    found = set[Type]()
+    left = list(issue.arguments)
+    if issue.code == NO_OVERLOAD:
+        left = [issue.arguments[1].target, *issue.arguments[1].arguments]
+    while left:
+        each = left.pop()
+        if isinstance(each, Type) and each not in found:
+            found.add(each)
+            left += each.parameters
+    return found
 
 
 def _found(
@@ -197,7 +211,9 @@ def _works(error: CompileError, stated: StatedExpression, kind: GroupVersionKind
     )
     return all(
         issue.offset in unreached
-        or (issue.code == NO_OVERLOAD and issue.arguments[0] in _EQUALITY and "null" in issue.arguments[1].arguments)
+        or (
+            issue.code == NO_OVERLOAD and issue.arguments[0] in _EQUALITY and types.NULL in issue.arguments[1].arguments
+        )
         for issue in error.issues
     )
 
