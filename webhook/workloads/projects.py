@@ -32,7 +32,7 @@ def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
     at = _spec_of_workflow(obj)
     spec = mapping(obj, *at)
     for index, template in enumerate(_items(spec, "templates")):
-        here = (*at, "templates", index)
+        here: Steps = (*at, "templates", index)
         stated = ((template, here), (mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
         found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
         claims, whose = next(found, ([], here))
