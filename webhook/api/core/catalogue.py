@@ -1,25 +1,24 @@
-"""The types of kinds, and of parts of pods, that draguard hardly judges: mostly policies read them.
+"""The types of kinds, and of parts of pods and workloads, that draguard hardly judges: mostly policies read them.
 
-Their fields, in the words of Go, are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A
-type is made when an object first needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply
-replaces as a whole, ``+`` an embedded struct. A field has ``?`` for a pointer, ``!`` if Go writes it even if it is
-empty, ``:TYPE`` if it is not a string, ``@28-33`` for the releases that have it, ``=`` for its default. ``[name]`` is a
-list that is merged by a key, ``~Phase`` a string with a type of its own.
+Their fields, and those that judged types do not declare (:class:`webhook.api.core.values.Others`), in the words of Go,
+are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A type is made when an object first
+needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply replaces as a whole, ``+`` an
+embedded struct. A field has ``?`` for a pointer, ``!`` if Go writes it even if it is empty, ``:TYPE`` if it is not a
+string, ``@28-33`` for the releases that have it, ``=`` for its default. ``[name]`` is a list that is merged by a key,
+``~Phase`` a string with a type of its own.
 """
 
 from __future__ import annotations
 
-import base64
-import json
+import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
-from webhook.api.core.container import pull_policy
+from webhook.api.core.container import ResourceList, pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
 from webhook.objects import mapping
 from webhook.problem import Path, Problem, required
@@ -55,11 +54,13 @@ def _volume(value: dict[str, Any]) -> dict[str, Any]:
 
 def _secret(value: dict[str, Any]) -> dict[str, Any]:
     """Follow Convert_v1_Secret_To_core_Secret (``pkg/apis/core/v1/conversion.go``)."""
+    from base64 import b64encode  # few objects are Secrets
+
     stated = value.get("stringData")
     if not isinstance(stated, dict):
         return value
     written = {
-        key: base64.b64encode(each.encode("utf-8", "replace")).decode() if isinstance(each, str) else each
+        key: b64encode(each.encode("utf-8", "replace")).decode() if isinstance(each, str) else each
         for key, each in stated.items()
     }
     kept = {name: each for name, each in value.items() if name != "stringData"}
@@ -201,8 +202,8 @@ WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.ObjectMeta": "meta:ObjectMeta",
     f"{META}.Condition": "meta:Condition",
     f"{META}.LabelSelector": "meta:LabelSelector",
-    "v1.EnvVar": "container:EnvVar",
     "v1.EnvFromSource": "container:EnvFromSource",
+    "v1.ResourceRequirements": "container:ResourceRequirements",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",
     "v1.Toleration": "placement:Toleration",
     "v1.NodeSelector": "nodeselector:NodeSelector",
@@ -218,12 +219,14 @@ def _topology_key(key: str, _target: Target) -> Iterator[Problem]:
 
 _REQUIRED: Final = {"required": True}
 _JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
+    "v1.EnvVar.name": _REQUIRED,
     "v1.PodReadinessGate.conditionType": {"always": True, "format": formats.label_key},
     "v1.Sysctl.name": _REQUIRED,
     "v1.Taint.effect": {"one_of": ("NoExecute", "NoSchedule", "PreferNoSchedule")},
     "v1.TopologySpreadConstraint.maxSkew": {"minimum": (1, "must be greater than zero")},
     "v1.TopologySpreadConstraint.topologyKey": {"always": True, "checked_by": _topology_key},
     "v1.TopologySpreadConstraint.whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
+    "v1.PodSpec.volumes": {"unique": "name"},
     "v1.Volume.name": {"required": True, "format": formats.dns_label},
     "v1.VolumeDevice.devicePath": _REQUIRED,
     "v1.VolumeDevice.name": _REQUIRED,
@@ -250,6 +253,7 @@ _SCALARS: Final[Mapping[str, Callable[..., Field]]] = {
     "Time": Time,
     "MicroTime": MicroTime,
     "Quantity": Quantity,
+    "ResourceList": ResourceList,
     "IntOrString": IntOrString,
     "bytes": Bytes,
     "any": Anything,
@@ -314,7 +318,8 @@ def __getattr__(place: str) -> type[Struct]:
 
 @cache
 def _sections() -> Mapping[str, str]:
-    text = files(__package__).joinpath("kinds.txt").read_text(encoding="utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "kinds.txt"), encoding="utf-8") as file:
+        text = file.read()
     sections = (section.partition("\n") for section in text.removeprefix("# ").split("\n# "))
     return {api_version: lines for api_version, _, lines in sections}
 
@@ -335,7 +340,9 @@ def _field(token: str, api_version: str, owner: str) -> tuple[str, Field]:
     common |= {"since": int(since)} if since else {}
     common |= {"until": int(until)} if until else {}
     if default:
-        value = json.loads(default)
+        from json import loads  # few fields have defaults
+
+        value = loads(default)
         is_conditional = isinstance(value, dict)
         common["default"] = Default(value.get("value", {}), value.get("when", {})) if is_conditional else value
     return name, _typed(type_ or "string", api_version, common)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Condition, Object
-from webhook.api.core.values import alike, one_member
+from webhook.api.core.values import one_member
 from webhook.problem import Problem, invalid
 from webhook.schema import (
     ITSELF,
@@ -47,9 +47,13 @@ class PodGroupResourceClaim(Struct):
 class PodGroupSpec(Struct):
     """The scheduling of the group, and its shared claims."""
 
-    opaque: ClassVar = alike(
-        Anything(), "podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy"
-    ) | {"disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})})}
+    opaque: ClassVar = {
+        **dict.fromkeys(
+            ("podGroupTemplateRef", "priority", "priorityClassName", "schedulingConstraints", "schedulingPolicy"),
+            Anything(),
+        ),
+        "disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})}),
+    }
 
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
