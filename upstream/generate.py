@@ -74,6 +74,8 @@ SCALARS = {
 }
 GO_FILES = re.compile(r"/(types|types_jsonschema|lifecycle|objectreference|micro_time|duration|group_version)\.go$")
 ALIAS = re.compile(r"^type (\w+) =? ?((?:map\[\w+\]|\[\])?[\w.]+)$", re.MULTILINE)
+COPY = re.compile(r"^type (\w+) v1\.(\w+)$", re.MULTILINE)
+"""A struct that has the fields of another, and a name of its own."""
 IMPORT = re.compile(r'^\s*(?:import )?(\w+)? ?"k8s\.io/(?:api|apimachinery/pkg/apis)/(\w+)/(\w+)"$', re.MULTILINE)
 GROUPS = {"core": "v1", "meta": META}
 FIELD = re.compile(r'^\s*(?:\w+\s+)?([*\w.\[\]]+)\s+`.*?json:"([^"]*)"')
@@ -101,6 +103,7 @@ class Package(NamedTuple):
     structs: dict[str, Declared]
     aliases: dict[str, str]
     imports: dict[str, str]
+    copies: dict[str, str]
 
 
 def git(folder: Path, *command: str) -> str:
@@ -129,7 +132,7 @@ def package(folder: Path, release: int, path: str) -> Package:
     imports = {
         alias or name: GROUPS.get(group, f"{group}.k8s.io/{name}") for alias, group, name in IMPORT.findall(text)
     }
-    return Package(dict(structs(text)), dict(ALIAS.findall(text)), imports)
+    return Package(dict(structs(text)), dict(ALIAS.findall(text)), imports, dict(COPY.findall(text)))
 
 
 def structs(text: str) -> Iterator[tuple[str, Declared]]:
@@ -167,7 +170,10 @@ class Source:
     def package(self, version: str) -> Package:
         """Return the package of an API version."""
         if version not in self._packages:
-            self._packages[version] = package(*self._place(version))
+            found = self._packages[version] = package(*self._place(version))
+            for name, other in found.copies.items():
+                found.structs[name] = self.package(found.imports["v1"]).structs[other]
+                del found.aliases[name]
         return self._packages[version]
 
     def _place(self, version: str) -> tuple[Path, int, str]:

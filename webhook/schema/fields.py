@@ -836,7 +836,7 @@ class Scalar(Field):
 
         default = target.pick(self.default)
         default = None if isinstance(default, Default) else default  # the struct sets what depends on other fields
-        canonical, view = _readers(self.zero, absent, default)
+        canonical, view = _readers(absent, default)
         check = self.checker(target) if target.validates else None
         return CompiledField(
             walk=self._walk(self.decoder(owner, go_type), check),
@@ -885,14 +885,14 @@ class Scalar(Field):
 
 
 @lru_cache(maxsize=None, typed=True)  # most fields are alike: their closures would take a tenth of a server's memory
-def _readers(zero: Any, absent: Any, default: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Place], Any]]:
+def _readers(absent: Any, default: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Place], Any]]:
     """Make the closures that read a value: in the form for comparisons, and as rules see it."""
 
     def canonical(value: Any) -> Any:
         return default if value is None or value == absent else value
 
     def view(value: Any, _: Place) -> Any:
-        if value is None or (value == zero and default is not None):
+        if value is None or (value == absent and default is not None):
             return absent if default is None else default
         return value
 
@@ -958,7 +958,7 @@ class Text(Scalar):
         # The results for an absent and an empty text: no findings, or those of the tests.
         has_default = target.pick(self.default) is not None
         fine_if_absent = has_default or self.required_if_given or not (needed or always)
-        fine_if_empty = has_default or not (needed or always or self.pointer)
+        fine_if_empty = not self.pointer and (has_default or not (needed or always))
 
         def check(value: str | None) -> Sequence[Problem]:
             if not value:
