@@ -200,6 +200,7 @@ class JobSpec(Templated):
     opaque: ClassVar = Others("batch/v1.JobSpec")
 
     suspend = Bool("Whether the job is suspended.", pointer=True)
+    scheduling = Anything("How its pods are scheduled together.", since=37, gate="WorkloadWithJob")
 
 
 class Job(Workload):
