@@ -15,7 +15,7 @@ from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
 from webhook.explain.components import API_SERVER, LONGEST, said_by, speaker
-from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules
+from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
 from webhook.references import every_rule
@@ -279,7 +279,7 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
         found = fields.get(step) or {name.casefold(): each for name, each in fields.items()}.get(step.casefold())
-        if found is None and place.type and step in place.type.opaque:
+        if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
             near = nearest(step, fields)
