@@ -384,14 +384,15 @@ def _unquoted(answer: str) -> str:
 def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     """Describe the rule that says an answer, or list those that do."""
     known = _rules(kubernetes)
-    matcher = SequenceMatcher(None, b=_words(_detail(answer)), autojunk=False)
+    asked = _words(_detail(answer))
+    matcher = SequenceMatcher(None, b=asked, autojunk=False)
     shared: dict[str, int] = {}
     for name, texts_of_rule in _texts_of_rules().items():
         for said in texts_of_rule if name in known else ():
             matcher.set_seq1(said)
             run = matcher.find_longest_match()
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
-            if len(said) < _ENOUGH and len(matcher.b) > 2 * len(said):
+            if len(said) < _ENOUGH and len(asked) > 2 * len(said):
                 continue  # a short text, such as "not found", is in many answers
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
