@@ -324,6 +324,8 @@ _REASON: Final = re.compile(
     r"(?:\A|: )(?:(Forbidden|Required value|Internal error)|"
     r"(Invalid value|Unsupported value|Duplicate value|Not found|Too many|Too long))(?:: |\Z)"
 )
+_FORBIDDEN: Final = re.compile(r'^.{0,99}?\b[\w.]+ "[^"]*" is forbidden: ', re.DOTALL)
+"""How refusals of plugins and webhooks begin, and texts of rules that quote them."""
 _VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
 _WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
 _ANY: Final = "*"
@@ -382,13 +384,16 @@ def _unquoted(answer: str) -> str:
 def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     """Describe the rule that says an answer, or list those that do."""
     known = _rules(kubernetes)
-    matcher = SequenceMatcher(None, b=_words(_detail(answer)), autojunk=False)
+    asked = _words(_detail(answer))
+    matcher = SequenceMatcher(None, b=asked, autojunk=False)
     shared: dict[str, int] = {}
     for name, texts_of_rule in _texts_of_rules().items():
         for said in texts_of_rule if name in known else ():
             matcher.set_seq1(said)
             run = matcher.find_longest_match()
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
+            if len(said) < _ENOUGH and len(asked) > 2 * len(said):
+                continue  # a short text, such as "not found", is in many answers
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
     found = [name for name, length in shared.items() if length == max(shared.values())]
@@ -423,6 +428,7 @@ def _texts_of_rules() -> dict[str, list[list[str]]]:
 
 def _detail(message: str) -> str:
     """Return what a message says after the reason and the value; the reason if that is all it says."""
+    message = _FORBIDDEN.sub("", message)
     found = _REASON.search(message)
     if not found:
         return message
