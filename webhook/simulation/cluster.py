@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, Self
 
 from webhook.allocation import Allocator, Features
@@ -24,7 +24,7 @@ from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import absent_nodes, shortened
 from webhook.inventory import Inventory
-from webhook.inventory.affinity import required, selects, wants
+from webhook.inventory.affinity import NodesByLabel, required, wants
 from webhook.inventory.claims import (
     MADE,
     Blocked,
@@ -546,16 +546,12 @@ class Cluster:
     @cached_property
     def of_other_nodes(self) -> str:
         """A note about the slices of nodes that are not known, or are not there; empty if there are none."""
-        slices = self.inventory.all("ResourceSlice")
+        slices, nodes = self.inventory.all("ResourceSlice"), NodesByLabel([each.node for each in self.nodes])
         absent = sorted({text(each, "spec", "nodeName") for each in slices} - {""} - self.index.keys())
-        selectors = {required(each): each for one in slices if (each := mapping(one, "spec", "nodeSelector"))}
-        missed = [
-            each
-            for each, selector in islice(selectors.items(), 16)
-            if not any(selects(selector, state.node) for state in self.nodes)
-        ]
+        selectors = filter(None, (mapping(each, "spec", "nodeSelector") for each in slices))
+        missed = next((required(each) for each in selectors if not nodes.any_selected(each)), "")
         notes = [absent_nodes(absent)] if absent else []
-        notes += [f"slices select {missed[0]}, which no node meets"] if missed else []
+        notes += [f"slices select {missed}, which no node meets"] if missed else []
         return "; ".join(notes)
 
     def rules_of(self, taints: Container[Taint]) -> list[JSONObject]:

@@ -31,6 +31,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
+from webhook.scan.claims import fault_of
 from webhook.scan.drivers import drivers_of_class
 from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
@@ -50,7 +51,7 @@ from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
+from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, refs_of, sorted_as
 
 
 class _Asked:
@@ -468,9 +469,13 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
 
 
 def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
-    """Return the changes with which a pod would get a node, as the simulation finds them."""
+    """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
     placement = found.placement
-    return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
+    changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
+    held = (each for each in refs_of(found.causes[0].about) if each.kind == "ResourceClaim")
+    stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
+    faults = (fault_of(each, scene) for each in stored if each)
+    return (*changes, *(each.hint for each in faults if each))
 
 
 _NOT_SCALED: Final = {"cluster-autoscaler": "NotTriggerScaleUp", "karpenter": "FailedScheduling"}
