@@ -2,12 +2,16 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
 
 from tests.cli.manifests import NEW_POD
 from tests.command import draguard, findings
 from tests.policies import POLICY
 from tests.rows import each_row
 from tests.structured import claim_manifest
+from webhook.documents import placeholders
 
 CLAIM = claim_manifest("NAME")
 EXACTLY = "      exactly: {deviceClassName: gpu.example.com}\n"
@@ -239,3 +243,12 @@ def test_any_of_many_templated_names_may_be_the_claims(claim: str) -> None:
         "spec": {"containers": containers, "resourceClaims": claims},
     }
     assert not [each for each in findings("validate", "-", stdin=json.dumps(pod)) if each["level"] == "error"]
+
+
+def test_the_items_of_a_list_are_not_searched_again_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = Mock(side_effect=placeholders.PLACEHOLDER.search)
+    monkeypatch.setattr(placeholders.PLACEHOLDER, "search", searched)
+    claims = [{"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {}}] * 20
+    done = draguard("validate", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": claims}).encode())
+    assert done.code == 1
+    assert sum(len(each.args) > 1 for each in searched.call_args_list) == 1  # of the whole text

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final
 from zlib import crc32
 
 from webhook import objects
-from webhook.documents.document import Document
+from webhook.documents.document import Document, Origin
 from webhook.documents.source import ContentError
 from webhook.patterns import Pattern
 from webhook.problem import NOT_DECODED, NOTE, Path, Problem, value_at
@@ -78,11 +79,14 @@ def has_placeholder(obj: Any, path: Sequence[str | int]) -> bool:
 
 def blanks_of(document: Document) -> Blanks | None:
     """Return the placeholders of a document; None if it has none."""
-    text, (start, end) = document.file.text, document.extent
-    if PLACEHOLDER.search(text, start, end) is None:
-        return None
-    places = dict(_places(document))
+    places = dict(_places(document)) if _has_some(document.origin) else {}
     return Blanks(document.data, places) if places else None
+
+
+@lru_cache(maxsize=1)
+def _has_some(origin: Origin) -> bool:
+    """Tell whether a document has placeholders; the items of a list, which come in a row, share it."""
+    return PLACEHOLDER.search(origin.source.text, origin.start, origin.end) is not None
 
 
 def _places(document: Document) -> Iterator[tuple[Path, str]]:
