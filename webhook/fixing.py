@@ -42,7 +42,7 @@ class _References:
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
         self._reserved: dict[Identity, Document] = {}
-        self._parts: dict[tuple[int, Steps], dict[str, int]] = {}
+        self._parts: dict[tuple[int, Steps], dict[str, Steps]] = {}
 
     def reserve(self, document: Document, path: Steps, name: str) -> _Mention | None:
         """Reserve a new name for an object, or a part of one; return where another has it, or will have it."""
@@ -51,15 +51,14 @@ class _References:
             self._reserved = self._reserved or {_same_name(each): each for each in self._documents}
             other = self._reserved.setdefault(about._replace(name=name), document)
             return None if _same_name(other) == about else (other, path)
-        around, place, field = path[:-2], path[-2], path[-1]
-        parts = value_at(document.data, around)
-        if field != "name" or not isinstance(parts, list) or not isinstance(place, int):
+        around, parts = path[:-2], value_at(document.data, path[:-2])
+        if path[-1] != "name" or not isinstance(parts, list):
             return None
         if (taken := self._parts.get((id(document), around))) is None:
-            taken = {text(each, field): index for index, each in enumerate(parts)}
+            taken = {text(each, "name"): (*around, index, "name") for index, each in enumerate(parts)}
             self._parts[id(document), around] = taken
-        beside = taken.setdefault(name, place)
-        return None if beside == place else (document, (*around, beside, field))
+        beside = taken.setdefault(name, path)
+        return None if beside == path else (document, beside)
 
     @cached_property
     def _to_objects(self) -> dict[tuple[str, str], list[_Mention]]:

@@ -422,6 +422,13 @@ def test_no_two_requests_get_one_name_though_an_error_hides_what_the_api_server_
     assert 'dns-label: "gpu-1" is at ' in done.out
 
 
+def test_a_name_at_the_top_of_an_object_is_respelt_too(tmp_path: Path) -> None:
+    text = "apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClass\nmetadata: {name: a}\ndriverName: gpu-driver\n"
+    file = write(tmp_path, text.replace("gpu-", "gpu_"))
+    draguard("validate", "--kubernetes-version", "1.30", "--fix", UNSAFE, tmp_path)
+    assert file.read_text(encoding="utf-8") == text
+
+
 def not_applied(folder: Path) -> str:
     """Return why the only fix of a folder's files is not applied, without the finding."""
     lines = draguard("validate", "--fix", UNSAFE, folder).out.splitlines()

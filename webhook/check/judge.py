@@ -18,7 +18,7 @@ from webhook.documents import Document, Piece
 from webhook.documents.placeholders import Blanks, blanks_of
 from webhook.documents.source import JSON, MARKDOWN
 from webhook.engine.manifests import Outcome, review
-from webhook.findings import TEMPLATE, Finding, found, identity
+from webhook.findings import TEMPLATE, Finding, by_place, found, identity
 from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
@@ -249,8 +249,7 @@ class Judge:
         accepted = not any(each.level == ERROR and each.rule not in uncertain for each in problems)
         findings = self._found(problems, outcome.object, document, release)
         findings += self._of_policies(outcome, document)
-        findings.sort(key=lambda finding: (finding.line, finding.column))
-        return Judgement(findings, accepted=accepted)
+        return Judgement(by_place(findings, ()), accepted=accepted)
 
     def _found(self, problems: list[Problem], obj: Any, document: Document, release: str) -> list[Finding]:
         """Locate problems, with advice."""
@@ -284,8 +283,7 @@ class Judge:
         if not is_asked and all((each.rule, each.path) in held for each in outcome.problems):
             return None
         note = _not_asked(blanks) if is_asked else blanks.note(TEMPLATE, "")
-        findings = [found(note, document, release), *self._found(problems, filled, document, release)]
-        findings.sort(key=lambda finding: (finding.line, finding.column))
+        findings = by_place([found(note, document, release), *self._found(problems, filled, document, release)], ())
         accepted = not any(each.level == ERROR for each in problems) if is_valid else None
         return Judgement(findings, accepted=accepted, filled=filled)
 
@@ -472,7 +470,6 @@ def refusing(
         labels = namespaces.labels_around(obj)
         outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
         errors = islice((each for each in outcome.problems if each.level == ERROR), MOST_FINDINGS)
-        findings = [_located(_advised(each, obj), document, release) for each in errors]
-        return sorted(findings, key=lambda finding: (finding.line, finding.column))
+        return by_place((_located(_advised(each, obj), document, release) for each in errors), ())
 
     return refusals

@@ -156,11 +156,11 @@ _CLASS = "DeviceClass"
 
 
 class _Neighbours:
-    """The directories that hold manifests, by kind."""
+    """The places of manifests."""
 
     def __init__(self) -> None:
-        self._directories: defaultdict[str, set[str]] = defaultdict(set)
-        self._files: defaultdict[str, set[str]] = defaultdict(set)
+        self._places: defaultdict[str, set[str]] = defaultdict(set)
+        """The directories that hold manifests, by kind; of classes, the files."""
         self._added: list[tuple[str, str, Callable[[Inventory], object]]] = []
         """The added objects in their order: the directory, the kind, and a function that adds them to an inventory."""
         self._inventories: dict[frozenset[str], Inventory] = {}
@@ -168,15 +168,14 @@ class _Neighbours:
     def note(self, file: str, obj: JSONObject) -> None:
         """Add a manifest."""
         directory, kind = file.rpartition("/")[0], str(obj.get("kind"))
-        self._directories[kind].add(directory)
-        self._files[kind].add(file)
+        self._places[kind].add(file if kind == _CLASS else directory)
         self._added.append((directory, kind, lambda inventory: inventory.hold(obj)))
 
     def note_name(self, file: str, kind: str, name: str, namespace: str, driver: str) -> None:
         """Add the name of an object that may be malformed, in a file."""
         directory = file.rpartition("/")[0]
         if kind == _SLICE:
-            self._directories[kind].add(directory)
+            self._places[kind].add(directory)
         self._added.append((directory, kind, lambda inventory: inventory.note(kind, name, namespace, driver)))
 
     def beside(self, file: str, kind: str) -> bool:
@@ -185,14 +184,12 @@ class _Neighbours:
         A class is cluster-scoped, and usually installed with its driver: only a file with classes of its own is assumed
         to have all of them. For other kinds this holds for a directory, with those above it.
         """
-        if kind == _CLASS:
-            return file in self._files.get(_CLASS, ())
-        return bool(self._above(file, kind))
+        return file in self._places[kind] if kind == _CLASS else bool(self._above(file, kind))
 
     def inventory(self, file: str, whole: Inventory) -> Inventory:
         """Return the objects to which a file's manifests may refer: all but the devices of other clusters."""
         slices = self._above(file, _SLICE)
-        if slices == self._directories.get(_SLICE, set()):
+        if slices == self._places[_SLICE]:
             return whole
         if slices not in self._inventories:
             found = self._inventories[slices] = Inventory()
@@ -202,12 +199,9 @@ class _Neighbours:
         return self._inventories[slices]
 
     def _above(self, file: str, kind: str) -> frozenset[str]:
-        known, directory = self._directories.get(kind, set()), file.rpartition("/")[0]
-        found = {directory} & known
-        while directory:
-            directory = directory.rpartition("/")[0]
-            found |= {directory} & known
-        return frozenset(found)
+        """Return the directories above a file that hold objects of a kind."""
+        steps = file.split("/")
+        return frozenset("/".join(steps[:end]) for end in range(len(steps))) & self._places[kind]
 
 
 _WORK: Final = 2 * DOCUMENT
@@ -313,17 +307,14 @@ class References:
         self._documents[id(document)] = _Noted(document, document.data, release, needs)
 
     def gives_devices_to(self, document: Document, release: str) -> bool:
-        """Tell whether a known device class provides a resource of a pod without claims, which is then noted anew."""
+        """Tell whether a known device class provides a resource of a pod without claims."""
         if release not in self._extended:
             from webhook.inventory.resources import ExtendedResources  # few pods request resources with a domain
 
             minor, on = _settings(release, self._gates)
             classes = self._inventory.all("DeviceClass")
             self._extended[release] = ExtendedResources(classes, minor, is_on="DRAExtendedResource" in on)
-        is_given = any(map(self._extended[release].provides, qualified(document.data)))
-        if is_given:
-            del self._documents[id(document)]
-        return is_given
+        return any(map(self._extended[release].provides, qualified(document.data)))
 
     def _makes_pods(self, obj: JSONObject, file: str) -> bool:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
