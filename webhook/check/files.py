@@ -269,16 +269,16 @@ def judge_all(
     *,
     stated: str | None,
     report: Report,
+    unlooked: Unlooked,
     note: Callable[[Document], None] = lambda _document: None,
-) -> Unlooked:
+) -> None:
     """Judge documents once all of them are read, and their references.
-
-    Returns the references that were not looked up.
 
     Args:
         old: The earlier state of objects; None if none is known.
         cluster: The objects of the cluster; the manifests are added.
         stated: The Kubernetes release; None if that follows from the documents of a file.
+        unlooked: Receives the references that were not looked up.
         note: Receives each document first.
     """
     gates = feature_gates(arguments, stated)
@@ -296,7 +296,7 @@ def judge_all(
             namespaces.note(given.object)
         sender = policies.sender(loaded, arguments)
     locations = pod_locations(arguments)
-    references = References(cluster, gates, arguments, locations)
+    references = References(cluster, gates, arguments, locations, unlooked)
     judge = Judge(old, arguments, sender, gates, namespaces=namespaces, pod_locations=locations)
     for each in cluster.definitions:
         judge.note(each)
@@ -307,7 +307,7 @@ def judge_all(
         validation.take(document)
     validation.finish()
     report.remarks += old.remarks() if isinstance(old, Deployed) else ()
-    return references.report(report)
+    references.report(report)
 
 
 _KUSTOMIZATION: Final = ("kustomize.config.k8s.io/v1beta1", "Kustomization")
@@ -543,8 +543,15 @@ def judged(
         if arguments.new_only and isinstance(old, AtRevision):
             documents = list(documents)
             states.append(old.before(documents))
-        unlooked.join(
-            judge_all(documents, old, known, arguments, stated=stated, report=reports[-1], note=suppressed.note)
+        judge_all(
+            documents,
+            old,
+            known,
+            arguments,
+            stated=stated,
+            report=reports[-1],
+            unlooked=unlooked,
+            note=suppressed.note,
         )
     report = merged(reports, versions) if versions[1:] else first
     if isinstance(old, AtRevision) and arguments.new_only:
@@ -574,7 +581,7 @@ def _found_before(
     """Judge the documents of an earlier revision, without problems of policies, which are not compared."""
     reports = [Report() for _ in versions]
     for state, stated, report in zip(states, versions, reports, strict=True):
-        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report)
+        judge_all(state, None, cluster.copy(), arguments, stated=stated, report=report, unlooked=Unlooked())
     report = merged(reports, versions) if versions[1:] else reports[0]
     return [each for each in report.findings if each.file in report.files]
 

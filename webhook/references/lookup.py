@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -15,10 +14,7 @@ from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import CLAIMS, Inventory, devices_path, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, Context, ReferenceRule, pod_view
-
-Lookup = tuple[str, Path]
-"""The kind of an object that is not looked up, and the field that names it."""
+from webhook.references.rules import RULES, Context, Lookup, ReferenceRule, pod_view
 
 _SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
 """The kinds that only request devices."""
@@ -49,7 +45,7 @@ def apply_rules(
     obj: JSONObject,
     kind: str,
     context: Context,
-    skipped: Counter[Lookup] | None = None,
+    skipped: list[Lookup] | None = None,
     *,
     only_of_fields: bool = False,
 ) -> Iterator[Problem]:
@@ -58,7 +54,7 @@ def apply_rules(
     Args:
         obj: The object, in the newest version; a pod for a pod template.
         context: The context of the rules.
-        skipped: Counts the lookups skipped because no object of the kind is known, by kind and field.
+        skipped: Receives the lookups skipped because no object of the kind is known.
         only_of_fields: Whether to apply only rules about single fields, as the object has errors in others.
     """
     devices = mapping(obj, *devices_path(obj))
@@ -74,7 +70,7 @@ def apply_rules(
                 reported.setdefault(problem.path, {})[problem.character] = each
             if each.needs and not any(map(context.inventory.knows, each.needs)):
                 if skipped is not None:
-                    skipped[each.needs[0], problem.path] += 1
+                    skipped.append((each.needs[0], problem.path))
                 continue
             if problem.fix and fixed_by.setdefault((problem.path, problem.fix), each) != each:
                 continue  # an earlier rule has found the same mistake

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
@@ -39,15 +38,19 @@ _NAMES_A_CLAIM: Final = b"resourceClaimName"
 """A field of pods: whose claim it is, and who uses it, depends on their names."""
 
 
+Lookup = tuple[str, Path]
+"""The kind of an object that is not looked up, and the field that names it."""
+
+
 class ReferenceFindings(NamedTuple):
     """The findings of rules about an object.
 
     Args:
-        skipped: The number of lookups skipped, by the kind of the object and the field that names it.
+        skipped: The lookups skipped: the kind of the object, and the field that names it.
     """
 
     problems: Sequence[Problem]
-    skipped: Counter[tuple[str, Path]]
+    skipped: Sequence[Lookup] = ()
 
 
 class Alike:
