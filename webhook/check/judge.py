@@ -21,6 +21,7 @@ from webhook.engine.manifests import Outcome, review
 from webhook.findings import TEMPLATE, Finding, by_place, found, identity
 from webhook.inventory import Inventory
 from webhook.limits import MOST_FINDINGS
+from webhook.objects import mapping
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import STATUS
@@ -53,20 +54,18 @@ class Namespaces:
     """
 
     def __init__(self, stated: Iterable[str] = (), default: str = "default") -> None:
-        self._stated: dict[str, dict[str, str]] = {}
+        self._stated: dict[str, dict[str, Any]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._default = default
         for text in stated:
             name, labels = _read(text)
-            self._stated.setdefault(name, {}).update(labels)
+            obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {}}}
+            self._stated.setdefault(name, obj)["metadata"]["labels"].update(labels)
 
     @property
     def stated(self) -> list[dict[str, Any]]:
         """The Namespaces whose labels are stated, as objects."""
-        return [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-            for name, labels in self._stated.items()
-        ]
+        return list(self._stated.values())
 
     def states(self, obj: Any) -> bool:
         """Tell whether the labels of an object's namespace are stated."""
@@ -77,11 +76,10 @@ class Namespaces:
 
     def note(self, obj: Any) -> None:
         """Add an object if it is a Namespace; the last one of a name counts."""
-        if not isinstance(obj, dict) or obj.get("kind") != "Namespace" or obj.get("apiVersion") != "v1":
-            return
-        metadata = obj.get("metadata")
-        if isinstance(metadata, dict) and isinstance(name := metadata.get("name"), str):
-            self._found[name] = obj
+        if isinstance(obj, dict) and obj.get("kind") == "Namespace" and obj.get("apiVersion") == "v1":
+            name = mapping(obj, "metadata").get("name")
+            if isinstance(name, str):
+                self._found[name] = obj
 
     @property
     def found(self) -> list[dict[str, Any]]:
@@ -93,11 +91,8 @@ class Namespaces:
         if not self._stated and not self._found:
             return None
         name = self._name(obj)
-        if name in self._stated:
-            return self._stated[name]
-        found = self._found.get(name)
-        labels = found["metadata"].get("labels") if found else {}
-        return None if found is None else labels if isinstance(labels, dict) else {}
+        found = self._stated.get(name) or self._found.get(name)
+        return mapping(found, "metadata", "labels") if found else None
 
     def hinted(self, problem: Problem, obj: Any, release: str) -> Problem:
         """Add a hint to a refusal of admin access: the label of the namespace that was probably meant to allow it."""
