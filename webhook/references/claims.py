@@ -393,14 +393,14 @@ def constraint_not_published(claim: JSONObject, context: Context) -> Iterator[Pr
                 break
 
 
-@rule("constraint-not-of-driver", *CLAIMS, part="constraints")
+@rule("constraint-not-of-driver", *CLAIMS, without_devices=True, part="constraints")
 def constraint_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint names an attribute that the driver of one of its requests does not publish, so it never holds.
 
     `draguard driver show NAME` prints the known attributes of a driver, and their source. If your version of the driver
     publishes others, pass its profile with --driver-profile. Where ResourceSlices are known, these decide.
     """
-    for each in _constraints(claim, context, *_FIELDS) if context.fleet is None else ():
+    for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests:
             profile, known = _profiled(request, context)
             others = {"", profile.driver if profile else ""}

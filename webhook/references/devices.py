@@ -28,17 +28,18 @@ from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
     SELECTING,
+    Selector,
     failures,
     reads_of,
-    selectors_of,
+    rule_of_selectors,
     text_comparisons,
     wrong_holder_hint,
 )
 from webhook.spelling import nearest
 
 
-@rule("not-published", *SELECTING, beside_devices=True)
-def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors("not-published", beside_devices=True)
+def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
     Drivers rename attributes from release to release. Without a guard the read is a run-time error, which ends the
@@ -47,22 +48,21 @@ def not_published(obj: JSONObject, context: Context) -> Iterator[Problem]:
     fleet = context.fleet
     if fleet is None:
         return
-    for each in selectors_of(obj, context):
-        domains: set[tuple[str, str]] = set()
-        for read in {read[:3]: read for read in reads_of(each.parts)}.values():
-            known = fleet.published(each.around, read.holder)
-            if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
-                continue
-            if not known and not fleet.of_class(each.around):
-                continue
-            which = "no device of the class" if each.around else "no known device"
-            message, advice = _unpublished(read, known, which, each.expression)
-            if (read.domain, read.name) in fleet.published(each.around, OTHER_HOLDER[read.holder]):
-                advice = Advice(wrong_holder_hint(read, each.parts))
-            is_domain = all(read.domain != domain for domain, _ in known)
-            if is_domain:  # one finding covers all reads from it
-                domains.add((read.holder, read.domain))
-            yield finding(each.path, message, advice, character=read.domain_offset if is_domain else read.offset)
+    domains: set[tuple[str, str]] = set()
+    for read in {read[:3]: read for read in reads_of(selector.parts)}.values():
+        known = fleet.published(selector.around, read.holder)
+        if (read.holder, read.domain) in domains or (read.domain, read.name) in known:
+            continue
+        if not known and not fleet.of_class(selector.around):
+            continue
+        which = "no device of the class" if selector.around else "no known device"
+        message, advice = _unpublished(read, known, which, selector.expression)
+        if (read.domain, read.name) in fleet.published(selector.around, OTHER_HOLDER[read.holder]):
+            advice = Advice(wrong_holder_hint(read, selector.parts))
+        is_domain = all(read.domain != domain for domain, _ in known)
+        if is_domain:  # one finding covers all reads from it
+            domains.add((read.holder, read.domain))
+        yield finding((), message, advice, character=read.domain_offset if is_domain else read.offset)
 
 
 def _unpublished(
@@ -81,8 +81,8 @@ def _unpublished(
     return f'{which} has the {kind} "{read.domain}/{read.name}"', advice
 
 
-@rule("selector-fails", *SELECTING, beside_devices=True)
-def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
+@rule_of_selectors("selector-fails", beside_devices=True)
+def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
     A read of an attribute that a device lacks is a run-time error, and so is a comparison of values of different
@@ -91,29 +91,25 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
     ``!has(…) || …`` before ``!=`` keeps the devices without the attribute.
     """
     fleet = context.fleet
-    if fleet is None:
+    if fleet is None or not (failing := failures(selector, fleet)):
         return
-    for each in selectors_of(obj, context):
-        failing = failures(each, fleet)
-        if not failing:
-            continue
-        (first, fault), contents = failing[0], [group.content for group, _ in failing]
-        count = sum(group.devices for group, _ in failing)
-        all_ = sum(group.devices for group in fleet.sorted_out(each.around, ()).taken)
-        message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
-        advice = Advice()
-        missing = fault.detail.missing
-        if missing in _TYPED:
-            advice = Advice(f"an attribute is read without its type: leave out .{missing}")
-        elif missing:
-            safe = guarded(each.expression, lacking(reads_of(each.parts), contents), context.release, context.gates)
-            advice = ask_first(safe)
-        elif not fault.detail.has_overload:
-            advice = Advice(_of_types(fleet, first.content, each.parts))
-        part = fleet.first_false_part(each.own[each.place], first.content)
-        lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
-        character = lacking_read.offset if lacking_read else start_of(part) if part else None
-        yield finding(each.path, message, advice, "Fails", character)
+    (first, fault), contents = failing[0], [group.content for group, _ in failing]
+    count = sum(group.devices for group, _ in failing)
+    all_ = sum(group.devices for group in fleet.sorted_out(selector.around, ()).taken)
+    message = f"an error on {count} of {all_} devices ends scheduling for all nodes: {fault.detail}"
+    advice = Advice()
+    missing = fault.detail.missing
+    if missing in _TYPED:
+        advice = Advice(f"an attribute is read without its type: leave out .{missing}")
+    elif missing:
+        safe = guarded(selector.expression, lacking(reads_of(selector.parts), contents), context.release, context.gates)
+        advice = ask_first(safe)
+    elif not fault.detail.has_overload:
+        advice = Advice(_of_types(fleet, first.content, selector.parts))
+    part = fleet.first_false_part(selector.own[selector.place], first.content)
+    lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
+    character = lacking_read.offset if lacking_read else start_of(part) if part else None
+    yield finding((), message, advice, "Fails", character)
 
 
 def _of_types(fleet: Fleet, content: Content, parts: Parts) -> str:

@@ -99,7 +99,8 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Referen
 @cache
 def _rules_in(modules: Sequence[str], kind: str, has_devices: bool) -> Sequence[ReferenceRule]:  # noqa: FBT001 - quicker so
     every = [each for module in dict.fromkeys((*_FIRST, *modules)) for each in rules_of(module)]
-    return [each for each in every if kind in each.kinds and (has_devices or not each.beside_devices)]
+    applying = [each for each in every if not (each.without_devices if has_devices else each.beside_devices)]
+    return [each for each in applying if kind in each.kinds]
 
 
 @cache

@@ -291,6 +291,7 @@ class ReferenceRule(NamedTuple):
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
+        without_devices: Whether it applies only where none are known, which tell more.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
         part: The field of a claim's devices, or of a class's spec, without which it finds nothing; empty for none.
@@ -303,6 +304,7 @@ class ReferenceRule(NamedTuple):
     needs: tuple[str, ...] = ()
     level: str = WARNING
     beside_devices: bool = False
+    without_devices: bool = False
     of_reads: bool = False
     of_field: bool = False
     part: str = ""
