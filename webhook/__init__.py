@@ -253,7 +253,7 @@ def allocate(scenario: Mapping[str, Any]) -> dict[str, Any]:
             ``classes``, ``slices``, ``nodes``, ``claims`` (to be allocated together, in this order), ``allocated``
             (claims with an allocation, which use devices) and ``taintRules``; ``features``, the allocator's features
             that are on, such as ``{"PrioritizedList": True}``; ``release``, the minor of Kubernetes 1.x (36), and
-            ``patch``, its patch release (0); ``enable``, the implementations to choose from (all).
+            ``patch``, its patch release (2); ``enable``, the implementations to choose from (all).
 
     Returns:
         ``implementation`` (``stable``, ``incubating`` or ``experimental``) and ``nodes``: for each its name, ``node``;

@@ -51,17 +51,19 @@ def test_releases_differ(case: Json) -> None:
     ]
     allocated = [held(each["device"], **each) for each in case.get("held", ())]
     features = replace(ALL, **dict.fromkeys(case.get("without", ()), False))
-    for release, wanted in case["gives"].items():
-        found = answer(slices, *claims, allocated=allocated, features=features, release=Release(release))
+    for version, wanted in case["gives"].items():
+        minor, _, patch = str(version).partition(".")
+        options: Json = {"features": features, "release": Release(int(minor)), "patch": int(patch or 0)}
+        found = answer(slices, *claims, allocated=allocated, **options)
         if isinstance(found, Result):
             said: Any = [name for each in found.devices for *_, name in each]
         else:
             said = found.error and f"{found.scope}: {found.error}"
         if isinstance(wanted, str):
-            assert re.fullmatch(".*".join(map(re.escape, wanted.split("…"))), str(said), re.DOTALL), (release, said)
+            assert re.fullmatch(".*".join(map(re.escape, wanted.split("…"))), str(said), re.DOTALL), (version, said)
         else:
-            assert said == wanted, release
-        assert case.get("depends", {}).get(release, found.depends_on_order) == found.depends_on_order, release
+            assert said == wanted, version
+        assert case.get("depends", {}).get(version, found.depends_on_order) == found.depends_on_order, version
 
 
 def placed(expression: str, *slices: Json, count: int = 2) -> list[str] | None:

@@ -113,6 +113,10 @@ def nvidia(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", **fields}
 
 
+TPU = {"apiVersion": "tpu.resource.google.com/v1alpha1", "kind": "TpuConfig"}
+VF = {"apiVersion": "sriovnetwork.k8snetworkplumbingwg.io/v1alpha1", "kind": "VfConfig", "netAttachDefName": "a"}
+
+
 @each_row(
     ("driver", "parameters"),
     ("gpu.nvidia.com", nvidia()),
@@ -122,6 +126,8 @@ def nvidia(**fields: Any) -> dict[str, Any]:
     ("dra.cpu", {"apiVersion": "v1alpha1", "cpuConfig": {"cpuset": "0-3,5"}, "other": 1}),
     ("compute-domain.nvidia.com", {**nvidia(), "kind": "ComputeDomainChannelConfig", "domainID": "a"}),
     ("dra.memory", {}),
+    ("tpu.google.com", {**TPU, "logging": {"level": 2}}),
+    ("sriovnetwork.k8snetworkplumbingwg.io", {**VF, "vf": {"vlan": 100, "trust": True, "linkState": "auto"}}),
 )
 def test_what_a_driver_takes(driver: str, parameters: Any) -> None:
     assert faults(driver, parameters) == []

@@ -9,6 +9,7 @@ from tests.policy.examples import (
     MUTATING_BINDING,
     PODS,
     POLICY,
+    binding,
     mutating,
     policy,
     rule,
@@ -214,10 +215,56 @@ def test_what_may_be_right_is_not_found(expression: str, rules: list[dict[str, A
 
 @each_row_beside("expression", "text")
 def test_what_the_api_server_states_of_a_policy_that_works_is_a_note(expression: str, text: str) -> None:
-    (problem,) = problems(expression)
-    assert (problem.level, problem.rule) == ("note", "type-check")
+    (problem,) = (each for each in problems(expression) if each.rule == "type-check")
+    assert problem.level == "note"
     assert problem.message.startswith("/v1, Kind=Pod: ERROR: <input>:1:")
     assert text in problem.message
+
+
+@each_row_beside("expression", "rules", "findings")
+def test_a_subresource_that_changes_what_is_read_is_missed(
+    expression: str, rules: list[dict[str, Any]], findings: list[str]
+) -> None:
+    missed = [each for each in problems(expression, rules=rules) if each.rule == "unmatched-subresource"]
+    assert [f"{each.level}: {each.hint}" for each in missed] == findings
+
+
+@each_row(
+    ("resource", "namespace", "is_found"),
+    ("clusterroles", "", True),
+    ("clusterroles", "a", False),
+    ("roles", "", False),
+)
+def test_parameters_of_cluster_scoped_objects_need_a_namespace(
+    resource: str, namespace: str, *, is_found: bool
+) -> None:
+    rules, kind = [rule(resource, group="rbac.authorization.k8s.io")], {"apiVersion": "v1", "kind": "ConfigMap"}
+    stated = policy(validations=[{"expression": "has(params.data)"}], rules=rules, paramKind=kind)
+    ref = {"name": "a", "namespace": namespace, "parameterNotFoundAction": "Deny"}
+    listed = [each.problem for each in check_policies([stated, binding(paramRef=ref)]).findings]
+    assert [(each.rule, each.field) for each in listed] == [("params-without-namespace", "spec.paramRef")] * is_found
+
+
+@each_row(
+    ("message", "is_found"),
+    ("'no ' + object.metadata.name", True),
+    ("object.metadata.?name.orValue('')", True),
+    ("{{ object.metadata.name }} is refused", True),
+    ("object", False),
+    ("Refused", False),
+    ("'refused'", False),
+    ("the object.metadata.name is wrong", False),
+    ("{{name}} is refused", False),
+)
+def test_a_message_that_is_written_as_an_expression_is_found(message: str, *, is_found: bool) -> None:
+    listed = found({"expression": "has(object.spec)", "message": message})  # type: ignore[arg-type]
+    assert [rule for rule, _, _ in listed] == ["literal-message"] * is_found
+
+
+@each_row_beside("expression", "level")
+def test_an_expression_that_asks_for_the_kind_first_works(expression: str, level: str) -> None:
+    listed = problems(expression, rules=[PODS, rule("deployments", group="apps")])
+    assert [each.level for each in listed if each.rule == "type-check"] == [level]
 
 
 @each_row_beside("expression", "rules", "text")

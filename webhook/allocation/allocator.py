@@ -10,7 +10,7 @@ import msgspec
 from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
 from webhook.allocation.explain import Funnel, Why
-from webhook.allocation.features import RECORDED, Features, implementation
+from webhook.allocation.features import RECORDED, RECORDED_PATCH, Features, implementation
 from webhook.allocation.pools import (
     Available,
     NodeView,
@@ -285,6 +285,7 @@ class Failure(Answer):
                 claim=claim,
                 of_class=complaint.of_class,
                 words=words.lstrip(":, "),
+                is_crash=complaint.is_crash,
             )
 
 
@@ -522,7 +523,7 @@ def allocator_of(scenario: Mapping[str, Any]) -> Allocator:
         scenario.get("taintRules") or (),
         features=Features(**{name: bool(is_on) for name, is_on in given.items()}),
         release=scenario.get("release", RECORDED),
-        patch=scenario.get("patch", 0),
+        patch=scenario.get("patch", RECORDED_PATCH),
         implementations=scenario.get("enable") or (),
     )
 

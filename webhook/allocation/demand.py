@@ -93,9 +93,33 @@ class Match:
 
 
 class Distinct:
-    """No two devices have a value in common.
+    """No two devices have a value in common; the state is their values."""
 
-    The state is the number of devices, and the value of the last device of each request, with the request.
+    start: Final = ()
+
+    @staticmethod
+    def add(state: Any, _request: str, value: Value | None, _device: int, *, with_lists: bool) -> Any:
+        """Return the state with one more device; None if its value does not satisfy the constraint."""
+        if value is None or (with_lists and value == UNKNOWN):
+            return None
+        is_distinct = not state or (value and all(value.isdisjoint(each) for each in state))
+        return (*state, value) if is_distinct else None
+
+    @staticmethod
+    def remove(state: Any, _request: str) -> Any:
+        """Return the state without the last device."""
+        return state[:-1]
+
+    @staticmethod
+    def compared(state: Any) -> Hashable:
+        """Return the values that later devices are compared with."""
+        return frozenset(state)
+
+
+class DistinctRequests:
+    """No two devices of different requests have a value in common, nor do two of a request, one after the other.
+
+    Until 1.36: the state is the number of devices, and the value of the last device of each request, with the request.
     """
 
     compares_devices = False
@@ -126,13 +150,13 @@ class Distinct:
         return state[0] > 0, frozenset(value for _, value in state[1])
 
 
-class DistinctDevices(Distinct):
+class DistinctDevices(DistinctRequests):
     """No two devices are the same: until 1.34 pointers to values were compared."""
 
     compares_devices = True
 
 
-Constraint = Match | Distinct
+Constraint = Match | Distinct | DistinctRequests
 
 
 LIMIT: Final = 32
@@ -153,6 +177,7 @@ class Complaint(NamedTuple):
         is_of_node: Whether only this node is ruled out; else the scheduler gives up on the pod.
         missing: The key that a selector did not find in a device; empty for other errors.
         of_class: The class whose selector fails: the text does not name the claim, then.
+        is_crash: Whether the scheduler crashes; it says nothing, then.
     """
 
     claim: int | None
@@ -163,6 +188,7 @@ class Complaint(NamedTuple):
     is_of_node: bool = False
     missing: str = ""
     of_class: str = ""
+    is_crash: bool = False
 
 
 class Stop(Exception):  # noqa: N818 - it ends an attempt, rightly
@@ -411,8 +437,11 @@ class Demand:
         if raw.get("matchAttribute") is not None:
             return Match, Attribute(raw["matchAttribute"], with_lists=with_lists)
         if distinct is not None and self._variant.knows_capacity:
+            attribute = Attribute(distinct, with_lists=with_lists)
+            if self._variant.compares_all:
+                return Distinct, attribute
             compares_values = with_lists or self._variant.compares_values
-            return Distinct if compares_values else DistinctDevices, Attribute(distinct, with_lists=with_lists)
+            return DistinctRequests if compares_values else DistinctDevices, attribute
         raise Stop(Complaint(claim, f", constraint #{number}: empty constraint (unsupported constraint type?)"))
 
 

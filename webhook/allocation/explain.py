@@ -174,8 +174,9 @@ class Funnel:
         yield "class" if first and first.of_class else "selector", first
         yield "node", ask.chooser.choose(content) is not True
         if ask.is_all:  # it does not want those with too little capacity
-            yield "capacity", self._lacks_capacity(index)
+            yield "capacity", self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
         yield "in use", not ask.is_admin and view.taken >> index & 1
+        yield "in use", ask.is_all and self._lacks_capacity(index)
         yield "taint", view.variant.features.DeviceTaints and not ask.tolerates(content)
         yield "capacity", self._lacks_capacity(index)
         yield "counters", self._lacks_counters(index)
@@ -323,20 +324,21 @@ class Funnel:
         """Return how many of the devices a constraint allows together, at most."""
         kind, attribute = self.constraints[number]
         values = [each for index in self.places if (each := self.value(attribute, index)) is not None]
-        if issubclass(kind, DistinctDevices) or (issubclass(kind, Distinct) and len(values) > _COMPARED_MAX):
-            return len(values)
         alike = Counter(chain.from_iterable(each or (None,) for each in values))
-        if issubclass(kind, Match):
+        distinct = min(len(values), len(alike)) if kind is Distinct else len(values)
+        if kind is DistinctDevices or (kind is not Match and len(values) > _COMPARED_MAX):
+            return distinct
+        if kind is Match:
             return max((1 if value is None else count for value, count in alike.items()), default=0)
         if not self.view.variant.is_sorted:
             largest = max(alike.values(), default=0)
             return min(len(values), 2 * (len(values) - largest) + 1)
-        # A device is compared only with the one before it, as Distinct remembers no other of the request.
+        # The devices of DistinctRequests are compared only with the one before them; for others, it is an estimate.
         chains: list[int] = []
         for value in values:
             before = (length for length, each in zip(chains, values, strict=False) if value and not each & value)
             chains.append(1 + max(before, default=0))
-        return max(chains, default=0)
+        return min(distinct, max(chains, default=0))
 
     def value(self, attribute: Attribute, index: int) -> Value | None:
         """Return the value that a device has of an attribute; None if it has none, or the expression of it fails."""

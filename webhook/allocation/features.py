@@ -18,6 +18,10 @@ EXPERIMENTAL: Final = "experimental"
 
 RECORDED: Final = Release(36)
 """The newest release whose allocator is followed."""
+RECORDED_PATCH: Final = 2
+"""The patch release of its recordings."""
+DISTINCT_FROM_ALL_SINCE: Final = 37
+"""From this release on, ``distinctAttribute`` compares a device with all before it, not only the last of a request."""
 _LATEST: Final = 37
 """Changes in this release follow its sources; none of its allocators was recorded."""
 MISSING_SELECTS_NOTHING_SINCE: Final = 38
@@ -30,6 +34,10 @@ _POOLS_WHOLE_SINCE: Final = 35
 """From this release on, pools include the slices of other nodes."""
 _UNDOES_SINCE: Final = (36, 3)
 """From this patch release on, rejected devices leave nothing behind."""
+_DRAWS_FOR_SHARES_SINCE: Final = (36, 2)
+"""From this patch release on, devices that claims share draw on counters."""
+_CRASHES_UNTIL: Final = {35: 6, 36: 2}
+"""The patch releases of releases from which all devices may be wanted of those that consume counters."""
 _SORTED_SINCE: Final = 36
 """From this release on, pools and slices are tried by name; before, in the order of Go's maps."""
 
@@ -117,8 +125,10 @@ class Implementation:
         If both want all devices, the second alternative gets those of the first; and after the first device of an
         alternative, the search goes on as if the device belonged to the first alternative.
         """
-        self.draws_for_shares = release >= _SORTED_SINCE
+        self.draws_for_shares = (release, patch) >= _DRAWS_FOR_SHARES_SINCE
         """Whether devices that claims share draw on counters; before, only devices in use as a whole did."""
+        self.crashes_for_all = patch < _CRASHES_UNTIL.get(release, 0)
+        """Whether it crashes for a request for all devices when it comes to the counters of one."""
         self.undoes_all = (release, patch) >= _UNDOES_SINCE
         """Whether a device that is rejected or given back leaves nothing behind.
 
@@ -127,6 +137,10 @@ class Implementation:
         """
         self.configures_once = release >= _LATEST
         """Whether a configuration appears once in an allocation, and names no requests if it applies to all."""
+        self.compares_all = release >= DISTINCT_FROM_ALL_SINCE
+        """Whether ``distinctAttribute`` compares a device with all before it; before, with the last of each request."""
+        self.all_includes_used = release >= _LATEST
+        """Whether a request for all devices wants those whose capacity is used up, too, and so gets none."""
         self.names_devices = release >= _LATEST
         """Whether errors of selectors name the device, and explain how to guard a read."""
         self.qualifies_capacity = release >= _QUALIFIES_SINCE

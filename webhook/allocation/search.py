@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Generator, Hashable, Iterable,
 from typing import Any, Final
 
 from webhook.allocation.capacity import Take
-from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Match, Stop
+from webhook.allocation.demand import LIMIT, Ask, Complaint, Demand, Distinct, Match, Stop
 from webhook.allocation.pools import Available, NodeView
 from webhook.allocation.selecting import Chooser, SelectorFault
 from webhook.budget import check_deadline
@@ -379,7 +379,7 @@ def leaves_traces(demand: Demand, view: NodeView) -> bool:
             return True
         for number in ask.constraints:
             kind, attribute = demand.claims[ask.claim].constraints[number]
-            if attribute.with_lists if issubclass(kind, Match) else ask.is_all or ask.count > 1:
+            if kind is not Distinct and (attribute.with_lists if kind is Match else ask.is_all or ask.count > 1):
                 return True
     shares = features.ConsumableCapacity and any(device.content.is_shared for device in view.devices)
     if shares and any(ask.is_all for ask in asks):
@@ -524,24 +524,30 @@ class State:
         """Return the devices that are in use for a request, as a bit set of places."""
         return self._used_by[ask.claim] if ask.is_admin else self._view.taken | self._used
 
-    def has_capacity(self, ask: Ask, index: int) -> bool:
-        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``)."""
+    def has_capacity(self, ask: Ask, index: int, *, is_unused: bool = False) -> bool:
+        """Tell whether a device has the capacity left that a request wants (``CmpRequestOverCapacity``).
+
+        Args:
+            is_unused: Whether to take it as unused.
+        """
         if not self._features.ConsumableCapacity:
             return True
         take = ask.takes(self._view.devices[index].content)
+        if is_unused:
+            return take is not None and take.fits()
         return take is not None and take.fits(self._view.capacity_used(index), self.shares.get(index))
 
     def allocate(self, ask: Ask, index: int) -> Pick | None:
         """Allocate a wanted device; None if it cannot be allocated.
 
         Raises:
-            Stop: The request wants all devices, and a constraint rules this one out.
+            Stop: The request wants all devices, and a constraint rules this one out or the scheduler crashes.
         """
         content = self._view.devices[index].content
         is_shared = content.is_shared and self._features.ConsumableCapacity
         if self.blocked(ask) >> index & 1 or not (ask.is_all or self.has_capacity(ask, index)):
             return None
-        draw = self._draw(index, is_shared=is_shared) if content.consumes else _NOTHING
+        draw = self._draw(ask, index, is_shared=is_shared) if content.consumes else _NOTHING
         if draw is None:
             return None
         is_tainted = self._features.DeviceTaints and not ask.tolerates(content)
@@ -567,12 +573,20 @@ class State:
         self.picks[ask.claim].append(pick)
         return pick
 
-    def _draw(self, index: int, *, is_shared: bool) -> Draw | None:
-        """Take the counters that a device consumes, once for all its shares; None if they are not left."""
+    def _draw(self, ask: Ask, index: int, *, is_shared: bool) -> Draw | None:
+        """Take the counters that a device consumes, once for all its shares; None if they are not left.
+
+        Raises:
+            Stop: The scheduler crashes.
+        """
         if not self._features.PartitionableDevices:
             return None
         if is_shared and (index in self.shares or self._view.capacity_used(index) is not None):
             return _NOTHING
+        if ask.is_all and self._view.variant.crashes_for_all:
+            said = f", request {ask.full_name}: asks for all devices, and device "
+            consumes = " consumes counters"
+            raise Stop(Complaint(ask.claim, said, "device", index, consumes, is_crash=True))
         if not self._consume(index):
             return None
         if self._common is None:
@@ -791,12 +805,14 @@ class Search:
         Raises:
             Stop: A pool is incomplete or invalid, or a selector is wrong.
         """
-        pools = self._view.pools
+        pools, is_unused = self._view.pools, self._view.variant.all_includes_used
         unusable = next((n for n, each in enumerate(pools) if each.is_incomplete or each.is_invalid), len(pools))
         found = [
             index
             for index, place in enumerate(self._view.pool_of)
-            if place < unusable and self._is_selectable(ask, chooser, index) and self._state.has_capacity(ask, index)
+            if place < unusable
+            and self._is_selectable(ask, chooser, index)
+            and self._state.has_capacity(ask, index, is_unused=is_unused)
         ]
         if unusable < len(pools):
             state = "being updated" if pools[unusable].is_incomplete else "invalid"

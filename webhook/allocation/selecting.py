@@ -62,6 +62,7 @@ class Fault(Told):
         words: The text without the claim and upstream's advice; empty if that is the whole text.
         has_overload: Whether the types of the values were not the fault.
         is_runtime: Whether the expression compiled, but failed for a device.
+        is_crash: Whether the scheduler crashes instead of saying so.
     """
 
     missing: str = ""
@@ -70,6 +71,7 @@ class Fault(Told):
     words: str = ""
     has_overload: bool = True
     is_runtime: bool = False
+    is_crash: bool = False
 
 
 NO_FAULT: Final = Fault("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from webhook.issues import Issue
 from webhook.records import NamedTuple
@@ -28,26 +28,27 @@ RESERVED_NAME: Final = "reserved identifier: {}"
 NOT_A_FIELD: Final = "invalid argument to has() macro"
 INVALID_LITERAL: Final = "invalid {} literal"
 INVALID_ARGUMENT: Final = "invalid {} argument"
-UNDECLARED: Final = "undeclared reference to '{}' (in container '{}')"
+UNDECLARED: Final = "undeclared reference to '{}' (in container '')"
 UNDEFINED: Final = "undefined field '{}'"
 """The field, and the full name of the struct that lacks it."""
 UNRESOLVED: Final = "unexpected failed resolution of '{}'"
 NO_OVERLOAD: Final = "found no matching overload for '{}' applied to '{}'"
 """The function, and the :class:`Signature` of the call."""
 MISMATCHED_TYPE: Final = "expected type '{}' but found '{}'"
+"""The two :class:`types <webhook.cel.types.base.Type>`."""
 MISMATCHED_FIELD: Final = "expected type of field '{}' is '{}' but provided type is '{}'"
 
 
 class Signature(NamedTuple):
-    """The types of a call; a function has no target."""
+    """The types of a call, of :class:`webhook.cel.types.base.Type`; a function has no target."""
 
-    target: str | None
-    arguments: tuple[str, ...]
+    target: Any
+    arguments: tuple[Any, ...]
 
     def __str__(self) -> str:
         """Write the types as cel-go does."""
         target = "" if self.target is None else f"{self.target}."
-        return f"{target}({', '.join(self.arguments)})"
+        return f"{target}({', '.join(map(str, self.arguments))})"
 
 
 class CelError(Exception):

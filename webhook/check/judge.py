@@ -185,10 +185,11 @@ class Judge:
         version, kind = obj.get("apiVersion"), obj.get("kind")
         if (served := find(version, kind)) or not isinstance(version, str) or "." not in version:
             return served
-        from webhook.workloads import lost, pods_in, used_by  # most objects are of Kubernetes itself
+        from webhook.workloads import claims_in, lost, pods_in, used_by  # most objects are of Kubernetes itself
 
         is_about_claims = (
-            any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self._pod_locations))
+            any(claims_in(obj))
+            or any(not is_pod_without_claims(pods.manifest) for pods in pods_in(obj, self._pod_locations))
             or any(lost(obj))
             or any(used_by(obj))
         )

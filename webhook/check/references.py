@@ -307,12 +307,16 @@ class References:
         """Tell whether an object of another project makes pods; record the templates that are made for it."""
         if find(obj.get("apiVersion"), obj.get("kind")):
             return False
-        from webhook.workloads import made_templates, pods_in, used_by  # most objects are of Kubernetes itself
+        from webhook.workloads import claims_in, made_templates, pods_in, used_by  # few objects need it
 
         for name in made_templates(obj):
             self._note(file, "ResourceClaimTemplate", name, namespace_of(obj))
+        parts = list(claims_in(obj))
+        for part in parts:
+            if not part.is_known:  # as Grove's are, which pods cannot name
+                self._note_name(part.manifest, file)
         self._templates.note(obj)
-        return any(pods_in(obj, self._locations)) or any(used_by(obj))
+        return bool(parts) or any(pods_in(obj, self._locations)) or any(used_by(obj))
 
     @cached_property
     def _templates(self) -> Templates:
@@ -533,11 +537,13 @@ def _views(
         yield newest(obj), about.kind, Path
         return
     if steps is None:
-        from webhook.workloads import pods_in  # most objects are of Kubernetes itself
+        from webhook.workloads import claims_in, pods_in  # most objects are of Kubernetes itself
 
+        for part in claims_in(obj):
+            yield newest(part.manifest), identity(part.manifest).kind, part.place
         for pods in pods_in(obj, locations):
-            view = pod_view(obj, pods.manifest["template"], namespace, pods=pods.number)
-            yield view, "Pod", partial(_placed_in, pods)
+            space = namespace or namespace_of(pods.manifest)
+            yield pod_view(obj, pods.manifest["template"], space, pods=pods.number), "Pod", partial(_placed_in, pods)
         return
     pod = value_at(obj, steps)
     if isinstance(pod, dict):

@@ -165,13 +165,15 @@ def _off(
 
 
 def _in_pods(obj: dict[str, Any], locations: Locations | None, judged: Callable[[Any], list[Problem]]) -> list[Problem]:
-    """Judge the pods with claims that an object of another project makes.
+    """Judge the pods with claims that an object of another project makes, and the objects of DRA that it holds.
 
     The API server accepts the object, and refuses the pods later. A value that only looks like a pod gets a warning.
     """
-    from webhook.workloads import lost, pods_in  # most objects are of Kubernetes itself
+    from webhook.workloads import claims_in, lost, pods_in  # most objects are of Kubernetes itself
 
     problems = list(lost(obj))
+    for part in claims_in(obj):
+        problems += map(part.seen, judged(part.manifest))
     for pods in pods_in(obj, locations):
         if is_pod_without_claims(pods.manifest):
             continue

@@ -306,6 +306,9 @@ _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 """A value, which may look like a field."""
 _NOT_DECODED: Final = re.compile(r'\b(\w+) in version "([\w./-]+)" cannot be handled as a ')
 _IN_GO: Final = re.compile(r'unknown field "([^"]+)"|Go struct field \w+\.([\w.]+) of type ')
+_TYPED: Final = re.compile(r"\bfailed to create typed patch object \([^;()]*; /?([\w./-]+), Kind=(\w+)\)")
+"""What server-side apply cannot decode."""
+_UNDECLARED: Final = re.compile(r"(?<![^\s:])\.(\S+): field not declared in schema")
 _NO_MATCH: Final = re.compile(r'no matches for kind "(\w+)" in version "([^"]*)"')
 _EVENT: Final = re.compile(r"\n(?=\s*(?:\S+\s+)?(?:Warning|Normal)\s)")
 """Ends an event in the output of kubectl."""
@@ -457,31 +460,39 @@ def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
 
 def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:
     """Tell which versions of a kind there are, if an answer says that a cluster does not serve one of them."""
-    found = _NO_MATCH.search(answer)
-    if not found or found[1] not in KINDS:
+    if not (found := _NO_MATCH.search(answer)):
         return None
+    from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_of  # few answers need it
+
     kind, stated = found.groups()
-    known = find(stated, kind)
+    named = kind_of(stated, kind)
+    if named.group != GROUP and kind in KINDS:
+        named = GroupVersionKind(GROUP, "", kind)
+    if not (known := Kinds().spans(named)):
+        return None
     meaning = f"the cluster does not serve {kind} in {stated}"
-    if known is None:
+    if named.version not in known:
         meaning += ", and no release of Kubernetes does"
     else:
-        meaning += f"; Kubernetes {span(known.since, known.until)} does"
-        if not is_served(stated, release=known.until, stated={}):
-            meaning += f", if it runs with --runtime-config={stated}=true"
+        since, until = known[named.version]
+        meaning += f"; Kubernetes {span(since, until)} does"
+        flags = [] if is_served(stated, release=until, stated={}) else [f"--runtime-config={stated}=true"]
+        if (served := find(stated, kind)) and isinstance(served.gate, str) and served.gate:
+            flags.append(f"--feature-gates={served.gate}=true")
+        meaning += f", if it runs with {' and '.join(flags)}" if flags else ""
     release = release_of(kubernetes) if kubernetes else None
-    others = {
-        name: other
-        for name, version in VERSIONS.items()
-        if (other := version.kinds.get(kind)) and name != stated
-        if release is None or other.since <= release <= other.until
-    }
-    if not others:
+    others = [
+        f"{named.group}/{version} ({span(since, until)})"
+        for version, (since, until) in known.items()
+        if version != named.version and (release is None or since <= release <= until)
+    ]
+    if not others and named.group == GROUP:
         return meaning, "`draguard validate MANIFESTS` says what has taken its place"
-    listed = ", ".join(f"{name} ({span(other.since, other.until)})" for name, other in others.items())
-    show = f"`kubectl api-resources --api-group={GROUP}` shows which your cluster serves"
-    write = "`draguard convert --write --kubernetes-version RELEASE MANIFESTS` writes it"
-    return meaning, f"other versions are {listed}; {show}, and {write}"
+    cures = [f"other versions are {', '.join(others)}"] if others else []
+    cures.append(f"`kubectl api-resources --api-group={named.group}` shows which your cluster serves")
+    if named.group == GROUP:
+        cures[-1] += ", and `draguard convert --write --kubernetes-version RELEASE MANIFESTS` writes it"
+    return meaning, "; ".join(cures)
 
 
 def _described(subjects: Iterable[tuple[str, str | None]], kubernetes: str | None) -> list[str]:
@@ -522,3 +533,6 @@ def _subjects(answer: str) -> Iterator[tuple[str, str | None]]:
     elif found := _NOT_DECODED.search(answer):
         for unknown, wrong in _IN_GO.findall(answer):
             yield f"{found[1]}.{unknown or wrong}", found[2]
+    elif typed := _TYPED.search(answer):
+        for path in _UNDECLARED.findall(answer):
+            yield f"{typed[2]}.{path}", typed[1]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webhook.cel.errors import CompileError
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
-_SEVERAL: Final = tuple(each.value for each in (Kind.MAP, Kind.LIST, Kind.DYN))
+_SEVERAL: Final = frozenset({Kind.MAP, Kind.LIST, Kind.DYN})
 _INSTEAD: Final = {
     "params": "only a policy with a paramKind has parameters: add spec.paramKind",
     "variables": "variables are those of spec.variables, and match conditions have none",
@@ -43,7 +43,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
         if issue.code == NO_OVERLOAD:
             function, signature = issue.arguments
             sides = signature.arguments
-            if function in _OPERATORS and len({*sides}) > 1 and all(map(str.isidentifier, sides)):
+            if function in _OPERATORS and len({*sides}) > 1 and all(map(types.is_simple, sides)):
                 return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
             if signature.target is None and (meant := _called_otherwise(function, environment)):
                 return meant
@@ -52,7 +52,7 @@ def hint_of(error: CompileError, environment: Environment) -> str:
                 "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; "
                 "objects may be null"
             )
-        if issue.code == MISMATCHED_TYPE and issue.arguments[1].startswith(_SEVERAL):
+        if issue.code == MISMATCHED_TYPE and issue.arguments[1].kind in _SEVERAL:
             hint = (
                 "the values of a map are of one type, and so are the items of a list: dyn(…) around each allows others"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
@@ -24,8 +24,11 @@ from webhook.cel.errors import (
     UNRECOGNIZED,
     UNRESOLVED,
 )
-from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, LIST_ATTRIBUTES, NOT_A_RESULT
+from webhook.cel.kubernetes.devices import CONSUMABLE_CAPACITY, DEVICE, LIST_ATTRIBUTES, NOT_A_RESULT
+from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.syntax.lexer import END
+from webhook.cel.types.base import ANY, BOOL, DYN, ERROR, STRING, Type, is_optional, is_simple, map_of
 from webhook.formats import near_semver
 from webhook.formats.quantities import readable_quantity
 from webhook.issues import Issue
@@ -139,50 +142,51 @@ _FORMS: Final = (
 """Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
-_QUANTITY: Final = "kubernetes.Quantity"
-_SEMVER: Final = "kubernetes.Semver"
-_ANY: Final = "any"
-_SIMPLE: Final = re.compile(r"[\w.]+")
-"""The name of a type without parameters."""
-_WORD: Final = re.compile(r"\w+")
-"""The name of a type of CEL itself, which has no dot."""
 _COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
 _AS_CAPACITY: Final = f'quantities are capacities: device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
 _OF_CAPACITY: Final = 'compare it as in …memory.compareTo(quantity("40Gi")) >= 0'
 _UNITS: Final = frozenset({*"kmMGTPE", *(f"{each}i" for each in "KMGTPE")})
 _HAS: Final = f'has() takes a field after a dot: has(device.attributes["{DRIVER}"].model)'
-_CALLS: Final[tuple[tuple[str, tuple[object, ...], str, str], ...]] = (
-    ("", (_ANY, _QUANTITY), _AS_CAPACITY, ""),
-    ("", (_QUANTITY, _ANY), _AS_CAPACITY, ""),
-    ("quantity", (_QUANTITY,), "a capacity is a quantity: leave out quantity(…) around it", ""),
+_Wanted = Sequence[Type | Callable[[Type], bool]]
+
+
+def _is_known(type_: Type) -> bool:
+    """Tell whether a type is known, and has no parameters."""
+    return type_ is not ERROR and not type_.parameters
+
+
+_CALLS: Final[tuple[tuple[str, _Wanted, str, str], ...]] = (
+    ("", (ANY, QUANTITY), _AS_CAPACITY, ""),
+    ("", (QUANTITY, ANY), _AS_CAPACITY, ""),
+    ("quantity", (QUANTITY,), "a capacity is a quantity: leave out quantity(…) around it", ""),
     (
         "int uint double string",
-        (_QUANTITY,),
+        (QUANTITY,),
         "a capacity becomes a number by a method: ….memory.asInteger() > 40000000000",
         "",
     ),
     (
         "_-_ _+_",
-        (_QUANTITY, _QUANTITY),
+        (QUANTITY, QUANTITY),
         'quantities are added by methods: ….memory.add(quantity("1Gi")), ….memory.sub(…)',
         "",
     ),
-    ("", (_QUANTITY, _SIMPLE), "a capacity is a quantity", _OF_CAPACITY),
-    ("", (_SIMPLE, _SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
-    ("_[_]", ("kubernetes.DRADevice", "string"), "read a field of device with a dot, as in device.driver", ""),
-    ("@in", (_WORD, "string"), '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]', ""),
-    ("!_", ("string",), "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)", ""),
+    ("", (QUANTITY, _is_known), "a capacity is a quantity", _OF_CAPACITY),
+    ("", (_is_known, SEMVER), "versions are compared by methods", '….version.compareTo(semver("1.0.0")) >= 0'),
+    ("_[_]", (DEVICE, STRING), "read a field of device with a dot, as in device.driver", ""),
+    ("@in", (is_simple, STRING), '`in` takes a list: device.driver in ["a.example.com", "b.example.com"]', ""),
+    ("!_", (STRING,), "! is for conditions: write !=, or put what is denied in parentheses, as in !(… == …)", ""),
 )
 """Calls of functions, of any if none are named, with arguments of wrong types: a hint, and an example where the form of
 the expression itself is unclear."""
 _METHODS: Final = {
-    _QUANTITY: ("a quantity is compared with a quantity", 'write it as quantity("40Gi")'),
-    _ANY: ("state the type", 'quantity("40Gi") for a capacity, semver("1.0.0") for a version'),
+    QUANTITY: ("a quantity is compared with a quantity", 'write it as quantity("40Gi")'),
+    ANY: ("state the type", 'quantity("40Gi") for a capacity, semver("1.0.0") for a version'),
 }
 """Hints for the methods that compare, by the type that they are called on."""
 _OTHERS: Final = {
-    Issue(UNRESOLVED, (_QUANTITY,)): "a capacity is the quantity itself: leave out .value",
-    Issue(UNRESOLVED, (_SEMVER,)): "the parts of a version are methods: ….major()",
+    Issue(UNRESOLVED, (QUANTITY.name,)): "a capacity is the quantity itself: leave out .value",
+    Issue(UNRESOLVED, (SEMVER.name,)): "the parts of a version are methods: ….major()",
     Issue(NOT_A_FIELD): _HAS,
     Issue(NOT_A_RESULT): "a selector is true or false for a device: compare, as in device.driver == …",
     Issue(INVALID_LITERAL.format("int")): (
@@ -211,7 +215,7 @@ _INSTEAD: Final = {
     "null": "what is absent is not null: has(…) asks whether a field is there",
 }
 """Names of other languages, where no known name is near."""
-_DOMAIN: Final = frozenset(f"map(string, {each})" for each in (_ANY, "dyn", _QUANTITY))
+_DOMAIN: Final = frozenset(map_of(STRING, each) for each in (ANY, DYN, QUANTITY))
 """The types of what has the attributes, or the capacities, of a domain."""
 _DOMAINS: Final = re.compile(r"""device\.(?:(?:attributes|capacity)\[|driver\s*==\s*)["']([^"'/.]+\.[^"'/]+)["']""")
 NAME_DOMAIN: Final = "name the domain, which is usually the driver"
@@ -412,7 +416,7 @@ def _dotted(expression: str) -> Advice | None:
 
 def _mistaken(issue: Issue, expression: str) -> Advice | None:
     if issue.code == MISMATCHED_TYPE:
-        return _choice(expression) if issue.arguments[0] == "bool" else None
+        return _choice(expression) if issue.arguments[0] is BOOL else None
     return _quantity(issue, expression) or _denied(issue, expression)
 
 
@@ -425,7 +429,7 @@ def _choice(expression: str) -> Advice | None:
     return Advice('a condition is true or false: compare each value, as in … == "A" || … == "B"')
 
 
-def _is_call(issue: Issue, functions: str, wanted: Sequence[object]) -> bool:
+def _is_call(issue: Issue, functions: str, wanted: _Wanted) -> bool:
     """Tell whether no overload of a function, or of any if none are named, takes arguments of some types."""
     if issue.code != NO_OVERLOAD:
         return False
@@ -433,14 +437,13 @@ def _is_call(issue: Issue, functions: str, wanted: Sequence[object]) -> bool:
     if target is not None or len(arguments) != len(wanted) or (functions and function not in functions.split()):
         return False
     return all(
-        type_.fullmatch(each) if isinstance(type_, re.Pattern) else type_ == each
-        for type_, each in zip(wanted, arguments, strict=True)
+        type_ is each if isinstance(type_, Type) else type_(each) for type_, each in zip(wanted, arguments, strict=True)
     )
 
 
 def _quantity(issue: Issue, expression: str) -> Advice | None:
     """Suggest a capacity for an attribute that is compared with a quantity."""
-    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, "", (_ANY, _QUANTITY)) else None
+    match = _ATTRIBUTE_AS_QUANTITY.search(expression) if _is_call(issue, "", (ANY, QUANTITY)) else None
     if match is None:
         return None
     meant = f"device.capacity{match['read']}.compareTo({match['amount']}) {match['operator']} 0"
@@ -449,7 +452,7 @@ def _quantity(issue: Issue, expression: str) -> Advice | None:
 
 def _denied(issue: Issue, expression: str) -> Advice | None:
     """Suggest ``a != b`` in place of ``!a == b``."""
-    is_one = _is_call(issue, "_==_", ("bool", _WORD)) or _is_call(issue, "!_", ("string",))
+    is_one = _is_call(issue, "_==_", (BOOL, is_simple)) or _is_call(issue, "!_", (STRING,))
     if not is_one or not (match := _DENIED.search(expression)):
         return None
     return _part_replaced("! is for conditions", f"{match['read']} != {match['value']}", match)
@@ -471,7 +474,7 @@ def _without_domain(issue: Issue, expression: str, known: str) -> Advice | None:
     if issue.code != NO_OVERLOAD:
         return None
     _, (target, arguments) = issue.arguments
-    if (arguments[0] if target is None else target) not in _DOMAIN:
+    if next(iter(arguments if target is None else [target]), None) not in _DOMAIN:
         return None
     if path := _PATH.search(expression):
         return _with_fix(f'domain and name are two steps: device.{path[1]}["{path[2]}"].{path[3]}', expression)
@@ -497,7 +500,7 @@ def _types(issue: Issue, expression: str) -> str:
             if match.start() <= place < match.end() and (form := _in_cel(replacement, match)) != match[0]
         )
         return f"{hint}: {next(at_place, example)}"
-    if not hint and _is_call(issue, _COMPARED, (_WORD, _WORD)):
+    if not hint and _is_call(issue, _COMPARED, (is_simple, is_simple)):
         left, right = issue.arguments[1].arguments
         return f"both sides must have one type, and are {left} and {right}"
     return hint
@@ -515,7 +518,7 @@ def _mismatch(issue: Issue) -> tuple[str, str]:
     for functions, wanted, hint, example in _CALLS:
         if _is_call(issue, functions, wanted):
             return hint, example
-    if target is None and arguments[0].startswith("optional_type"):
+    if target is None and arguments and is_optional(arguments[0]):
         return 'a read with .? or [?…] is optional: give a default, as in ….?model.orValue("")', ""
     return "", ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
+from webhook.allocation.features import DISTINCT_FROM_ALL_SINCE
 from webhook.drivers import Profile, built_in
 from webhook.grouping import by_key
 from webhook.hints.names import in_expression, in_place, listed, renamed
@@ -350,9 +351,11 @@ def _constraints(claim: JSONObject, context: Context, *fields: str) -> Iterator[
 def distinct_of_many(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A constraint wants three or more devices of one request to differ, and compares each only with the one before it.
 
-    The scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the first and
-    the third device may have the same value. Give each device its own request.
+    Until 1.36 the scheduler's allocator keeps one value for each request (constraint.go of structured/internal), so the
+    first and the third device may have the same value. Give each device its own request.
     """
+    if context.release >= DISTINCT_FROM_ALL_SINCE:
+        return
     for each in _constraints(claim, context, *_FIELDS):
         for request in each.requests if each.path[-1] == "distinctAttribute" else ():
             if request.wanted > _COMPARED or request.is_for_all:

@@ -288,7 +288,9 @@ def amount_text(name: str, amount: int) -> str:
 _TAINT_RULES_BROKEN: Final = 36
 """The scheduler of this release expects another version of DeviceTaintRules than it gets, and applies none."""
 _TAINT_RULES_FIXED: Final = 3
-"""The patch release of 1.36 that applies DeviceTaintRules, and whose allocator undoes all that it tried."""
+"""The patch release of 1.36 that applies DeviceTaintRules."""
+_FIXED: Final = {35: 6, 36: 3}
+"""The patch releases of releases that have none of the bugs that are simulated."""
 _TAINT_RULES_NEED: Final = {"DRADeviceTaints": 0, "DRADeviceTaintRules": 35}
 """The feature gates that taint rules need, each from a release on."""
 _SCORES_FIXED: Final = {35: 6, 36: 2}
@@ -350,8 +352,8 @@ class Settings(NamedTuple):
     @property
     def later(self) -> Iterator[Settings]:
         """The fixed patch release if there is one, and the next published release, both with the stated gates."""
-        if self.release == _TAINT_RULES_BROKEN and self.patch < _TAINT_RULES_FIXED:
-            yield self._replace(patch=_TAINT_RULES_FIXED)
+        if self.patch < (fixed := _FIXED.get(self.release, 0)):
+            yield self._replace(patch=fixed)
         if self.release < DEFAULT:
             newer = Release(self.release + 1)
             yield Settings.of(f"1.{newer}", gates.settable(dict(self.stated), newer))

@@ -307,6 +307,7 @@ _RESERVED: Final = "it names its node itself ({}), and kube-controller-manager r
 _REFUSED: Final = "the API server refuses its claim {}: {}"
 _EITHER: Final = "the scheduler could also decide otherwise: it takes the devices of {} back, whichever comes first"
 _ON_ANOTHER: Final = "the scheduler could also decide otherwise: node {} suits the pod as well, but there it {}"
+_CRASHES: Final = "kube-scheduler {} crashes whenever it comes to this pod: {}: a bug, fixed in 1.35.6 and 1.36.2"
 _ASKED_MAX: Final = 16
 """The number of nodes on which other devices are looked for."""
 _SHARED_MAX: Final = 64
@@ -533,6 +534,9 @@ class Scheduler:
             # If several nodes fail, the first counts; the text names this pod.
             node = min(verdicts.errors)
             error = round_.filter(node).error or verdicts.errors[node]
+            if error.is_crash:
+                reason = _CRASHES.format(self.cluster.settings, error)
+                return placement._replace(reason=reason, verdicts=None), False
             condition = _failed(f'running "DynamicResources" filter plugin: {error}')
             return placement._replace(condition=condition, error=error), False
         if verdicts.fitting:

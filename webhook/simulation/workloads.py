@@ -57,7 +57,7 @@ def stand_ins(obj: JSONObject, templates: Templates) -> tuple[list[JSONObject], 
         workloads.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec})
     pod = "1 pod is" if (total := sum(each.number for each in made)) == 1 else f"{total:,} pods are"
     notes = [f"{pod} simulated: {each}" for each in dict.fromkeys(pods.unsure for pods in made) if each]
-    none = (pods.place(("template", "spec")) for pods in made if not pods.number)
+    none = (pods.place(("template", "spec")) for pods in made if not pods.number and not pods.unsure)
     notes += (f"no pods of {each} are simulated: their number is 0" for each in none)
     if not made and (missing := templates.missing(obj)):
         notes = [f"no pods are simulated: {missing} is not among the manifests"]

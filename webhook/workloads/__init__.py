@@ -7,10 +7,21 @@ from functools import partial
 from math import prod
 from typing import Any, Final
 
-from webhook.objects import JSONObject, items, text, texts
+from webhook.objects import JSONObject, group_of, items, mapping, namespace_of, text, texts
 from webhook.problem import Steps, value_at
-from webhook.workloads.locations import LOCATIONS, OF_JOBS, PARTIAL, Place, PodsIn, Times, every_object, manifest
-from webhook.workloads.projects import PODS, lost, made_templates
+from webhook.workloads.locations import (
+    LOCATIONS,
+    OF_JOBS,
+    PARTIAL,
+    RELEASED_IN,
+    Place,
+    PodsIn,
+    Times,
+    every_object,
+    is_held,
+    manifest,
+)
+from webhook.workloads.projects import PODS, claims_in, lost, made_templates
 from webhook.workloads.runtimes import Templates, is_cluster_scoped, is_template, used_by
 
 Locations = dict[tuple[str, str], tuple[str, ...]]
@@ -176,16 +187,38 @@ def _guessed(obj: JSONObject) -> Iterator[PodsIn]:
             continue
         # A pod's claims are named objects, some with a claim or template, and nothing else.
         known = (isinstance(each, dict) and each.keys() <= {"name", *_SOURCES} for each in claims)
-        if "containers" in value or (all(known) and not all(_SOURCES.isdisjoint(each) for each in claims)):
-            found = as_template(obj, value, steps, is_partial=True, is_known=False)
-            if found:
-                yield found._replace(unsure=_UNKNOWN)
+        is_like_a_pod = "containers" in value or (all(known) and not all(_SOURCES.isdisjoint(each) for each in claims))
+        if is_like_a_pod and (found := _guess(_holder(obj, steps), value, steps)):
+            yield found._replace(unsure=_UNKNOWN)
+
+
+def _guess(holder: JSONObject, value: JSONObject, steps: Steps) -> PodsIn | None:
+    """Make a PodTemplate of what looks like a pod, or like its claims beside the resources of its only container."""
+    make = partial(as_template, holder, steps=steps, is_partial=True, is_known=False)
+    if "containers" in value or "resources" not in value:
+        return make(value)
+    rest = {name: each for name, each in value.items() if name != "resources"}
+    found = make({**rest, "containers": [{"name": "main", "resources": value["resources"]}]})
+    own = ("template", "spec", "containers", 0, "resources"), (*steps, "resources")
+    return found and found._replace(places=(own, *found.places))
+
+
+def _holder(obj: JSONObject, steps: Steps) -> JSONObject:
+    """Return the manifest around a place; an object that holds values for another namespace, as if it were there."""
+    around: list[JSONObject] = [value_at(obj, steps[:end]) for end in range(1, len(steps))]
+    held = list(filter(is_held, around))
+    if held:
+        return held[-1]
+    path = RELEASED_IN.get((group_of(obj), text(obj, "kind")), ())
+    namespace = text(obj, *path) or namespace_of(obj)
+    return {**obj, "metadata": {**mapping(obj, "metadata"), "namespace": namespace}}
 
 
 __all__ = [
     "Locations",
     "PodsIn",
     "Templates",
+    "claims_in",
     "is_cluster_scoped",
     "is_template",
     "lost",

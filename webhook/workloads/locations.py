@@ -169,6 +169,8 @@ LOCATIONS: Final[Mapping[tuple[str, str], tuple[Place, ...]]] = {
     ("kubevirt.io", "VirtualMachineInstance"): (),
     ("kubevirt.io", "VirtualMachineInstanceReplicaSet"): (),
     ("kueue.x-k8s.io", "Workload"): (Place("spec.podSets[].template", (Times("spec.podSets[].count"),)),),
+    ("kyverno.io", "ClusterPolicy"): (),  # which has patterns, not pods
+    ("kyverno.io", "Policy"): (),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (_in("spec", _LEADER_WORKER),),
     ("nvidia.com", "DynamoComponentDeployment"): (_in("spec", (_COMPONENT,)),),
     ("nvidia.com", "DynamoGraphDeployment"): (_in("spec.components[]", (_COMPONENT,)),),
@@ -219,10 +221,19 @@ TEMPLATES: Final = CLUSTER_SCOPED | {
 """Kinds that make no pods themselves: other objects use what they state."""
 
 
+RELEASED_IN: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("argoproj.io", "Application"): ("spec", "destination", "namespace"),
+    ("argoproj.io", "ApplicationSet"): ("spec", "template", "spec", "destination", "namespace"),
+    ("helm.toolkit.fluxcd.io", "HelmRelease"): ("spec", "targetNamespace"),
+}
+"""The fields with the namespace for which an object holds the values of a chart."""
+
+
 class PodsIn(NamedTuple):
-    """A pod template in an object.
+    """A pod template in an object, or an object of DRA.
 
     Args:
+        manifest: It as an object of its own: a PodTemplate, or the object of DRA.
         places: Where parts of that manifest are in the object: pairs of paths, the longest first.
         is_known: Whether the object's kind is known to keep pods there, or only seems to.
         is_of_job: Whether Jobs make the pods.
@@ -249,9 +260,11 @@ class PodsIn(NamedTuple):
         """Return a problem of the manifest as one of the object."""
         path = self.place(problem.path)
         spelled = None if problem.spelled is None else self.place(problem.spelled)
-        message = problem.message.replace(f'"{problem.path}"', f'"{path}"')
+        message, hint = problem.message.replace(f'"{problem.path}"', f'"{path}"'), problem.hint
+        for root in ("spec", "template"):
+            hint = hint.replace(f'"{root}.', f'"{self.place((root,))}.')
         level = problem.level if self.is_known else WARNING
-        return problem._replace(level=level, path=path, spelled=spelled, message=message)
+        return problem._replace(level=level, path=path, spelled=spelled, message=message, hint=hint)
 
 
 def manifest(obj: JSONObject, template: Any) -> JSONObject:
@@ -260,6 +273,11 @@ def manifest(obj: JSONObject, template: Any) -> JSONObject:
     stated = metadata if isinstance(metadata, dict) else {}
     names = {field: stated[field] for field in ("name", "namespace") if isinstance(stated.get(field), str)}
     return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": names or {"name": "unnamed"}, "template": template}
+
+
+def is_held(value: Any) -> bool:
+    """Tell whether a value in an object is a manifest itself, which a tool applies."""
+    return isinstance(value, dict) and {"apiVersion", "kind", "metadata"} <= value.keys()
 
 
 def every_object(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, JSONObject]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from webhook.objects import JSONObject, mapping, number
+from webhook.api.versions import GROUP
+from webhook.objects import JSONObject, group_of, mapping, namespace_of, number, placed, text
 from webhook.problem import WARNING, Path, Problem, Steps, value_at
-from webhook.workloads.locations import PodsIn, every_object, manifest
+from webhook.workloads.locations import PodsIn, every_object, is_held, manifest
 
 Container = tuple[Steps, JSONObject]
 """A container, and its path."""
@@ -177,9 +178,43 @@ def _machine(obj: JSONObject) -> Iterator[PodsIn]:
         yield PodsIn(pod, tuple(places), number=_whole(obj, "spec", "replicas"))
 
 
+def _shared(obj: JSONObject) -> Iterator[PodsIn]:
+    """Make a pod of each claim that Grove adds to the pods of a PodCliqueSet (grove, podcliqueset.go)."""
+    own = {text(each, "name") for _, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates")}
+    parts = (part for name in ("cliques", "podCliqueScalingGroups") for part in placed(obj, *_TEMPLATE, name))
+    for steps, holder in ((_TEMPLATE, mapping(obj, *_TEMPLATE)), *parts):
+        for there, each in placed(holder, "resourceSharing"):
+            here = (*steps, *there)
+            container: JSONObject = {"name": "main", "image": "unknown"}
+            spec: JSONObject = {"containers": [container]}
+            if each.get("name") not in own and not each.get("namespace"):
+                container["resources"] = {"claims": [{"name": "shared"}]}
+                spec["resourceClaims"] = [{"name": "shared", "resourceClaimTemplateName": each.get("name")}]
+            places = (((*_CLAIMS, 0, "resourceClaimTemplateName"), (*here, "name")), ((), here))
+            yield PodsIn(
+                manifest(obj, {"spec": spec}), places, number=0, unsure="without the claims of resourceSharing"
+            )
+
+
+_TEMPLATE: Final = ("spec", "template")
+
+
+def claims_in(obj: JSONObject) -> Iterator[PodsIn]:
+    """Find the objects of DRA in an object of another project: whole manifests, and templates in Grove's objects."""
+    for steps, each in every_object({name: each for name, each in obj.items() if name != "status"}):
+        if steps and is_held(each) and group_of(each) == GROUP:
+            yield PodsIn(each, (((), steps),), is_known=False)
+    for steps, each in placed(obj, *_TEMPLATE, "resourceClaimTemplates") if group_of(obj) == "grove.io" else ():
+        about = {"name": each.get("name"), "namespace": namespace_of(obj)}
+        template = {"apiVersion": f"{GROUP}/v1", "kind": "ResourceClaimTemplate", "metadata": about}
+        spec = {"spec": each["templateSpec"]} if "templateSpec" in each else {}
+        yield PodsIn({**template, **spec}, ((("spec",), (*steps, "templateSpec")), (("metadata",), steps), ((), steps)))
+
+
 PODS: Final[dict[str, Callable[[JSONObject], Iterator[PodsIn]]]] = {
     "apps.nvidia.com": _nim,
     "argoproj.io": _workflow,
+    "grove.io": _shared,
     "kubevirt.io": _machine,
     "nvidia.com": _dynamo,
     "pool.kubevirt.io": _machine,

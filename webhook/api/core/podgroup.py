@@ -48,9 +48,13 @@ class PodGroupSpec(Struct):
     """The scheduling of the group, and its shared claims."""
 
     opaque: ClassVar = alike(
-        Anything(), "podGroupTemplateRef priority priorityClassName schedulingConstraints schedulingPolicy"
+        Anything(),
+        "parentCompositePodGroupName preemptionPolicy priority priorityClassName "
+        "schedulingConstraints schedulingPolicy",
     ) | {"disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})})}
 
+    podGroupTemplateRef = Anything("The template of a Workload from which the group was made.", until=36)
+    workloadRef = Anything("The Workload, and its template, from which the group was made.", since=37)
     resourceClaims = Array(
         Nested(PodGroupResourceClaim),
         "The claims that the group's pods share.",

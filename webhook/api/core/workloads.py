@@ -254,6 +254,7 @@ class JobSpec(Templated):
     )
 
     suspend = Bool("Whether the job is suspended.", pointer=True)
+    scheduling = Anything("How its pods are scheduled together.", since=37, gate="WorkloadWithJob")
 
 
 class Job(Workload):

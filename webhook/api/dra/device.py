@@ -82,6 +82,7 @@ class DeviceCapacity(Struct):
 
     plain = "value"
     shorthand: ClassVar = {str: ("value",), int: ("value",)}
+    instead: ClassVar = {"quantity": 'did you mean "value"?'}
 
     value = Quantity("The amount that the device has.", default="0")
     requestPolicy = Nested(
@@ -353,7 +354,13 @@ class DeviceAttribute(Struct):
     """A property of a device: one value, or a list of values of one kind."""
 
     shorthand: ClassVar = {str: ("version", "string"), int: ("int",), bool: ("bool",)}
-    instead: ClassVar = {"value": "write the field of its type: bool, int, string or version"}
+    instead: ClassVar = {
+        "value": "write the field of its type: bool, int, string or version",
+        "boolean": 'did you mean "bool"?',
+        "integer": 'did you mean "int"?',
+        "semver": 'did you mean "version"?',
+        "str": 'did you mean "string"?',
+    }
 
     tagged = frozenset({"one-attribute-value"})
 

@@ -73,7 +73,7 @@ def _check_aggregate(node: ast.ListExpression | ast.MapExpression, issues: Issue
         expected = expected or found
         wrong = [each for each in zip(row, expected, found, strict=True) if each[1] != each[2]]
         for (part, _), wanted, type_ in wrong:
-            issues.report(part.offset, MISMATCHED_TYPE, str(wanted), str(type_))
+            issues.report(part.offset, MISMATCHED_TYPE, wanted, type_)
         if wrong and isinstance(node, ast.ListExpression):
             return
 

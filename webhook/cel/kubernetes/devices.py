@@ -177,7 +177,7 @@ def _of_derived(type_: Type, *, has_lists: bool) -> str:
 
 # -- environments
 
-_DEVICE: Final = struct("kubernetes.DRADevice")
+DEVICE: Final = struct("kubernetes.DRADevice")
 _SEMVER_SINCE: Final = 33
 """The first release that has it in every environment, in another version."""
 _NAMED_VALUES: Final = {
@@ -212,7 +212,7 @@ def selector_environment(release: Release, gates: frozenset[str] = frozenset(), 
     }
     if release >= _MULTIPLE_SINCE and (stored or CONSUMABLE_CAPACITY in gates):
         fields["allowMultipleAllocations"] = BOOL
-    device = Library(variables={"device": _DEVICE}, structs=(StructType(_DEVICE, fields),))
+    device = Library(variables={"device": DEVICE}, structs=(StructType(DEVICE, fields),))
     return base.extend(*libraries, device)
 
 

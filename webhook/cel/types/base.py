@@ -196,6 +196,16 @@ UNKNOWN_KINDS: Final = frozenset({Kind.ANY, Kind.DYN})
 """Types about which nothing is known before evaluation."""
 
 
+def is_simple(type_: Type) -> bool:
+    """Whether the type is one of CEL itself, without parameters."""
+    return type_.kind in _SIMPLE_KINDS and not type_.is_nullable
+
+
+_SIMPLE_KINDS: Final = frozenset(Kind) - {
+    *(Kind.ERROR, Kind.LIST, Kind.MAP, Kind.OPAQUE, Kind.PARAMETER, Kind.STRUCT, Kind.TYPE)
+}
+
+
 def is_optional(type_: Type) -> bool:
     """Whether values of the type are optionals."""
     return type_.kind is Kind.OPAQUE and type_.name == OPTIONAL_NAME

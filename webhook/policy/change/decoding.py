@@ -9,6 +9,7 @@ from webhook.api.judgement import decoder
 from webhook.api.versions import type_of
 from webhook.objects import JSONObject, text
 from webhook.policy.evaluation.policyset import PolicySet
+from webhook.policy.evaluation.verdict import EvaluationFault
 from webhook.policy.manifest.kinds import GroupVersionKind, kind_in, kind_of
 from webhook.problem import Path, quoted
 from webhook.schema.decoding import STRICT, UNKNOWN_FIELD, Misfit, apart, as_reported, wrong_type
@@ -21,8 +22,12 @@ class DecodingError(Exception):
     """A patched object cannot be decoded: an internal error of the API server, whatever the failure policy."""
 
 
-class ConversionError(Exception):
-    """A patched object is of another kind that cannot be converted back; the failure policy decides what that means."""
+class MutationError(Exception):
+    """A mutation fails; the failure policy decides what that means. The fault says why, for authors."""
+
+    def __init__(self, message: str, fault: EvaluationFault | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 def with_identity(obj: JSONObject, before: JSONObject) -> JSONObject:
@@ -55,7 +60,7 @@ def expect_decodable(obj: JSONObject, before: JSONObject, policies: PolicySet) -
 
     Raises:
         DecodingError: It cannot be decoded, or is of another kind in the same version.
-        ConversionError: It is of another version.
+        MutationError: It is of another kind, or version, from which it cannot be converted back.
     """
     own, kind = (kind_in(each) for each in (before, obj))
     is_other = own != kind and bool(kind.kind) and policies.kinds.has_group(own.group)
@@ -84,12 +89,12 @@ def _refuse_other(kind: GroupVersionKind, own: GroupVersionKind, policies: Polic
     """
     if kind.group != own.group:
         version = quoted(own.api_version)
-        raise ConversionError(f"{_go(kind)} is not suitable for converting to {version} in scheme {_SCHEME}")
+        raise MutationError(f"{_go(kind)} is not suitable for converting to {version} in scheme {_SCHEME}")
     target = kind._replace(version=own.version)
     if kind != target:
         is_known = policies.kinds.find(target) is not None
         unknown = f"converting ({_go(kind)}) to ({_go(target)}): unknown conversion"
-        raise ConversionError(unknown if is_known else _unregistered(target))
+        raise MutationError(unknown if is_known else _unregistered(target))
     internal = f"{own.group.partition('.')[0] or 'core'}.{own.kind}"
     raise DecodingError(f"failed to convert object: converting ({_go(kind)}) to ({internal}): unknown conversion")
 

@@ -7,14 +7,14 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from webhook.objects import JSONObject
+from webhook.policy.change.decoding import MutationError
 from webhook.policy.change.native import Foreign, go_type, plain, sharp
 from webhook.policy.manifest.kinds import kind_in
 from webhook.problem import Verbatim, quoted, shown
-from webhook.records import NamedTuple
 from webhook.schema.derive import shape as shapes
 from webhook.schema.derive.shape import Anything, ListOf, MapOf, Scalar, Shape, Structure
 
@@ -59,11 +59,11 @@ def expect_whole_numbers(configuration: JSONObject, schema: Structure) -> None:
     """Make sure that a configuration sets no field for whole numbers to a fraction, which Go cannot convert.
 
     Raises:
-        MergeError: It does.
+        MutationError: It does.
     """
     for error in _fractions(configuration, schema):
         kind = kind_in(configuration)
-        raise MergeError(f"unable to convert unstructured object to {kind}: {error}")
+        raise MutationError(f"unable to convert unstructured object to {kind}: {error}")
 
 
 def _fractions(value: Any, shape: Shape) -> Iterator[str]:
@@ -108,79 +108,60 @@ def _item_without_nulls(value: Any, shape: Shape) -> Any:
     return {} if isinstance(shape, Structure) else None
 
 
-class _TypeFault(NamedTuple):
-    """A value that does not fit its type.
-
-    Args:
-        text: The error after the path, relative to where it was found.
-        code: The sort of error, if it may be tolerated; empty for others.
-    """
-
-    text: str
-    code: str = ""
-
-    def below(self, step: str) -> _TypeFault:
-        """Return it as seen from one level above."""
-        return _TypeFault(step + self.text, self.code)
-
-
 def _expect_typed(obj: JSONObject, schema: Structure, which: str, tolerated: tuple[str, ...] = ()) -> None:
-    errors = [each.text for each in _type_errors(obj, schema) if each.code not in tolerated]
+    errors = [text for text, code in _type_errors(obj, schema) if code not in tolerated]
     if errors:
         # typed/helpers.go, ValidationErrors.Error
         text = errors[0] if len(errors) == 1 else "errors:\n" + "\n".join(f"  {each}" for each in errors)
         raise MergeError(f"failed to convert {which} object to typed object: {text}")
 
 
-def _type_errors(value: Any, shape: Shape) -> Sequence[_TypeFault]:
-    """List the type errors in a value, with paths relative to it; null fits every type."""
-    if value is None or isinstance(shape, Anything):
-        return ()
-    if isinstance(shape, Structure | MapOf):
-        if isinstance(value, dict):
-            return _map_errors(value, shape)
-        return [_TypeFault(f": expected map, got {plain(value)}")]
-    if isinstance(shape, ListOf):
-        if isinstance(value, list):
-            return _list_errors(value, shape)
-        return [_TypeFault(f": expected list, got {plain(value)}")]
-    error = _scalar_error(value, shape.kind)
-    return [_TypeFault(f": {error}")] if error else ()
+def _type_errors(value: Any, shape: Shape) -> Iterator[tuple[str, str]]:
+    """Yield the type errors in a value, from their paths within it on, with their sort if they may be tolerated."""
+    if value is None or isinstance(shape, Anything):  # null fits every type
+        return
+    if isinstance(shape, Scalar):
+        if error := _scalar_error(value, shape.kind):
+            yield f": {error}", ""
+    elif isinstance(shape, ListOf):
+        yield from _list_errors(value, shape)
+    else:
+        yield from _map_errors(value, shape)
 
 
-def _map_errors(value: JSONObject, shape: MapOf | Structure) -> Sequence[_TypeFault]:
-    found: list[_TypeFault] = []
-    field = shape.field if isinstance(shape, Structure) else lambda _: shape.item
+def _map_errors(value: Any, shape: MapOf | Structure) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, dict):
+        yield f": expected map, got {plain(value)}", ""
+        return
     for key, each in value.items():
-        item = field(key)
+        item = shape.field(key) if isinstance(shape, Structure) else shape.item
         if item is None:
-            found.append(_TypeFault(f".{key}{_UNKNOWN}", _UNKNOWN))
+            yield f".{key}{_UNKNOWN}", _UNKNOWN
             break  # as upstream, which checks no further field
         if type(each) is str and isinstance(item, Scalar) and item.kind in _STRINGS:
             continue  # as most are
-        if errors := _type_errors(each, item):
-            found += [error.below(f".{key}") for error in errors]
-    return found
+        for error, code in _type_errors(each, item):
+            yield f".{key}{error}", code
 
 
-def _list_errors(items: list[Any], shape: ListOf) -> Sequence[_TypeFault]:
-    found: list[_TypeFault] = []
+def _list_errors(value: Any, shape: ListOf) -> Iterator[tuple[str, str]]:
+    if not isinstance(value, list):
+        yield f": expected list, got {plain(value)}", ""
+        return
     seen: set[Any] = set()
-    for index, item in enumerate(items):
-        if shape.merging == shapes.ATOMIC:
-            found += [error.below(f"[{index}]") for error in _type_errors(item, shape.item)]
-            continue
-        try:
-            key = _key_of(item, shape)
-        except MergeError as fault:
-            found.append(_TypeFault(f": element {index}: {fault}"))
-            break  # as upstream, which checks no further element
-        if key in seen:
-            found.append(_TypeFault(f"{_DUPLICATE}{_key_text(key, shape)}", _DUPLICATE))
-        seen.add(key)
-        if errors := _type_errors(item, shape.item):
-            found += [error.below(_key_text(key, shape)) for error in errors]
-    return found
+    for index, item in enumerate(value):
+        key: tuple[Any, ...] | None = None
+        if shape.merging != shapes.ATOMIC:
+            try:
+                key = _key_of(item, shape)
+            except MergeError as fault:
+                yield f": element {index}: {fault}", ""
+                break  # as upstream, which checks no further element
+            if key in seen:
+                yield f"{_DUPLICATE}{_key_text(key, shape)}", _DUPLICATE
+            seen.add(key)
+        for error, code in _type_errors(item, shape.item):
+            yield f"{f'[{index}]' if key is None else _key_text(key, shape)}{error}", code
 
 
 def _scalar_error(value: Any, kind: str) -> str:

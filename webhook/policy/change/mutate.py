@@ -14,13 +14,12 @@ from typing import Any, Final
 from webhook.api.conversion import with_defaults
 from webhook.api.versions import schema_of
 from webhook.budget import BudgetExceededError, current
-from webhook.cel.errors import EvaluationError
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
 from webhook.cel.types.values import Struct
 from webhook.objects import JSONObject, metadata_of, text
-from webhook.policy.change.decoding import ConversionError, DecodingError, expect_decodable, with_identity
+from webhook.policy.change.decoding import DecodingError, MutationError, expect_decodable, with_identity
 from webhook.policy.change.merge import MergeError, apply, expect_whole_numbers, without_nulls
-from webhook.policy.change.native import MismatchError, Natives, check_names, configuration_of, to_json
+from webhook.policy.change.native import Natives, check_names, configuration_of, expect_no_panic, to_json
 from webhook.policy.change.patch import PatchError, TestFailedError, apply_patch
 from webhook.policy.evaluation.authorizer import DENY_ALL, Authorizer
 from webhook.policy.evaluation.policyset import Invocation, PolicySet
@@ -64,14 +63,6 @@ Key = tuple[str, str, str, str]
 """A policy, a binding and parameters: the unit of reinvocation."""
 Webhooks = Callable[["JSONObject | None"], "JSONObject | None"]
 """Returns an object as webhooks change it; None if they refuse it."""
-
-
-class MutationError(Exception):
-    """A mutation fails; the failure policy decides what that means. The fault says why, for authors."""
-
-    def __init__(self, message: str, fault: EvaluationFault | None = None) -> None:
-        super().__init__(message)
-        self.fault = fault
 
 
 def mutate(
@@ -298,51 +289,41 @@ def _changed(
         if current().is_offline:  # a review has a deadline
             current().spend(_STEPS * _size_of(obj))
         if mutation.name == "JSONPatch":
-            # draguard itself does not panic, so that the webhook does what later releases do.
-            panics = current().is_offline and policies.release < _OBJECTS_IN_LISTS_SINCE
-            operations = [_operation(each, natives, panics=panics) for each in value]
+            operations = [_operation(each, natives, policies.release) for each in value]
             changed = with_identity(_patched(obj, bindings["object"], operations), obj)
             expect_decodable(changed, obj, policies)
-            if schema and not custom and _has_null(changed):
-                changed = without_nulls(changed, schema)
+        elif schema is None:
+            raise MutationError(f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it")
         else:
-            if schema is None:
-                raise MutationError(
-                    f"draguard does not know how {kind} of {api_version} is made, and cannot merge into it"
-                )
             check_names(value)
             configuration = configuration_of(value, natives) | {name: obj[name] for name in ("apiVersion", "kind")}
-            changed = _merged(obj, configuration, schema, policies.release, is_custom=custom is not None)
+            changed = _merged(obj, configuration, schema, policies.release)
+            if not custom:
+                expect_whole_numbers(configuration, schema)
     except BudgetExceededError as error:
         if not current().is_offline:
             raise
         raise MutationError(str(error), EvaluationFault(str(error), is_work=True)) from None
-    except ConversionError as error:
-        raise MutationError(str(error)) from None
-    except (MismatchError, EvaluationError) as error:
-        raise MutationError(f"type mismatch: {error}" if isinstance(error, MismatchError) else str(error)) from None
-    return custom.completed(changed, policies.release) if custom else changed
+    if custom:
+        return custom.completed(changed, policies.release)
+    return without_nulls(changed, schema) if schema and _has_null(changed) else changed
 
 
-def _merged(
-    obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release, *, is_custom: bool
-) -> JSONObject:
-    what = "error applying patch: "
+def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, release: Release) -> JSONObject:
     try:
-        changed = apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
-        what = ""
-        if not is_custom:
-            expect_whole_numbers(configuration, schema)
+        return apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
     except MergeError as error:
-        raise MutationError(f"{what}{error}") from None
-    return without_nulls(changed, schema) if not is_custom and _has_null(changed) else changed
+        raise MutationError(f"error applying patch: {error}") from None
 
 
-def _operation(patch: Struct, natives: Natives, *, panics: bool) -> JSONObject:
+def _operation(patch: Struct, natives: Natives, release: Release) -> JSONObject:
     """Return an operation of a JSON Patch as plain JSON."""
-    check_names(patch.get("value"))
+    value = patch.get("value")
+    check_names(value)
+    if current().is_offline and release < _OBJECTS_IN_LISTS_SINCE:
+        expect_no_panic(value)  # draguard itself does not panic: the webhook does what later releases do
     operation = {name: patch.get(name, "") for name in ("op", "path", "from")}
-    return operation | ({"value": to_json(patch["value"], natives, panics=panics)} if "value" in patch else {})
+    return operation | ({"value": to_json(value, natives)} if "value" in patch else {})
 
 
 def _patched(obj: JSONObject, seen: JSONObject, operations: list[JSONObject]) -> JSONObject:

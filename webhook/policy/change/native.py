@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from webhook.budget import work
-from webhook.cel.errors import EvaluationError
 from webhook.cel.runtime.conversions import double_to_string, format_duration, format_timestamp
 from webhook.cel.types.base import Type
-from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt
-from webhook.policy.change.decoding import DecodingError
+from webhook.cel.types.values import BoolKey, Duration, Optional, Struct, Timestamp, UInt, from_key
+from webhook.policy.change.decoding import DecodingError, MutationError
 from webhook.problem import Verbatim, quoted, shown
-from webhook.records import Record
-
-_TYPES: Final = {bool: "bool", str: "string", int: "int64", float: "float64"}
-_FOREIGN_TYPES: Final = {
-    type(None): "structpb.NullValue",
-    UInt: "uint64",
-    bytes: "[]uint8",
-    Duration: "time.Duration",
-    Timestamp: "time.Time",
-}
+from webhook.records import NamedTuple, Record
 
 
 class Foreign(Record):
@@ -36,120 +27,98 @@ class Foreign(Record):
     value: Any
 
 
+class _GoType(NamedTuple):
+    """The name of a type in Go, as ``%T`` has it, and how ``%v`` and ``%#v`` write its values."""
+
+    name: str
+    plain: Callable[[Any], str]
+    sharp: Callable[[Any], str]
+
+
+def _bool(value: Any) -> str:
+    return str(from_key(value)).lower()
+
+
+_GO_TYPES: Final[Mapping[type, _GoType]] = {
+    **dict.fromkeys((bool, BoolKey), _GoType("bool", _bool, _bool)),
+    str: _GoType("string", str, quoted),
+    int: _GoType("int64", str, str),
+    UInt: _GoType("uint64", lambda number: str(int(number)), hex),
+    float: _GoType("float64", double_to_string, double_to_string),
+    bytes: _GoType(
+        "[]uint8", lambda data: f"[{' '.join(map(str, data))}]", lambda data: f"[]uint8{{{', '.join(map(hex, data))}}}"
+    ),
+    Duration: _GoType("time.Duration", lambda span: f"{span.nanos}ns", lambda span: str(span.nanos)),
+    Timestamp: _GoType(
+        "time.Time",
+        lambda moment: f"{format_timestamp(moment).rstrip('Z').replace('T', ' ')} +0000 UTC",
+        lambda _: "time.Time",
+    ),
+    type(None): _GoType("structpb.NullValue", lambda _: "NULL_VALUE", lambda _: "0"),
+}
+
+
+def _go_type_of(value: Any) -> _GoType:
+    cls = type(value)
+    return _GO_TYPES.get(cls) or _GoType(cls.__name__, lambda _: cls.__name__, lambda _: cls.__name__)
+
+
 def go_type(value: Any) -> str:
     """Name a value's type as ``%T`` does."""
-    if isinstance(value, Foreign):
-        inner = value.value
-        if isinstance(inner, list):
-            return "[]ref.Val"
-        if isinstance(inner, dict):
-            return "map[ref.Val]ref.Val"
-        return _FOREIGN_TYPES.get(type(inner), type(inner).__name__)
-    if isinstance(value, list):
-        return "[]interface {}"
-    if isinstance(value, dict):
-        return "map[string]interface {}"
-    return _TYPES.get(type(value), type(value).__name__)
+    inner = value.value if isinstance(value, Foreign) else value
+    key, part = ("string", "interface {}") if inner is value else ("ref.Val", "ref.Val")
+    if isinstance(inner, list):
+        return f"[]{part}"
+    return f"map[{key}]{part}" if isinstance(inner, dict) else _go_type_of(inner).name
 
 
 def plain(value: Any) -> str:
     """Show a value of structured-merge-diff as ``%v`` does."""
-    return f"&{{{shown(Verbatim(_plain(value)))}}}"
+    return f"&{{{shown(Verbatim(_written(value, is_sharp=False)))}}}"
 
 
 def sharp(value: Any) -> str:
     """Show a value of structured-merge-diff as ``%#v`` does."""
-    return f"&value.valueUnstructured{{Value:{shown(Verbatim(_sharp(value)))}}}"
+    return f"&value.valueUnstructured{{Value:{shown(Verbatim(_written(value, is_sharp=True)))}}}"
 
 
-def _plain(value: Any) -> str:
-    if isinstance(value, Foreign):
-        return "NULL_VALUE" if value.value is None else _plain(value.value)
-    if isinstance(value, list):
-        work(1 + len(value))
-        return f"[{' '.join(map(_plain, value))}]"
-    if isinstance(value, dict):
-        work(1 + len(value))
-        return f"map[{' '.join(sorted(f'{_plain(key)}:{_plain(each)}' for key, each in value.items()))}]"
-    if isinstance(value, Timestamp):
-        return f"{format_timestamp(value).rstrip('Z').replace('T', ' ')} +0000 UTC"
-    if isinstance(value, Duration):
-        return f"{value.nanos}ns"
-    return _scalar(value) if value is not None else "<nil>"
-
-
-def _sharp(value: Any) -> str:  # noqa: PLR0911 - a return for each type
+def _written(value: Any, *, is_sharp: bool) -> str:
     inner = value.value if isinstance(value, Foreign) else value
-    if isinstance(inner, list):
+    write = partial(_written, is_sharp=is_sharp)
+    if isinstance(inner, list | dict):
         work(1 + len(inner))
-        return f"{go_type(value)}{{{', '.join(map(_sharp, inner))}}}"
-    if isinstance(inner, dict):
-        work(1 + len(inner))
-        entries = sorted(f"{_sharp(key)}:{_sharp(each)}" for key, each in inner.items())
-        return f"{go_type(value)}{{{', '.join(entries)}}}"
-    if inner is None:
-        return "0" if inner is not value else "interface {}(nil)"
-    if isinstance(inner, str):
-        return quoted(inner)
-    if isinstance(inner, bytes):
-        return f"[]uint8{{{', '.join(map(hex, inner))}}}"
-    if isinstance(inner, UInt):
-        return hex(inner)
-    if isinstance(inner, Duration):
-        return str(inner.nanos)
-    return go_type(value) if isinstance(inner, Timestamp) else _scalar(inner)
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, bool | BoolKey):
-        return str(bool(value) if isinstance(value, bool) else value.value).lower()
-    if isinstance(value, bytes):
-        return f"[{' '.join(map(str, value))}]"
-    if isinstance(value, float):
-        return double_to_string(value)
-    if isinstance(value, int | str):
-        return str(value) if isinstance(value, str) else str(int(value))
-    return type(value).__name__
-
-
-_MAX_EXACT: Final = 2**53
-"""Larger whole numbers are strings in JSON, as protobuf writes them."""
-_PLAIN: Final = 1e21
-"""Go writes smaller whole doubles without a point or an exponent."""
-
-
-class MismatchError(Exception):
-    """An ``Object.a.b{…}`` stands where it does not belong."""
+        start, parts = "", [*map(write, inner)]
+        if isinstance(inner, dict):
+            start, parts = "map", sorted(f"{write(key)}:{write(each)}" for key, each in inner.items())
+        return f"{go_type(value)}{{{', '.join(parts)}}}" if is_sharp else f"{start}[{' '.join(parts)}]"
+    if value is None:
+        return "interface {}(nil)" if is_sharp else "<nil>"
+    known = _go_type_of(inner)
+    return known.sharp(inner) if is_sharp else known.plain(inner)
 
 
 def check_names(value: Any) -> None:
     """Make sure that each object stands where its type belongs: ``Object.spec{…}`` in ``spec``.
 
     Raises:
-        MismatchError: Some do not; the message has a line for each.
+        MutationError: Some do not; the message has a line for each.
     """
-    if isinstance(value, Struct):
-        found = list(_mismatches(value, value.cel_type.name))
-        if found:
-            raise MismatchError("\n".join(found))
+    if isinstance(value, Struct) and (found := list(_mismatches(value, value.cel_type.name))):
+        raise MutationError("type mismatch: " + "\n".join(found))
 
 
 def _mismatches(value: Any, expected: str) -> Iterator[str]:
-    if isinstance(value, list | dict):
-        work(1 + len(value))
-    if isinstance(value, Struct):
-        if value.cel_type.name != expected:
-            yield (
-                f'unexpected type name "{value.cel_type.name}", expected "{expected}", which matches field name path '
-                "from root Object type"
-            )
-        for name, each in value.items():
-            if type(each) is not str:
-                yield from _mismatches(each, f"{expected}.{name}")
-    elif isinstance(value, list | dict):
-        for each in value.values() if isinstance(value, dict) else value:
-            if type(each) is not str:
-                yield from _mismatches(each, expected)
+    if not isinstance(value, list | dict):
+        return
+    work(1 + len(value))
+    own = value.cel_type.name if isinstance(value, Struct) else ""
+    if own not in {"", expected}:
+        yield (
+            f'unexpected type name "{own}", expected "{expected}", which matches field name path from root Object type'
+        )
+    for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+        if type(each) is not str:
+            yield from _mismatches(each, f"{expected}.{name}" if own else expected)
 
 
 class Natives:
@@ -210,48 +179,44 @@ def _converted(value: Any, natives: Natives) -> Any:
     return value.name if cls is Type else Foreign(value)
 
 
-def to_json(value: Any, natives: Natives, *, panics: bool = False) -> Any:
+_NO_JSON: Final = "JSONPath valueExpression evaluated to a type that could not marshal to JSON: "
+_MAX_EXACT: Final = 2**53
+"""Larger whole numbers are strings in JSON, as protobuf writes them."""
+_PLAIN: Final = 1e21
+"""Go writes smaller whole doubles without a point or an exponent."""
+_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    bytes: lambda data: base64.b64encode(data).decode(),
+    Timestamp: format_timestamp,
+    Duration: format_duration,
+}
+
+
+def to_json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for each type
     """Return the value of a JSON Patch's operation as plain JSON.
 
-    Args:
-        panics: Whether the API server panics at an object in a list or map.
-
     Raises:
-        EvaluationError: The value has no form in JSON.
-        DecodingError: An object stands in a list or map, and the API server panics.
+        MutationError: The value has no form in JSON.
     """
-    if panics:
-        _expect_no_nested(value)
-    try:
-        return _json(value, natives)
-    except EvaluationError as error:
-        raise EvaluationError(
-            f"JSONPath valueExpression evaluated to a type that could not marshal to JSON: {error}"
-        ) from None
-
-
-def _json(value: Any, natives: Natives) -> Any:  # noqa: PLR0911 - a return for each type
     cls = type(value)
     if cls is str or cls is bool or value is None:
         return value
     if cls is Struct:
         return _proto(configuration_of(value, natives))
-    if cls is list or cls is dict:
-        return _container(value, natives)
+    if cls in _CONTAINERS:
+        work(1 + len(value))  # repeatedly doubled values would become JSON without end
+        if cls is list:
+            return [to_json(each, natives) for each in value]
+        return {_json_key(key): to_json(each, natives) for key, each in value.items()}
     if isinstance(value, float):
         number = _finite(value, "Value")
         return int(number) if number.is_integer() and abs(number) < _PLAIN else number
     if isinstance(value, int):
         return int(value) if abs(value) <= _MAX_EXACT else str(int(value))
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Timestamp):
-        return format_timestamp(value)
-    if isinstance(value, Duration):
-        return format_duration(value)
+    if write := _TEXTS.get(cls):
+        return write(value)
     if isinstance(value, Optional) and value.present:
-        return _json(value.value, natives)
-    raise EvaluationError(_unconvertible(value))
+        return to_json(value.value, natives)
+    raise MutationError(f"{_NO_JSON}{_unconvertible(value)}")
 
 
 def _unconvertible(value: Any) -> str:
@@ -275,49 +240,25 @@ def _proto(value: Any) -> Any:
     if not isinstance(value, Foreign):
         return value
     if isinstance(value.value, bytes):
-        return base64.b64encode(value.value).decode()
+        return _TEXTS[bytes](value.value)
     if isinstance(value.value, UInt):
         return int(value.value)
-    raise EvaluationError(f"proto: invalid type: {go_type(value)}")
+    raise MutationError(f"{_NO_JSON}proto: invalid type: {go_type(value)}")
 
 
 def _finite(value: float, message: str) -> float:
     if math.isfinite(value):
         return value
-    raise EvaluationError(
-        f"json: error calling MarshalJSON for type *structpb.{message}: proto: google.protobuf.Value.number_value: "
-        f"invalid {double_to_string(value)} value"
+    raise MutationError(
+        f"{_NO_JSON}json: error calling MarshalJSON for type *structpb.{message}: proto: "
+        f"google.protobuf.Value.number_value: invalid {double_to_string(value)} value"
     )
-
-
-def _container(value: list[Any] | dict[Any, Any], natives: Natives) -> Any:
-    work(1 + len(value))  # repeatedly doubled values would become JSON without end
-    if isinstance(value, list):
-        return [_json(each, natives) for each in value]
-    return {_json_key(key): _json(each, natives) for key, each in value.items()}
-
-
-def _expect_no_nested(value: Any, *, is_nested: bool = False) -> None:
-    while isinstance(value, Optional) and value.present:
-        value = value.value
-    if is_nested and type(value) is Struct:
-        raise DecodingError(_PANIC)
-    if type(value) in _CONTAINERS:
-        work(1 + len(value))
-        for each in value if isinstance(value, list) else value.values():
-            _expect_no_nested(each, is_nested=True)
-
-
-_PANIC: Final = (
-    "the API server panics at an Object in a list or map of a JSON Patch's value (fixed in 1.37, and in later patch "
-    "releases before): use maps, with dyn(…) around values of different types, or patchType: ApplyConfiguration"
-)
 
 
 def _json_key(key: Any) -> str:
     if isinstance(key, str):
         return key
-    raise EvaluationError(_KEY_ERRORS.get(type(key), _KEY_ERRORS[float]))
+    raise MutationError(_NO_JSON + _KEY_ERRORS.get(type(key), _KEY_ERRORS[float]))
 
 
 _KEY_ERRORS: Final = {
@@ -326,3 +267,23 @@ _KEY_ERRORS: Final = {
     int: "unsupported type conversion from 'int' to string",
     float: "type conversion error from Double to 'string'",
 }
+
+
+def expect_no_panic(value: Any, *, is_nested: bool = False) -> None:
+    """Make sure that no object stands in a list or map of a JSON Patch's value.
+
+    Raises:
+        DecodingError: One does: the API server panics.
+    """
+    while isinstance(value, Optional) and value.present:
+        value = value.value
+    if is_nested and type(value) is Struct:
+        raise DecodingError(
+            "the API server panics at an Object in a list or map of a JSON Patch's value (fixed in 1.37, and in later "
+            "patch releases before): use maps, with dyn(…) around values of different types, or patchType: "
+            "ApplyConfiguration"
+        )
+    if type(value) in _CONTAINERS:
+        work(1 + len(value))
+        for each in value if isinstance(value, list) else value.values():
+            expect_no_panic(each, is_nested=True)

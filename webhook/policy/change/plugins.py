@@ -7,11 +7,11 @@ were not given, such as a PriorityClass, are taken for what most clusters have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, islice
-from operator import itemgetter
+from operator import gt, lt
 from typing import Any, Final
 
 from webhook.api.core.meta import generated_name
@@ -25,17 +25,15 @@ from webhook.records import NamedTuple
 
 _DIGITS_OF_64_BITS: Final = 18
 """The largest number of digits that surely fit."""
-_POD: Final = GroupVersionKind("", "v1", "Pod")
-_NODE: Final = GroupVersionKind("", "v1", "Node")
-_VOLUME: Final = GroupVersionKind("", "v1", "PersistentVolume")
-_VOLUME_CLAIM: Final = GroupVersionKind("", "v1", "PersistentVolumeClaim")
+_POD, _NODE, _VOLUME, _VOLUME_CLAIM, _LIMIT_RANGE, _SERVICE_ACCOUNT = (
+    GroupVersionKind("", "v1", kind)
+    for kind in ("Pod", "Node", "PersistentVolume", "PersistentVolumeClaim", "LimitRange", "ServiceAccount")
+)
 _VOLUME_ATTRIBUTES: Final = GroupVersionKind("storage.k8s.io", "v1", "VolumeAttributesClass")
 _POD_GROUPS: Final = tuple(
     GroupVersionKind("scheduling.k8s.io", each, "PodGroup") for each in ("v1beta1", "v1alpha3", "v1alpha2")
 )
 _INGRESS: Final = GroupVersionKind("networking.k8s.io", "v1", "Ingress")
-_LIMIT_RANGE: Final = GroupVersionKind("", "v1", "LimitRange")
-_SERVICE_ACCOUNT: Final = GroupVersionKind("", "v1", "ServiceAccount")
 _PRIORITY_CLASS: Final = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 _RUNTIME_CLASS: Final = GroupVersionKind("node.k8s.io", "v1", "RuntimeClass")
 _STORAGE_CLASS: Final = GroupVersionKind("storage.k8s.io", "v1", "StorageClass")
@@ -104,8 +102,11 @@ class _Asked(NamedTuple):
 
     def find(self, kind: GroupVersionKind, name: str) -> JSONObject | None:
         """Return an object by its name; None if it was not given."""
-        namespace = self.namespace if self.cluster.is_namespaced(kind) else ""
-        return next((each for named, each in self.cluster.find(kind, namespace) if named == name), None)
+        return _find(self.cluster, kind, name, self.namespace if self.cluster.is_namespaced(kind) else "")
+
+
+def _find(cluster: PolicySet, kind: GroupVersionKind, name: str, namespace: str = "") -> JSONObject | None:
+    return next((each for named, each in cluster.find(kind, namespace) if named == name), None)
 
 
 Plugin = Callable[["JSONObject", _Asked], "JSONObject"]
@@ -126,20 +127,25 @@ def admitted(request: Request, cluster: PolicySet) -> Request:
         return request
     obj, old = request.object, request.old_object
     if old is not None:
-        stored = _Asked(request.namespace, None, is_new=False, cluster=cluster)
-        for plugin in plugins:
-            old = plugin(old, stored)
+        old = _completed(old, plugins, _Asked(request.namespace, None, is_new=False, cluster=cluster))
     if obj is not None:
-        asked = _Asked(request.namespace, old, request.operation == CREATE, cluster)
-        for plugin in plugins:
-            obj = plugin(obj, asked)
+        obj = _completed(obj, plugins, _Asked(request.namespace, old, request.operation == CREATE, cluster))
     return request._replace(object=obj, old_object=old)
+
+
+def _completed(obj: JSONObject, plugins: Iterable[Plugin], asked: _Asked) -> JSONObject:
+    return reduce(lambda obj, plugin: plugin(obj, asked), plugins, obj)
 
 
 def _limited(pod: JSONObject, asked: _Asked) -> JSONObject:
     """Set the default limits and requests of LimitRanges in containers (plugin LimitRanger)."""
     for _, each in asked.cluster.find(_LIMIT_RANGE, asked.namespace):
-        pod = _with_limits(pod, *_defaults(each))
+        of_containers = [item for item in items(each, "spec", "limits") if item.get("type") == "Container"]
+        limits, requests = (
+            {name: str(amount) for item in of_containers for name, amount in quantities(item, field).items()}
+            for field in ("default", "defaultRequest")
+        )
+        pod = _with_limits(pod, limits, requests)
     return pod
 
 
@@ -163,21 +169,6 @@ def _with_limits(pod: JSONObject, limits: JSONObject, requests: JSONObject) -> J
     metadata = metadata_of(pod)
     note = {_LIMITED: f"LimitRanger plugin set: {'; '.join(changes)}"}
     return pod | {"spec": spec, "metadata": {**metadata, "annotations": mapping(metadata, "annotations") | note}}
-
-
-def _defaults(limit_range: JSONObject) -> tuple[JSONObject, JSONObject]:
-    """Return the default limits and requests of containers (``core/v1/defaults.go``, SetDefaults_LimitRangeItem)."""
-    limits, requests = dict[str, Quantity](), dict[str, Quantity]()
-    for item in items(limit_range, "spec", "limits"):
-        if item.get("type") == "Container":
-            default = quantities(item, "max") | quantities(item, "default")
-            requests |= quantities(item, "min") | default | quantities(item, "defaultRequest")
-            limits |= default
-    return _written(limits), _written(requests)
-
-
-def _written(quantities: Mapping[str, Quantity]) -> JSONObject:
-    return {name: str(each) for name, each in quantities.items()}
 
 
 def _with_account(pod: JSONObject, asked: _Asked) -> JSONObject:
@@ -240,16 +231,15 @@ def _with_priority(pod: JSONObject, asked: _Asked) -> JSONObject:
     if found is None:
         return pod | {"spec": {"priority": 0, "preemptionPolicy": _PREEMPTS} | spec}
     name, priority, preempts = found
-    if asked.is_new and spec.get("priority", priority) != priority:
-        raise RefusedError(
-            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
-            f"controller computed {priority} from the given PriorityClass name"
-        )
-    if asked.is_new and spec.get("preemptionPolicy", preempts) != preempts:
-        raise RefusedError(
-            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
-            f"priority admission controller computed {preempts} from the given PriorityClass name"
-        )
+    for field, what, computed in (
+        ("priority", "integer value of priority", priority),
+        ("preemptionPolicy", "string value of PreemptionPolicy", preempts),
+    ):
+        if asked.is_new and spec.get(field, computed) != computed:
+            raise RefusedError(
+                f"the {what} ({spec[field]}) must not be provided in pod spec; priority admission controller computed "
+                f"{computed} from the given PriorityClass name"
+            )
     named = {"priorityClassName": name} if name else {}
     return pod | {"spec": {"priority": priority, "preemptionPolicy": preempts} | spec | named}
 
@@ -266,16 +256,17 @@ def _priority_class(name: str, cluster: PolicySet) -> tuple[str, int, str] | Non
     """
     if name in _SYSTEM_PRIORITIES:
         return name, _SYSTEM_PRIORITIES[name], _PREEMPTS
-    given = [(number(each, "value") or 0, named, each) for named, each in cluster.find(_PRIORITY_CLASS, "")]
+    given = [*cluster.find(_PRIORITY_CLASS, "")]
     if name:
-        found = next((each for each in given if each[1] == name), None)
-        if found is None and given:
+        found = [each for each in given if each[0] == name]
+        if given and not found:
             raise RefusedError(f"no PriorityClass with name {name} was found")
     else:
-        found = min(
-            (each for each in given if each[2].get("globalDefault") is True), default=(0, "", {}), key=itemgetter(0)
-        )
-    return found and (found[1], found[0], text(found[2], "preemptionPolicy") or _PREEMPTS)
+        defaults = [each for each in given if each[1].get("globalDefault") is True]
+        found = [min(defaults, default=("", {}), key=lambda each: number(each[1], "value") or 0)]
+    return next(
+        ((name, number(each, "value") or 0, text(each, "preemptionPolicy") or _PREEMPTS) for name, each in found), None
+    )
 
 
 def _tolerating(pod: JSONObject, _asked: _Asked) -> JSONObject:
@@ -300,7 +291,7 @@ def _with_runtime(pod: JSONObject, asked: _Asked) -> JSONObject:
     if overhead := quantities(runtime, "overhead", "podFixed"):
         if asked.is_new and spec.get("overhead") and quantities(spec, "overhead") != overhead:
             raise RefusedError(_OTHER_OVERHEAD)
-        changes["overhead"] = _written(overhead)
+        changes["overhead"] = {name: str(each) for name, each in overhead.items()}
     selector, own = mapping(runtime, "scheduling", "nodeSelector"), mapping(spec, "nodeSelector")
     for name, each in selector.items():
         if asked.is_new and own.get(name, each) != each:
@@ -433,7 +424,7 @@ def expect_admissible(request: Request, cluster: PolicySet) -> None:
 def _expect_overhead(spec: JSONObject, cluster: PolicySet) -> None:
     """Make sure that a pod has the overhead of its RuntimeClass, if that was given."""
     name = text(spec, "runtimeClassName")
-    runtime = next((each for named, each in cluster.find(_RUNTIME_CLASS, "") if named == name), None)
+    runtime = _find(cluster, _RUNTIME_CLASS, name)
     if name and runtime is None:
         return
     if mapping(runtime, "overhead"):
@@ -467,37 +458,26 @@ def _outside(
         item: The limits.
         limits: The limits of the object; None if it has none, so that its requests are compared with a maximum.
     """
-    kind, amounts = text(item, "type"), {"request": requests, "limit": limits or {}}
-    by_limit = {"request": requests} if limits is None else dict(reversed(amounts.items()))
-    for field, compared in (("min", amounts), ("max", by_limit)):
+    kind, amounts = text(item, "type"), [("request", requests), ("limit", limits or {})]
+    by_limit = amounts[:1] if limits is None else amounts[::-1]
+    for field, compared, is_beyond in (("min", amounts, lt), ("max", by_limit, gt)):
         for name, enforced in quantities(item, field).items():
-            start = f"{field}imum {name} usage per {kind} is {enforced}"
-            first = next(iter(compared))
-            if name not in compared[first]:
+            start, (first, of_first) = f"{field}imum {name} usage per {kind} is {enforced}", compared[0]
+            if name not in of_first:
                 yield f"{start}.  No {first} is specified"
                 continue
-            given = ((what, each[name]) for what, each in compared.items() if name in each)
-            wrong = ((what, each) for what, each in given if (each < enforced if field == "min" else each > enforced))
-            for what, each in islice(wrong, 1):
-                yield f"{start}, but {what} is {each}"
-    if limits is not None:
-        for name, enforced in quantities(item, "maxLimitRequestRatio").items():
-            yield from _disproportion(
-                f"{name} max limit to request ratio per {kind} is {enforced}",
-                enforced,
-                [each.get(name) for each in amounts.values()],
+            given = ((what, each[name]) for what, each in compared if name in each)
+            yield from islice(
+                (f"{start}, but {what} is {each}" for what, each in given if is_beyond(each, enforced)), 1
             )
-
-
-def _disproportion(start: str, enforced: Quantity, amounts: Sequence[Quantity | None]) -> Iterator[str]:
-    """Report a limit that is too large for its request."""
-    for what, each in zip(("request", "limit"), amounts, strict=True):
-        if each is None or not each.sign:
-            yield f"{start}, but no {what} is specified or {what} is 0"
-            return
-    request, limit, most = (_in_64_bits(each) for each in (*amounts, enforced) if each)
-    if limit / request > most:
-        yield f"{start}, but provided ratio is {float(limit / request):f}"
+    for name, enforced in quantities(item, "maxLimitRequestRatio").items() if limits is not None else ():
+        start = f"{name} max limit to request ratio per {kind} is {enforced}"
+        if lacking := [what for what, each in amounts if name not in each or not each[name].sign]:
+            yield f"{start}, but no {lacking[0]} is specified or {lacking[0]} is 0"
+            continue
+        request, limit = (_in_64_bits(each[name]) for _, each in amounts)
+        if limit / request > _in_64_bits(enforced):
+            yield f"{start}, but provided ratio is {float(limit / request):f}"
 
 
 def _in_64_bits(amount: Quantity) -> Fraction:

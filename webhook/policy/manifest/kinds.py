@@ -306,7 +306,11 @@ class Kinds:
 
     def releases(self, kind: GroupVersionKind) -> tuple[Release, Release] | None:
         """Return the first and the last release that serve a kind in this version; None if it is not known."""
-        return known.versions.get(kind.version) if (known := self._of(kind)) else None
+        return self.spans(kind).get(kind.version)
+
+    def spans(self, kind: GroupVersionKind) -> Mapping[str, tuple[Release, Release]]:
+        """Return all versions of a kind, each with the first and the last release that serve it; none if unknown."""
+        return known.versions if (known := self._of(kind)) else {}
 
     def versions(self, kind: GroupVersionKind) -> list[str]:
         """List the versions in which the release serves a kind, the preferred one first."""

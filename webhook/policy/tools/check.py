@@ -33,7 +33,7 @@ from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
 from webhook.policy.load import load
-from webhook.policy.manifest.expressions import CompiledExpression
+from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
 from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
@@ -412,6 +412,65 @@ def _unchangeable(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | Non
             yield warning("unchangeable-version", _RULES / index / "apiVersions", message, hint)
 
 
+class _Changed(NamedTuple):
+    """A field that requests to a subresource change."""
+
+    field: str
+    group: str
+    resource: str
+    subresource: str
+    since: int = 0
+    is_only_way: bool = False
+
+
+_CHANGED: Final = (
+    _Changed("ephemeralContainers", "", "pods", "ephemeralcontainers", is_only_way=True),
+    _Changed("resources", "", "pods", "resize", since=33),
+    *(_Changed("replicas", "apps", each, "scale") for each in ("deployments", "replicasets", "statefulsets")),
+)
+
+
+def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find fields that a validating policy reads, while no rule names the subresource that changes them."""
+    expressions = [*policy.composed.values(), *(each.expression for each in policy.validations)]
+    read = {
+        step[1]
+        for each in expressions
+        if isinstance(each.compiled, CompiledExpression)
+        for node in within(each.compiled.checked.root)
+        if (step := step_of(node))
+    }
+    for changed in _CHANGED if policy.kind != MUTATING else ():
+        rules = [each for each in enumerate(policy.match.rules) if changed.group in each[1].groups]
+        own = [each for each in rules if (changed.resource, "") in each[1].resources]
+        of_subresource = {*product((changed.resource, _ALL), (changed.subresource, _ALL))}
+        is_named = any(of_subresource.intersection(rule.resources) for _, rule in rules)
+        if changed.field not in read or not own or is_named or kinds.release < changed.since:
+            continue
+        path, subresource = _RULES / own[0][0] / "resources", f"{changed.resource}/{changed.subresource}"
+        if changed.is_only_way:
+            message = f"{changed.field} are set by requests to {subresource} only, which no rule names"
+            yield warning("unmatched-subresource", path, message, f"add {subresource}, with the operation UPDATE")
+        elif any({"UPDATE", _ALL} & rule.operations for _, rule in own):
+            message = f"requests to {subresource} change {changed.field}, too, and no rule names it"
+            yield warning("unmatched-subresource", path, message, f"add {subresource}")._replace(level=NOTE)
+
+
+def _namespaced_params(policies: PolicySet) -> Iterator[PolicyFinding]:
+    """Find bindings whose parameters are looked for in the namespace of the request, where a request has none."""
+    for hook in (*policies.validating, *policies.mutating):
+        policy, matched = hook.policy, kinds_matched(hook.policy, policies.kinds)
+        without = [each.kind for each in matched if policies.is_namespaced(each) is False and each.kind != "Namespace"]
+        if not without or policy.param_kind is None or not policies.is_namespaced(policy.param_kind):
+            continue
+        for binding in hook.bindings:
+            if binding.param_ref and not binding.param_ref.namespace and not (binding.match and binding.match.rules):
+                message = "parameters are looked for in the namespace of the request: "
+                message += f"for a {without[0]}, which is in none, the policy always fails"
+                path, hint = Path(("spec", "paramRef")), "state the namespace of the parameters"
+                yield PolicyFinding(binding.given, warning("params-without-namespace", path, message, hint))
+
+
 def _param_kind(policy: Policy, policies: PolicySet) -> Iterator[Problem]:
     """Find a paramKind that does not exist; kinds of groups outside Kubernetes are unknown."""
     kind, kinds = policy.param_kind, policies.kinds
@@ -470,7 +529,7 @@ def check_policies(
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
     policies = load(given, release, by_cluster=True)
-    findings = list(policies.findings)
+    findings = [*policies.findings, *_namespaced_params(policies)]
     costs: list[Cost] = []
     checked = set[int]()
     for policy, wrong in _checkable(policies):
@@ -479,9 +538,11 @@ def check_policies(
         problems = [
             *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
             *_switched_off(policy, policies.kinds, stated),
+            *_unmatched_subresources(policy, policies.kinds),
             *_unchangeable(policy, policies.kinds, stated),
             *_param_kind(policy, policies),
             *_constants(policy),
+            *_messages(policy),
             *unused,
             *(each for each in type_warnings(policy, policies.kinds, release) if each.path not in ignored),
             *literal_warnings(policy, policies.kinds),
@@ -554,6 +615,29 @@ def _constant(stated: StatedExpression) -> object:
         return compiled.program.evaluate({}, meter=Meter(CALL_LIMIT))
     except CelError:
         return None
+
+
+_PLACEHOLDER: Final = re.compile(r"\{\{\s*(?:object|oldObject|params|request|variables)\b")
+
+
+def _messages(policy: Policy) -> Iterator[Problem]:
+    """Find messages that are written as expressions."""
+    for validation in policy.validations:
+        message, (*at, _) = validation.message, validation.expression.path
+        if _PLACEHOLDER.search(message) or _reads(message, validation.expression.compiled):
+            text = "the message is shown as it is written, without the values of the object"
+            yield warning("literal-message", Path((*at, "message")), text, "messageExpression is evaluated")
+
+
+def _reads(text: str, compiled: CompiledExpression | ExpressionFailure) -> bool:
+    """Tell whether a text is an expression that reads something of a request."""
+    if not isinstance(compiled, CompiledExpression):
+        return False
+    try:
+        program = compiled.environment.compile(text)
+    except CelError:
+        return False
+    return bool(program.variables) and not isinstance(program.analysis.checked.root, Ident)
 
 
 _EXPRESSIONS: Final = (("expression",), ("messageExpression",), ("valueExpression",))

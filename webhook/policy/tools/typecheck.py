@@ -14,17 +14,18 @@ from itertools import chain, islice
 from typing import Final
 
 from webhook.budget import DOCUMENT, Budget, BudgetExceededError, limited
-from webhook.cel.checker.declarations import Library, StructType
+from webhook.cel.checker.declarations import Checked, Library, StructType
 from webhook.cel.environment import Environment
-from webhook.cel.errors import UNDEFINED, CompileError
+from webhook.cel.errors import NO_OVERLOAD, UNDEFINED, CelError, CompileError
 from webhook.cel.kubernetes.authorizer import AUTHORIZER
 from webhook.cel.kubernetes.environments import admission_environment, any_object, variable_type, with_variables
-from webhook.cel.syntax.ast import Call, Expression, Select, within
+from webhook.cel.syntax.ast import Call, Expression, Ident, Select, within
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Type
 from webhook.hints.policies import hint_of, nearest_field, parts_with
 from webhook.issues import Issue
 from webhook.patterns import Pattern
+from webhook.policy.manifest.expressions import CompiledExpression
 from webhook.policy.manifest.kinds import OF_OBJECT, GroupVersionKind, Kinds, Resource
 from webhook.policy.manifest.model import MUTATING, Policy, ResourceRule, StatedExpression
 from webhook.problem import NOTE, WARNING, Path, Problem
@@ -43,10 +44,11 @@ _SCALARS: Final[Mapping[str, Type]] = {
     shapes.DURATION: types.DURATION,
     shapes.BYTES: types.BYTES,
 }
-_WORKS: Final = "the API server states this in status.typeChecking, as its types lack a field; the expression works"
+_WORKS: Final = "the API server states this in status.typeChecking, although the expression works"
+_EQUALITY: Final = frozenset({"_==_", "_!=_"})
+_BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
+"""The operators that may leave operands out, with the value of an operand that decides."""
 _WORDS: Final = Pattern(r"\w+")
-_NAMES: Final = Pattern(r"[^\s(),]+")
-"""The names in a type, such as ``list(PodN.spec)``."""
 _APART: Final = "the API server tells the types of different fields apart: write dyn(…) around one of them"
 
 
@@ -71,7 +73,7 @@ def type_warnings(policy: Policy, kinds: Kinds, release: Release) -> Iterator[Pr
         if path not in of_validations:
             continue
         if any(each.kind in checked for each in evaluated.get(path, ())):
-            yield _mistyped(path, errors, errors[0].hint)
+            yield _mistyped(path, errors, evaluated[path][0].hint)
         elif any(map(_tells_apart, errors)):
             yield _mistyped(path, errors, _APART)
         else:
@@ -126,14 +128,17 @@ def _missing(
         For each, the kinds, with the field beside it that has one of that name, empty if there is none, and a hint.
     """
     missing: dict[tuple[Path, int, str, bool], dict[GroupVersionKind, tuple[str, str]]] = {}
-    for kind in filter(kinds.schema_of, matched):
+    for kind in matched:
+        if (schema := kinds.schema_of(kind)) is None:
+            continue
+        own = {each.type.name for each in _typed(schema, kind, release, as_stated=False)[1].structs}
         for stated, error, environment in _errors(kind, policy, kinds, release):
             if not (undefined := [issue for issue in error.issues if issue.code == UNDEFINED]):
                 continue  # it may not be an expression at all
             tested = _tested(environment.parse(stated.text))
             for issue in undefined:
                 (name, owner), is_tested = issue.arguments, issue.offset in tested
-                if is_tested or owner.startswith(f"{kind.api_version}.{kind.kind}."):  # not a field of the parameters
+                if is_tested or owner in own:  # not a field of the parameters
                     place = next(iter(parts_with(name, owner, environment)), "")
                     of_kind = missing.setdefault((stated.path, issue.offset, name, is_tested), {})
                     of_kind[kind] = place, nearest_field(name, owner, environment)
@@ -160,8 +165,21 @@ class _Mistyped(NamedTuple):
 def _tells_apart(error: _Mistyped) -> bool:
     """Tell whether an error is about the types of two fields: the API server names the type of a struct by its path."""
     own = f"{_by_path(error.kind)}."
-    named = (_NAMES.findall(" ".join(map(str, each.arguments))) for each in error.issues)
-    return any(len({name for name in names if name.startswith(own)}) > 1 for names in named)
+    return any(len({each for each in _types_of(issue) if each.name.startswith(own)}) > 1 for issue in error.issues)
+
+
+def _types_of(issue: Issue) -> set[Type]:
+    """Return the types that an error is about, and all that are part of them."""
+    found = set[Type]()
+    left = list(issue.arguments)
+    if issue.code == NO_OVERLOAD:
+        left = [issue.arguments[1].target, *issue.arguments[1].arguments]
+    while left:
+        each = left.pop()
+        if isinstance(each, Type) and each not in found:
+            found.add(each)
+            left += each.parameters
+    return found
 
 
 def _found(
@@ -170,10 +188,65 @@ def _found(
     found: dict[Path, list[_Mistyped]] = {}
     for kind in checked:
         for stated, error, environment in _errors(kind, policy, kinds, release, as_stated=as_stated):
+            if not as_stated and _works(error, stated, kind):
+                continue
             issues = tuple(issue._replace(kind=(kind.api_version, kind.kind)) for issue in error.issues)
             mistyped = _Mistyped(kind, str(error), hint_of(error, environment), issues)
             found.setdefault(stated.path, []).append(mistyped)
     return found
+
+
+def _works(error: CompileError, stated: StatedExpression, kind: GroupVersionKind) -> bool:
+    """Tell whether an expression works for a kind although its types do not fit.
+
+    It may ask for the kind first, as ``object.kind != 'Pod' || …`` does, or compare a value with null.
+    """
+    if not isinstance(stated.compiled, CompiledExpression):
+        return False
+    environment = stated.compiled.environment
+    unreached = frozenset(
+        each.offset
+        for part in _unreached(environment.check(stated.text).root, environment, kind)
+        for each in within(part)
+    )
+    return all(
+        issue.offset in unreached
+        or (issue.code == NO_OVERLOAD and issue.arguments[0] in _EQUALITY and "null" in issue.arguments[1].arguments)
+        for issue in error.issues
+    )
+
+
+def _unreached(node: Expression, environment: Environment, kind: GroupVersionKind) -> Iterator[Expression]:
+    """Yield the parts of an expression that are not evaluated for a kind, as it asks for the kind first."""
+    if not isinstance(node, Call) or node.function not in _BRANCHES:
+        return
+    values = [_value_for(each, environment, kind) for each in node.arguments]
+    deciding = _BRANCHES[node.function]
+    left_out: Collection[int] = ()
+    if deciding is None:  # a condition
+        left_out = {True: [2], False: [1], None: []}[values[0]]
+    elif deciding in values:
+        left_out = {*range(len(values))} - {values.index(deciding)}
+    for index, each in enumerate(node.arguments):
+        if index in left_out:
+            yield each
+        else:
+            yield from _unreached(each, environment, kind)
+
+
+def _value_for(node: Expression, environment: Environment, kind: GroupVersionKind) -> bool | None:
+    """Return the value of a part for a kind; None if it reads anything but the kind."""
+    nodes = list(within(node))
+    read = [each for each in nodes if isinstance(each, Ident) and each.resolved == ".object"]
+    asks = [each for each in nodes if isinstance(each, Select) and each.field in {"apiVersion", "kind"}]
+    try:
+        program = environment.program(Checked("", node, node.type))
+        if program.variables == ("object",) and all(any(each.operand is one for each in asks) for one in read):
+            value = program.evaluate({"object": {"apiVersion": kind.api_version, "kind": kind.kind}})
+            return value if isinstance(value, bool) else None
+    except CelError:
+        pass
+    return None
 
 
 def _mistyped(path: Path, errors: Iterable[_Mistyped], hint: str) -> Problem:
