@@ -165,22 +165,20 @@ def not_found(what: str, sources: Sequence[str | Server]) -> str:
 
 def take_each(
     documents: Iterable[Piece],
-    refused: Callable[[Document], Sequence[Finding]],
+    is_refused: Callable[[Document, list[Finding]], bool],
     take: Callable[[Document], object],
     report: Report,
 ) -> None:
     """Take the manifests that the API server accepts; report the others, which can never exist.
 
     Args:
-        refused: Finds the API server's refusals.
+        is_refused: Tells whether the API server refuses one, and finds its errors and the fields that are dropped.
         take: Takes one; raises MalformedError if it cannot be decoded.
     """
     for document in readable(documents, report.findings):
         with guarded(document, report.findings):
             try:
-                if findings := refused(document):
-                    report.findings += findings
-                else:
+                if not is_refused(document, report.findings):
                     take(document)
             except MalformedError as error:
                 report.findings.append(malformed(error, document, _DETAILS))
