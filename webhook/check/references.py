@@ -26,7 +26,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references import Context, ReferenceFindings, apply_rules
-from webhook.references.rules import RULES, Lookup, pod_view
+from webhook.references.rules import RULES, SELECTING, Lookup, pod_view
 from webhook.release import Release
 from webhook.report.model import Report
 from webhook.report.text import counted
@@ -193,8 +193,6 @@ _WORK: Final = 2 * DOCUMENT
 """The work that matching selectors against devices may take: some twenty seconds."""
 _CHECKED: Final = DOCUMENT // 2
 """The work that checking parameters against profiles may take: some ten seconds."""
-_MATCHED: Final = (*CLAIMS, "DeviceClass")
-"""The kinds whose selectors are matched against devices."""
 
 
 class _Noted(NamedTuple):
@@ -355,7 +353,7 @@ class References:
             report.sort((*report.findings, *findings))
         unlooked.has_errors |= self._is_cut or not self._refused.isdisjoint(unlooked.uses)
         if self._neighbours is None and not self._inventory.knows(_SLICE):
-            unlooked.lacks_slices |= any(each.obj.get("kind") in _MATCHED for each in self._documents.values())
+            unlooked.lacks_slices |= any(each.obj.get("kind") in SELECTING for each in self._documents.values())
 
     def _of(self, given: _Noted) -> Iterable[Finding]:
         """Return the findings about a manifest; collect what was not looked up."""
@@ -453,7 +451,7 @@ class References:
                 context.passes_over_devices = True
         else:  # its selectors alone take too much
             seen, found = [], []
-        if context.passes_over_devices and kind in _MATCHED:
+        if context.passes_over_devices and kind in SELECTING:
             seen.append((_UNMATCHED, Path()))
         return found, seen
 

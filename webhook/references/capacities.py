@@ -16,7 +16,7 @@ from webhook.problem import Problem
 from webhook.references.rules import Context, contents_of_class, drivers_of, finding, rule
 
 
-@rule("capacity-not-of-driver", *CLAIMS, without_devices=True, of_field=True)
+@rule(*CLAIMS, without_devices=True, of_field=True)
 def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that the driver of its class does not publish.
 
@@ -39,7 +39,7 @@ def capacity_not_of_driver(claim: JSONObject, context: Context) -> Iterator[Prob
                 yield finding((*request.path, "capacity", "requests", name), message, hint)
 
 
-@rule("amount-without-unit", *CLAIMS, of_field=True)
+@rule(*CLAIMS, of_field=True)
 def amount_without_unit(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a plain number of a capacity, where a unit such as Gi is probably missing.
 

@@ -23,11 +23,19 @@ from webhook.inventory.claims import ClaimRequest, allocation_of
 from webhook.inventory.resources import path_of, requests
 from webhook.objects import JSONObject, at, items, mapping, text
 from webhook.problem import NOTE, Advice, Fix, Problem, Remark, Steps, value_at
-from webhook.references.rules import Context, claim_or_template, contents_of_class, field_of, finding, rule, sorted_out
+from webhook.references.rules import (
+    SELECTING,
+    Context,
+    claim_or_template,
+    contents_of_class,
+    field_of,
+    finding,
+    rule,
+    sorted_out,
+)
 from webhook.references.selecting import (
     A_VERSION,
     OTHER_HOLDER,
-    SELECTING,
     Selector,
     failures,
     reads_of,
@@ -38,7 +46,7 @@ from webhook.references.selecting import (
 from webhook.spelling import nearest
 
 
-@rule_of_selectors("not-published", beside_devices=True)
+@rule_of_selectors(beside_devices=True)
 def not_published(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads a domain, attribute or capacity that no device of the class has.
 
@@ -81,7 +89,7 @@ def _unpublished(
     return f'{which} has the {kind} "{read.domain}/{read.name}"', advice
 
 
-@rule_of_selectors("selector-fails", beside_devices=True)
+@rule_of_selectors(beside_devices=True)
 def selector_fails(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector fails on some device of the class: that ends the scheduling of the pod for all nodes.
 
@@ -133,7 +141,7 @@ _TYPED: Final = frozenset({"string", "int", "bool", "version", "value"})
 """Fields below an attribute or capacity in manifests, which selectors do not use."""
 
 
-@rule("selects-nothing", *SELECTING, beside_devices=True)
+@rule(*SELECTING, beside_devices=True)
 def selects_nothing(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """No device of the cluster meets the selectors of a request, or of a class.
 
@@ -230,7 +238,7 @@ def _letters(value: str) -> str:
     return _NO_LETTER.sub("", value).lower()
 
 
-@rule("capacity-not-published", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def capacity_not_published(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a capacity that no device of the class has under that name.
 
@@ -254,7 +262,7 @@ _NODE: Final = 50
 """The work of trying a node."""
 
 
-@rule("never-allocated", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def never_allocated(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a claim all its devices together, even if all of them are free.
 
@@ -336,7 +344,7 @@ def _unusable(claim: JSONObject, context: Context) -> str:
     return listed(sorted(wrong))
 
 
-@rule("whole-device", *CLAIMS, level=NOTE, beside_devices=True)
+@rule(*CLAIMS, level=NOTE, beside_devices=True)
 def whole_device(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for a part of a device's capacity, but no device of its class can be shared.
 
@@ -355,7 +363,7 @@ def without_sharing(claim: JSONObject, context: Context) -> Iterator[tuple[Claim
             yield request, f'request "{request.name}" gets a whole device: none of the class can be shared'
 
 
-@rule("not-enough-devices", *CLAIMS, beside_devices=True)
+@rule(*CLAIMS, beside_devices=True)
 def not_enough_devices(claim: JSONObject, context: Context) -> Iterator[Problem]:
     """A request asks for more devices than any node has.
 
@@ -401,7 +409,7 @@ def _most_allocated(request: JSONObject, most: int, context: Context) -> int:
     return bisect_left(range(1, most + 1), x=True, key=lambda count: not fits(count))
 
 
-@rule("pod-never-allocated", "Pod", beside_devices=True)
+@rule("Pod", beside_devices=True)
 def pod_never_allocated(pod: JSONObject, context: Context) -> Iterator[Problem]:
     """No node can give a pod the devices of all its claims together, even if all of them are free.
 

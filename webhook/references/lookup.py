@@ -11,13 +11,11 @@ from webhook.api.gates import enabled, settable
 from webhook.api.templates import pod_template
 from webhook.api.versions import DEFAULT, find, release_of
 from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
-from webhook.inventory import CLAIMS, Inventory, devices_path, newest
+from webhook.inventory import Inventory, devices_path, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, Context, Lookup, ReferenceRule, pod_view
+from webhook.references.rules import RULES, SELECTING, Context, Lookup, ReferenceRule, pod_view
 
-_SELECTING: Final = frozenset({*CLAIMS, "DeviceClass"})
-"""The kinds that only request devices."""
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("slices",),
     "Pod": ("pods",),
@@ -90,7 +88,7 @@ def _rules_for(obj: JSONObject, kind: str, context: Context) -> Sequence[Referen
     modules = _OF_OTHERS.get(kind, ())
     if context.inventory.knows("ResourceSlice"):
         modules = _ORDER
-    elif kind in _SELECTING:
+    elif kind in SELECTING:
         contents = [each.content for each in context.requests(obj)]
         modules = tuple([module for field, module in _OF_FIELDS.items() if any(each.get(field) for each in contents)])
     return _rules_in(modules, kind, context.fleet is not None)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from webhook.simulation.cluster import Cluster
 
 
+SELECTING: Final = (*CLAIMS, "DeviceClass")
+"""The kinds that select devices."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -313,10 +315,14 @@ class ReferenceRule(NamedTuple):
 RULES: Final[dict[str, ReferenceRule]] = {}
 
 
-def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
-    """Declare a rule with some facts, as :class:`ReferenceRule` has them; ``draguard explain`` shows its docstring."""
+def rule(*kinds: str, **facts: Any) -> Callable[[Check], Check]:
+    """Declare a rule with some facts, as :class:`ReferenceRule` has them.
+
+    Its name is that of the function, with hyphens; ``draguard explain`` shows its docstring.
+    """
 
     def declare(check: Check) -> Check:
+        name = check.__name__.replace("_", "-")
         RULES[name] = ReferenceRule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 

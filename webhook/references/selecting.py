@@ -11,19 +11,18 @@ from webhook.api.dra.selectors import SELECTORS_MAX_ITEMS
 from webhook.cel.syntax.ast import Call, Expression, Literal
 from webhook.deviceselectors.parts import OPERATORS, TURNED, Parts, Read, ordering, parts_of, read_of, reads
 from webhook.formats.quantities import readable_quantity
-from webhook.inventory import CLAIMS, is_noted
+from webhook.inventory import is_noted
 from webhook.inventory.claims import ClaimRequest
 from webhook.objects import JSONObject, text
 from webhook.patterns import Pattern
 from webhook.problem import Path, Problem, Steps
 from webhook.records import NamedTuple
-from webhook.references.rules import Context, rule
+from webhook.references.rules import SELECTING, Context, rule
 
 if TYPE_CHECKING:
     from webhook.allocation.selecting import SelectorFault
     from webhook.deviceselectors.fleet import ContentGroup, Fleet
 
-SELECTING = (*CLAIMS, "DeviceClass")
 A_VERSION: Final = '.compareTo(semver("1.2.3")) >= 0'
 """How a version is compared, for example."""
 _NUMERIC: Final = Pattern(r"v?[0-9]+(\.[0-9]+){0,2}")
@@ -82,14 +81,14 @@ def _selectors(obj: JSONObject, context: Context) -> Iterator[Selector]:
 SelectorCheck = Callable[[Selector, Context], Iterator[Problem]]
 
 
-def rule_of_selectors(name: str, **facts: Any) -> Callable[[SelectorCheck], SelectorCheck]:
+def rule_of_selectors(**facts: Any) -> Callable[[SelectorCheck], SelectorCheck]:
     """Declare a rule about a selector, as :func:`~webhook.references.rules.rule` does.
 
     Its findings are without the path of the expression.
     """
 
     def declare(check: SelectorCheck) -> SelectorCheck:
-        @rule(name, *SELECTING, **facts)
+        @rule(*SELECTING, **facts)
         @wraps(check)
         def checked(obj: JSONObject, context: Context) -> Iterator[Problem]:
             for each in selectors_of(obj, context):

@@ -132,7 +132,7 @@ class _Around:
         return profile.devices_of(self._class_name)
 
 
-@rule_of_selectors("attribute-not-of-driver", without_devices=True, of_reads=True, of_field=True)
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
 def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity that its driver does not publish.
 
@@ -148,7 +148,7 @@ def attribute_not_of_driver(selector: Selector, context: Context) -> Iterator[Pr
             yield finding((), message, hint, character=read.offset)
 
 
-@rule_of_selectors("attribute-type", without_devices=True, of_reads=True, of_field=True)
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
 def attribute_type(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector uses an attribute as a value of another type than its driver publishes.
 
@@ -174,7 +174,7 @@ def attribute_type(selector: Selector, context: Context) -> Iterator[Problem]:
             yield finding((), message, _COMPARED[min(types)], "WrongType", read.offset)
 
 
-@rule_of_selectors("kind-not-of-driver", without_devices=True, of_reads=True, of_field=True)
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
 def kind_not_of_driver(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector compares the kind of a device with one that its driver or class does not have, so it never holds.
 
@@ -316,21 +316,18 @@ def _misused(nodes: Iterable[Expression]) -> Iterator[tuple[Read, AbstractSet[st
 Check = Callable[[Parts, Context], Iterator[Problem]]
 
 
-def _rule_of_expressions(name: str) -> Callable[[Check], Check]:
+def _rule_of_expressions(check: Check) -> Check:
     """Declare a rule about expressions by themselves; each is checked once, even if it occurs often."""
 
-    def declare(check: Check) -> Check:
-        @rule_of_selectors(name, of_field=True)
-        @wraps(check)
-        def checked(selector: Selector, context: Context) -> Iterator[Problem]:
-            yield from selector.parts.once(name, lambda parts: list(check(parts, context)))
+    @rule_of_selectors(of_field=True)
+    @wraps(check)
+    def checked(selector: Selector, context: Context) -> Iterator[Problem]:
+        yield from selector.parts.once(check.__name__, lambda parts: list(check(parts, context)))
 
-        return check
-
-    return declare
+    return check
 
 
-@_rule_of_expressions("selector-constant")
+@_rule_of_expressions
 def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector, or a part of it, does not depend on the device: it is true or false for all devices.
 
@@ -362,7 +359,7 @@ def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
     yield finding((), "the selector is true for every device", "leave it out", "AlwaysHolds")
 
 
-@rule_of_selectors("selector-contradiction")
+@rule_of_selectors()
 def selector_contradiction(selector: Selector, context: Context) -> Iterator[Problem]:
     """Conditions contradict each other, in one selector or in several that must all hold: no device meets them.
 
@@ -405,7 +402,7 @@ _TEXT_OR_COMMENT: Final = Pattern(
 """A text in quotes, in which // begins no comment, or a comment."""
 
 
-@_rule_of_expressions("selector-comment")
+@_rule_of_expressions
 def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector of one line ends with a comment that holds conditions, which do not count.
 
@@ -420,7 +417,7 @@ def selector_comment(parts: Parts, _: Context) -> Iterator[Problem]:
             yield finding((), message, hint, "Comment", each.start())
 
 
-@_rule_of_expressions("impossible-name")
+@_rule_of_expressions
 def impossible_name(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute or capacity by a name that is not valid.
 
@@ -448,7 +445,7 @@ def _domain(read: Read, expression: str) -> Advice:
     return Advice(f"domain and name are two steps: {meant}", fix)
 
 
-@_rule_of_expressions("impossible-constant")
+@_rule_of_expressions
 def impossible_constant(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector contains a malformed quantity or version: it fails for every device.
 
@@ -480,7 +477,7 @@ def _not_a_version(value: str) -> str:
 _CASES: Final = {"lowerAscii": bytes.lower, "upperAscii": bytes.upper}  # these change ASCII only
 
 
-@_rule_of_expressions("impossible-case")
+@_rule_of_expressions
 def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
     """A selector looks for upper case in a text of lower case, or the other way round, and never finds it.
 
@@ -501,7 +498,7 @@ def impossible_case(parts: Parts, _: Context) -> Iterator[Problem]:
             yield finding((), message, advice, "NeverHolds", literal.offset)
 
 
-@_rule_of_expressions("impossible-read")
+@_rule_of_expressions
 def impossible_read(parts: Parts, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute as what it cannot be: a map (``.string``, ``.int``), a list or a quantity.
 
@@ -594,7 +591,7 @@ def _as_quantity(node: Expression) -> Read | None:
     return next(filter(None, map(read_of, terms)), None) if is_compared else None
 
 
-@rule_of_selectors("order-of-texts", of_field=True)
+@rule_of_selectors(of_field=True)
 def order_of_texts(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector compares the order of an attribute and a number or version written as text.
 
@@ -610,7 +607,7 @@ def order_of_texts(selector: Selector, context: Context) -> Iterator[Problem]:
             yield finding((), message, hint, "WrongType", one.offset)
 
 
-@rule_of_selectors("misspelt-domain", without_devices=True, of_field=True)
+@rule_of_selectors(without_devices=True, of_field=True)
 def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads attributes of a domain that is nearly the driver's name.
 
@@ -633,7 +630,7 @@ def misspelt_domain(selector: Selector, context: Context) -> Iterator[Problem]:
             yield finding((), message, advice, "Misspelt", read.domain_offset)
 
 
-@rule_of_selectors("attribute-optional", without_devices=True, of_reads=True, of_field=True)
+@rule_of_selectors(without_devices=True, of_reads=True, of_field=True)
 def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem]:
     """A selector reads an attribute that not every device of its driver has, without checking for it first.
 
@@ -658,7 +655,7 @@ def attribute_optional(selector: Selector, context: Context) -> Iterator[Problem
         yield finding((), message, advice, "Fails", read.offset)
 
 
-@rule("driver-not-tested", "DeviceClass", level=NOTE, without_devices=True)
+@rule("DeviceClass", level=NOTE, without_devices=True)
 def driver_not_tested(obj: JSONObject, context: Context) -> Iterator[Problem]:
     """A class reads attributes or capacities, and does not test the driver: other drivers' devices lack them.
 
