@@ -15,6 +15,7 @@ from webhook.documents.source import ContentError
 from webhook.later import cached_property
 from webhook.patterns import Pattern
 from webhook.problem import NOT_DECODED, NOTE, Path, Problem, Steps, value_at
+from webhook.spelling import some_of
 
 _PLACEHOLDER: Final = (
     r"(?:\{\{[^\n]{0,200}?\}\}"  # Helm, Go, Jinja
@@ -158,7 +159,7 @@ class Blanks:
         """
         texts = [found[0] for each in self._texts.values() for found in PLACEHOLDER.finditer(each)]
         count = len(self._texts)
-        named = ", ".join(list(dict.fromkeys(texts))[:_SHOWN]) + (", …" if len(set(texts)) > _SHOWN else "")
+        named = ", ".join(some_of([*dict.fromkeys(texts)], _SHOWN, "…"))
         values = "1 value is" if count == 1 else f"{count} values are"
         message = f"a template: {values} filled in later ({named}){more}"
         return Problem(NOTE, rule, "Template", self.first, message, "fill it in, then validate the result, too")
