@@ -31,7 +31,8 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
         if name and context.inventory.find("DeviceClass", name) is None and not _is_installed(name, context):
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
-            advice = context.or_in_cluster(in_place(name, known, "device classes"))
+            brought = context.how_to_get(name)
+            advice = Advice(brought) if brought else context.or_in_cluster(in_place(name, known, "device classes"))
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
 
