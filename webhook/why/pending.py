@@ -13,7 +13,7 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
-from webhook.inventory import controller_of, has_ended
+from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
 from webhook.inventory.resources import as_in_pods, is_extended
@@ -444,12 +444,15 @@ class Explained(NamedTuple):
 def explain(scene: Scene, pod: JSONObject) -> Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
-        who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
+        about: list[About] = [Ref("Gate", each) for each in gates]
+        known, words = scene.kueue_says(pod)
+        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
         said = (
-            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
-            "look at it until the controller that set it removes it"
+            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
+            f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
+            "set it removes it"
         )
-        return Explained([Cause(said, [Ref("Gate", each) for each in gates], sort="scheduling-gate")])
+        return Explained([Cause(said, [*about, *known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):

@@ -249,8 +249,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    home = scene.inventory.find("Node", node) or {"metadata": {"name": node}}
-    unreserved = [(lacks(each, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    home = scene.inventory.find("Node", node)
+    unreserved = [(lacks(each, node, home), each) for each in blocked if not each.consumer.has(each.claim)]
     if not unreserved:
         return
     lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
