@@ -31,6 +31,8 @@ def class_not_found(claim: JSONObject, context: Context) -> Iterator[Problem]:
             message = context.missing(f'DeviceClass "{name}"', consequence=consequence)
             known = [each for _, each in context.inventory.names("DeviceClass")]
             advice = context.or_in_cluster(in_place(name, known, "device classes", "deviceClassName"))
+            if brought := context.how_to_get(name):
+                advice = Advice(brought)
             yield finding(path, message, advice if claim["kind"] in CLAIMS else advice.hint)
 
 

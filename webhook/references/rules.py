@@ -271,6 +271,12 @@ class Context:
         own = next((driver for driver, each in self._profiles.items() if name in each.classes), "")
         return own or driver_of_class(name)
 
+    def how_to_get(self, class_name: str) -> str:
+        """Say which driver brings a device class; empty if unknown."""
+        driver = self.driver_of_class(class_name)
+        chart = "with the part of its chart for these devices"
+        return f"driver {driver} brings this class: install the driver, {chart}" if driver else ""
+
     def is_shared(self, name: str) -> bool:
         """Tell whether the devices of a class are meant to be used by several pods."""
         profile = self.profile(self.driver_of_class(name))
