@@ -47,6 +47,7 @@ class PodGroupResourceClaim(Struct):
 class PodGroupSpec(Struct):
     """The scheduling of the group, and its shared claims."""
 
+    instead: ClassVar = {"podGroupTemplateRef": "from 1.37 on: workloadRef, with workloadName and templateName"}
     opaque: ClassVar = {
         **dict.fromkeys(
             ("parentCompositePodGroupName", "preemptionPolicy", "priority", "priorityClassName"), Anything()

@@ -22,7 +22,7 @@ from webhook.api.core.placement import (
 from webhook.api.core.values import Others, V1Struct
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Array, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import IN_PLACE, Anything, Array, Int, Map, Nested, Text, View, check, exactly_one
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34
@@ -140,6 +140,7 @@ class PodSpec(V1Struct):
         since=36,
         gate="GenericWorkload",
     )
+    evictionResponders = Anything("Who reacts to requests to evict the pod.", since=37, gate="EvictionRequestAPI")
     schedulingGates = Array(
         Nested(PodSchedulingGate),
         "The gates that must be removed before the pod is scheduled.",
