@@ -13,7 +13,7 @@ from webhook.cel.ext.standard import STANDARD
 from webhook.cel.runtime.constants import Analysis
 from webhook.cel.runtime.meter import TOO_DEEP, Meter
 from webhook.cel.syntax.ast import Expression
-from webhook.cel.syntax.parser import parse
+from webhook.cel.syntax.parser import Places, parse
 from webhook.cel.types.base import Type
 from webhook.cel.types.values import Value
 from webhook.issues import Issue
@@ -100,14 +100,17 @@ class Environment(Scope):
         except RecursionError:
             raise _too_deep(text) from None
 
-    def check(self, text: str) -> Checked:
+    def check(self, text: str, places: Places | None = None) -> Checked:
         """Parses an expression and checks its types.
+
+        Args:
+            places: Takes the places of operands, if they are asked for.
 
         Raises:
             CompileError: The text is not a well-typed expression; every error is listed.
         """
         try:
-            root, issues = self._parse(text)
+            root, issues = self._parse(text, places)
             watched = Checker(self, issues, current()).check(root)
         except RecursionError:
             raise _too_deep(text) from None
@@ -118,9 +121,10 @@ class Environment(Scope):
         issues.raise_if_any()
         return Checked(text, root, root.type)
 
-    def _parse(self, text: str) -> tuple[Expression, Issues]:
+    def _parse(self, text: str, places: Places | None = None) -> tuple[Expression, Issues]:
         issues = Issues(text) if current().is_offline else Issues(text, MAX_REPORT)
-        root = parse(issues, self.macros, current(), optional_syntax=self.optional_syntax, quoting=self.options.quoting)
+        quoting, optional_syntax = self.options.quoting, self.optional_syntax
+        root = parse(issues, self.macros, current(), optional_syntax=optional_syntax, quoting=quoting, places=places)
         return root, issues
 
     def program(self, checked: Checked) -> Program:

@@ -249,17 +249,14 @@ def each_once(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _findings(decision: PolicyDecision, document: Document, policies: PolicySet) -> Iterator[Finding]:
-    who = f"{decision.policy.kind} '{decision.policy.name}'"
-    if decision.binding:
-        who += f" with binding '{decision.binding.name}'"
+    who = decision.who
     if not decision.denied and decision.is_error:
         text = f"{who} lets this pass, as its failurePolicy is Ignore: {decision.message}"
         yield _found(decision, document, policies, NOTE, text)
     if "Deny" in decision.actions:
         yield _found(decision, document, policies, ERROR, decision.refusal)
     elif "Warn" in decision.actions:
-        text = f"Validation failed for {who}: {decision.message}"
-        yield _found(decision, document, policies, WARNING, text)
+        yield _found(decision, document, policies, WARNING, decision.warning)
     elif "Audit" in decision.actions:
         text = f"{who} lets this pass and notes in the audit log: {decision.message}"
         yield _found(decision, document, policies, NOTE, text)

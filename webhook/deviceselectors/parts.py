@@ -15,13 +15,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, takewhile
 from typing import Any, Final, TypeGuard, TypeVar
 
 from webhook.cel.cache import Cache
 from webhook.cel.checker.declarations import Checked
 from webhook.cel.environment import Program
-from webhook.cel.errors import CelError, Issues
+from webhook.cel.errors import CelError
 from webhook.cel.kubernetes import devices, quantity
 from webhook.cel.runtime import meter
 from webhook.cel.syntax.ast import (
@@ -37,7 +36,7 @@ from webhook.cel.syntax.ast import (
     within,
 )
 from webhook.cel.syntax.ast import reads as paths
-from webhook.cel.syntax.lexer import END, tokenize
+from webhook.cel.syntax.parser import Places
 from webhook.cel.types.base import BOOL
 from webhook.cel.types.values import Optional
 from webhook.later import cached_property
@@ -118,6 +117,8 @@ class Blame(NamedTuple):
 
 
 T = TypeVar("T")
+Name = tuple[str, str, str]
+"""The holder, domain and name of a read."""
 
 
 class Parts:
@@ -130,7 +131,8 @@ class Parts:
     def __init__(self, expression: str, release: Release, gates: frozenset[str] = frozenset()) -> None:
         self._environment = devices.selector_environment(release, gates, stored=True)
         self.text = expression
-        self.root = self._environment.check(expression).root
+        self.places: Places = {}
+        self.root = self._environment.check(expression, self.places).root
         self.all = tuple(_flat(self.root, AND))
         self._programs: dict[int, Program] = {}
         self._known: dict[str, Any] = {}
@@ -187,6 +189,18 @@ class Parts:
         """Describe the selector in short, such as ``memory >= 80Gi``."""
         return " and ".join(self._wish(part) for part in self.all)
 
+    def with_presence_test(self, names: Collection[Name]) -> str:
+        """Add a test before the first condition that reads one of the names without one, if there is one."""
+        node, parent, test = _first(self.root, names)
+        if not test:
+            return self.text
+        start, end = self.places[node]
+        before, condition, after = self.text[:start], f"{test}{self.text[start:end]}", self.text[end:]
+        is_enclosed = before.rstrip().endswith("(") and after.lstrip().startswith(")")
+        if test.startswith("!") and parent == AND and not is_enclosed:
+            condition = f"({condition})"
+        return f"{before}{condition}{after}"
+
     def _why_false(self, part: Expression, bindings: Mapping[str, Any]) -> Blame:
         if isinstance(part, Call) and part.function == OR:
             each = tuple(self._why_false(one, bindings) for one in _flat(part, OR))
@@ -211,20 +225,6 @@ class Parts:
             return source_of(part)
         name = label(subject)
         return f"{name} = {wish[3:]}" if wish.startswith("== ") else f"{name} {wish}"
-
-
-def start_of(part: Expression) -> int:
-    """Return the offset at which a part begins; its own offset is that of its operator or parenthesis."""
-    return min(each.offset - len(_function_before(each)) for each in within(part))
-
-
-def _function_before(node: Expression) -> str:
-    """Return the function whose name stands before the parenthesis that a node begins with; empty for others."""
-    if isinstance(node, Select) and node.test:
-        return "has"
-    if isinstance(node, Call) and node.target is None and node.function.isidentifier():
-        return node.function
-    return ""
 
 
 _STEPS: Final = 500
@@ -594,14 +594,7 @@ def with_constant(expression: str, call: Call, value: str, *, safe: bool = True)
     )
 
 
-Name = tuple[str, str, str]
-"""The holder, domain and name of a read."""
 _MOST_READS: Final = 16
-_MOST_PLACES: Final = 16
-"""The number of tokens that may precede a read in an operand, such as parentheses and names of functions."""
-_OPERATORS: Final = frozenset({"&&", "||", "?", ":"})
-_OPENING: Final = frozenset("([{")
-_CLOSING: Final = frozenset(")]}")
 
 
 def guarded(expression: str, names: Collection[Name], release: Release, gates: frozenset[str] = frozenset()) -> str:
@@ -614,12 +607,12 @@ def guarded(expression: str, names: Collection[Name], release: Release, gates: f
     Returns:
         The selector; unchanged if no test can be added.
     """
+    parts = parts_of(expression, release, gates)
     for _ in range(_MOST_READS):
-        parts = parts_of(expression, release, gates)
-        tested = parts and _with_presence_test(expression, parts.root, names, release, gates)
-        if not tested:
+        tested = parts_of(parts.with_presence_test(names), release, gates) if parts else None
+        if not parts or not tested or len(_open(tested.root, names)) >= len(_open(parts.root, names)):
             break
-        expression = tested
+        parts, expression = tested, tested.text
     return expression
 
 
@@ -680,48 +673,3 @@ def _holds_if_absent(node: Expression, *, is_denied: bool) -> bool:
     if function == "_!=_":
         return not any(isinstance(each, Literal) and each.value == "" for each in node.children())
     return is_denied and function in {"_<_", "_<=_", "_>_", "_>=_", "isLessThan", "isGreaterThan"}
-
-
-def _with_presence_test(
-    expression: str, root: Expression, names: Collection[Name], release: Release, gates: frozenset[str]
-) -> str:
-    """Add a presence test before a condition; empty if no name needs a test, or none can be added.
-
-    Nodes do not know where they begin, as parentheses leave no trace. So the test is tried before one token after
-    the other, from the first name or constant back to the operator before the condition.
-    """
-    node, parent, test = _first(root, names)
-    if not test:
-        return ""
-
-    before = len(_open(root, names))
-    start = min(each.offset for each in within(node))
-    tokens = tokenize(expression, Issues(expression))
-    words = [*zip(tokens.offsets, tokens.texts, strict=True)]
-    preceding = takewhile(
-        lambda word: word[1] not in _OPERATORS, (each for each in reversed(words) if each[0] <= start)
-    )
-    for place, _ in islice(preceding, _MOST_PLACES):
-        end = _end(words, place)
-        condition = f"{test}{expression[place:end]}"
-        is_enclosed = expression[:place].rstrip().endswith("(") and expression[end:].lstrip().startswith(")")
-        if test.startswith("!") and parent == AND and not is_enclosed:
-            condition = f"({condition})"
-        tested = f"{expression[:place]}{condition}{expression[end:]}"
-        parts = parts_of(tested, release, gates)
-        if parts and len(_open(parts.root, names)) < before:
-            return tested
-    return ""
-
-
-def _end(words: Iterable[tuple[int, str]], start: int) -> int:
-    """Return the end of the condition that begins at a word."""
-    depth, end, before = 0, start, ""
-    for offset, word in words:
-        if offset < start:
-            continue
-        depth += (word in _OPENING) - (word in _CLOSING)
-        if depth < 0 or (depth == 0 and word in _OPERATORS and before != ".") or word == END:
-            break
-        end, before = offset + len(word), word
-    return end

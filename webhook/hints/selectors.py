@@ -281,7 +281,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     issue = problem.issues[0] if problem.issues else Issue("")
     if amount := BARE_AMOUNT.search(expression):
         return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
-    if advice := syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
+    if advice := _gated(issue) or syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
         return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)
     if unknown.fix:
@@ -299,6 +299,11 @@ def _with_fix(hint: str, expression: str) -> Advice:
         corrected = pattern.sub(partial(_in_cel, replacement), corrected)
     is_safe = not any(near_semver(each["version"].strip("\"'")) for each in _VERSION_ALONE.finditer(expression))
     return Advice(hint, Fix("replace", corrected, safe=is_safe) if corrected != expression else None)
+
+
+def _gated(issue: Issue) -> Advice | None:
+    gate = _GATED.get(issue.arguments[0]) if issue.code in {UNDEFINED, UNDECLARED} else None
+    return Advice(f"{issue.arguments[0]} needs the feature gate {gate}, which is off") if gate else None
 
 
 def syntax(issue: Issue, expression: str) -> Advice | None:
@@ -387,8 +392,6 @@ def _token_replaced(expression: str, at: int, written: str, replacement: str) ->
 def _unknown(issue: Issue, expression: str) -> Advice:
     if issue.code not in {UNDEFINED, UNDECLARED} or not str.isidentifier(name := issue.arguments[0]):
         return Advice()
-    if gate := _GATED.get(name):
-        return Advice(f"{name} needs the feature gate {gate}, which is off")
     place = _place(issue)
     if issue.code == UNDECLARED:
         return _undeclared(name, place, expression)

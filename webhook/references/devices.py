@@ -14,7 +14,7 @@ from webhook.allocation.devices import Content, amount
 from webhook.budget import current
 from webhook.cel.types.values import type_of
 from webhook.deviceselectors.fleet import EVERYWHERE, ContentGroup, Fleet, lacking
-from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads, start_of
+from webhook.deviceselectors.parts import Blame, Parts, Read, guarded, reads
 from webhook.formats.quantities import parse_quantity
 from webhook.grouping import by_key
 from webhook.hints.names import ask_first, in_expression, instead, listed
@@ -110,9 +110,9 @@ def selector_fails(obj: JSONObject, context: Context) -> Iterator[Problem]:
             advice = ask_first(safe)
         elif not fault.detail.has_overload:
             advice = Advice(_of_types(fleet, first.content, each.parts))
-        part = fleet.first_false_part(each.own[each.place], first.content)
+        part, start = fleet.first_false_part(each.own[each.place], first.content)
         lacking_read = part and next((one for one in reads(part) if one.name == missing), None)
-        character = lacking_read.offset if lacking_read else start_of(part) if part else None
+        character = lacking_read.offset if lacking_read else start
         yield finding(each.path, message, advice, "Fails", character)
 
 
@@ -171,8 +171,7 @@ def _nothing(request: ClaimRequest, fleet: Fleet) -> Iterator[Problem]:
         all_ = sum(reasons.values())
         some = f"all {all_} devices" if count == all_ else f"{count} of {all_} devices"
         message += f": {reason} ({'the only device' if all_ == 1 else some})"
-    part = fleet.first_false_part(own[index], examples[index, blame]) if examples else None
-    character = None if part is None else start_of(part)
+    character = fleet.first_false_part(own[index], examples[index, blame])[1] if examples else None
     advice = _mistyped(first, list(dict.fromkeys(met)), text(own[index], "cel", "expression"))
     path = (*request.path, "selectors", index, "cel", "expression")
     yield finding(path, message, advice, "SelectsNothing", character)

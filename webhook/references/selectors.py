@@ -30,7 +30,6 @@ from webhook.deviceselectors.parts import (
     parts_of,
     read_of,
     source_of,
-    start_of,
     tested_origins,
     with_constant,
 )
@@ -360,14 +359,14 @@ def selector_constant(parts: Parts, _: Context) -> Iterator[Problem]:
             is_known = current().left >= 0  # else there was no work left to find out
             if is_known and not any(map(is_made, within(part))):  # a separate rule reports those
                 message = f"the selector fails for every device: {error}"
-                yield finding((), message, "", "NeverHolds", start_of(part))
+                yield finding((), message, "", "NeverHolds", parts.places[part][0])
             return
         whole = len(parts.all) == 1
         subject = "the selector" if whole else "a part of the selector"
         if value is False:
             message = f"{subject} is false for every device: it selects nothing"
             hint = "compare what a device has, such as device.driver"
-            yield finding((), message, hint, "NeverHolds", start_of(part))
+            yield finding((), message, hint, "NeverHolds", parts.places[part][0])
             return
         if whole and value is True:
             break
@@ -395,7 +394,7 @@ def selector_contradiction(obj: JSONObject, context: Context) -> Iterator[Proble
         conflict = each.parts.once(key, conflicting)
         if conflict:
             message, hint = _contradiction(conflict)
-            yield finding(each.path, message, hint, "NeverHolds", start_of(conflict[-1].part))
+            yield finding(each.path, message, hint, "NeverHolds", each.parts.places[conflict[-1].part][0])
 
 
 def _contradiction(conflict: Sequence[Condition]) -> tuple[str, str]:

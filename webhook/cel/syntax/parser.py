@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from webhook.budget import Budget
 from webhook.cel.errors import (
@@ -154,16 +154,11 @@ class TokenStream:
         Returns:
             Whether the closing bracket must come next; if not, its construct has ended.
         """
-        if self.kind == ",":  # entries that ended early
-            self.advance()
-            return True
-        if self.kind == closing or self.is_recovering:
-            return True
         expected = frozenset({closing, ","})
-        if not self.drop_extraneous(expected):
+        if self.kind not in expected and not self.is_recovering and not self.drop_extraneous(expected):
             self.mismatched(expected)
             return False
-        if self.kind == ",":
+        if self.kind == ",":  # entries that ended early
             self.advance()
         return True
 
@@ -291,6 +286,10 @@ _COST_OF_MACRO: Final = 100
 """The work spent for the nodes that a macro adds."""
 
 
+Places = dict[Expression, tuple[int, int]]
+"""Where operands begin and end, without the parentheses around them."""
+
+
 def parse(
     issues: Issues,
     macros: Mapping[tuple[str, int, bool], Macro],
@@ -298,6 +297,7 @@ def parse(
     *,
     optional_syntax: bool,
     quoting: Quoting,
+    places: Places | None = None,
 ) -> Expression:
     """Parses an expression and expands its macros.
 
@@ -305,6 +305,7 @@ def parse(
         issues: Has the expression's text, and takes the errors.
         budget: Pays for the work, including that of all later steps as far as it grows with the text.
         optional_syntax: Whether `a.?b`, `a[?b]`, `[?a]` and `{?k: v}` are allowed.
+        places: Takes the places of operands, if they are asked for.
 
     Raises:
         CompileError: The text is not an expression, or exceeds the limits.
@@ -319,7 +320,8 @@ def parse(
     with suppress(StopParsingError):
         tokens = tokenize(text, issues, knows_quotes=quoting is not Quoting.UNKNOWN)
         budget.spend(len(tokens.kinds) * _COST_OF_TOKEN + (len(text) if issues.found else 0))
-        root = _Parser(tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
+        parser = _Parser if places is None else partial(_PlacingParser, places)
+        root = parser(tokens, issues, macros, budget, optional_syntax=optional_syntax, quoting=quoting).start()
     issues.raise_if_any()
     return root
 
@@ -596,21 +598,17 @@ class _Parser(TokenStream):
             return
         if self.kind == ",":
             self.advance()
-        elif not self._entries(closing, starts, read):
-            return
+        else:
+            self.follow.append(AFTER_PRIMARY | {closing, ","})
+            is_last = False
+            while not is_last and (self.kind in starts or self.kind == "?"):
+                is_last = not read() or self.kind != ","
+                if not is_last:
+                    self.advance()
+            self.follow.pop()
+            if is_last and not self.entry_ended(closing):
+                return
         self.expect(closing)
-
-    def _entries(self, closing: str, starts: frozenset[str], read: Callable[[], bool]) -> bool:
-        """The entries in brackets, up to the closing bracket; False if their construct has ended."""
-        self.follow.append(AFTER_PRIMARY | {closing, ","})
-        has_ended = False
-        while self.kind in starts or self.kind == "?":
-            if not read() or self.kind != ",":
-                has_ended = True
-                break
-            self.advance()
-        self.follow.pop()
-        return not has_ended or self.entry_ended(closing)
 
     def _arguments(self, follow: frozenset[str], stop: frozenset[str]) -> list[Expression]:
         arguments: list[Expression] = []
@@ -706,3 +704,33 @@ class _Parser(TokenStream):
             if expanded is not None:
                 return self._raised(expanded, *arguments, by=0)
         return self._raised(ast.Call(at, name, arguments, target), *arguments, by=0)
+
+
+class _PlacingParser(_Parser):
+    """Notes where operands begin and end; nodes themselves do not tell, as parentheses leave no trace."""
+
+    def __init__(self, places: Places, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._places = places
+        self._starts: list[int] = []
+
+    def _note(self, node: Expression) -> None:
+        last = self.at - 1
+        self._places.setdefault(node, (self._starts[-1], self._offsets[last] + len(self._texts[last])))
+
+    def _placed(self, read: Callable[[], Expression]) -> Expression:
+        self._starts.append(self.offset)
+        node = read()
+        self._note(node)
+        self._starts.pop()
+        return node
+
+    def _expression(self) -> Expression:
+        return self._placed(super()._expression)
+
+    def _operation(self, level: int) -> Expression:
+        return self._placed(partial(super()._operation, level))
+
+    def _terms(self, first: Expression, function: str, level: int) -> Expression:
+        self._note(first)
+        return super()._terms(first, function, level)

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from webhook.api import conversion, judgement
 from webhook.api.versions import type_of
+from webhook.later import cached_property
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, labels_of, metadata_of, name_of, plain, text
 from webhook.policy.evaluation.request import CREATE, NAMESPACES, UPDATE, Request, placed
 from webhook.policy.evaluation.verdict import PolicyDecision
@@ -361,7 +362,7 @@ class PolicyFinding(NamedTuple):
     problem: Problem
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PolicySet:
     """Policies with their bindings, in the order in which they were given, and the objects that they read.
 
@@ -380,18 +381,15 @@ class PolicySet:
     mutating: tuple[Hook, ...]
     policies: tuple[Policy, ...]
     findings: tuple[PolicyFinding, ...]
-    _plans: Mapping[str, dict[RequestPlace, Plan]] = field(init=False)
-    _namespaces: Mapping[str, JSONObject] = field(init=False)
+    _plans: Mapping[str, dict[RequestPlace, Plan]] = field(
+        init=False, default_factory=lambda: {VALIDATING: {}, MUTATING: {}}
+    )
     _stored: dict[GroupVersionKind, tuple[JSONObject, ...]] = field(init=False, default_factory=dict)
 
-    def __post_init__(self) -> None:
-        """Index the namespaces: each request looks for one, and a cluster may have thousands."""
-        found: dict[str, JSONObject] = {}
-        for each in self.objects.get(NAMESPACE, ()):
-            if name := name_of(each):
-                found.setdefault(name, each)
-        object.__setattr__(self, "_namespaces", found)
-        object.__setattr__(self, "_plans", {VALIDATING: {}, MUTATING: {}})
+    @cached_property
+    def _namespaces(self) -> Mapping[str, JSONObject]:
+        """The namespaces by name: each request looks for one, and a cluster may have thousands."""
+        return {name: each for each in reversed(self.objects.get(NAMESPACE, ())) if (name := name_of(each))}
 
     def plan(self, kind: str, request: Request) -> Plan:
         """Return the evaluations of the policies of a kind for a request, in their order."""

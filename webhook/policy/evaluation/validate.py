@@ -6,6 +6,7 @@ Follows apiserver ``pkg/admission/plugin/policy/validating`` (dispatcher.go, val
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from webhook.cel.kubernetes.environments import POLICY_LIMIT
@@ -47,7 +48,7 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
         DeadlineExceededError: The deadline has passed.
     """
     session = Session(request, policies, authorizer)
-    tally = Tally(VALIDATION_FAILURE, _warning)
+    tally = Tally(VALIDATION_FAILURE, attrgetter("warning"))
     for invocation in session.invocations(VALIDATING):
         if not invocation.fault:
             _evaluate(session, invocation, tally)
@@ -59,12 +60,6 @@ def validate(request: Request, policies: PolicySet, authorizer: Authorizer = DEN
     reason, refusal = tally.refusals[0].reason, tally.refusals[0].refusal
     message = forbidden(request, refusal)
     return verdict._replace(code=code_of(reason), reason=reason, message=message, causes=(refusal,))
-
-
-def _warning(decision: PolicyDecision) -> str:
-    policy, binding = decision.policy, decision.binding
-    who = f" with binding '{binding.name}'" if binding else ""
-    return f"Validation failed for {policy.kind} '{policy.name}'{who}: {decision.message}"
 
 
 def _evaluate(session: Session, invocation: Invocation, tally: Tally) -> None:

@@ -95,10 +95,20 @@ class PolicyDecision:
         return tuple(dict.fromkeys(milder[action] for action in actions))
 
     @property
+    def who(self) -> str:
+        """The policy, and its binding if it has one, as the API server names them."""
+        binding = f" with binding '{self.binding.name}'" if self.binding else ""
+        return f"{self.policy.kind} '{self.policy.name}'{binding}"
+
+    @property
     def refusal(self) -> str:
         """The API server's message when it refuses the request for this."""
-        binding = f" with binding '{self.binding.name}'" if self.binding else ""
-        return f"{self.policy.kind} '{self.policy.name}'{binding} denied request: {self.message}"
+        return f"{self.who} denied request: {self.message}"
+
+    @property
+    def warning(self) -> str:
+        """The API server's warning of this."""
+        return f"Validation failed for {self.who}: {self.message}"
 
 
 class Verdict(NamedTuple):

@@ -74,7 +74,7 @@ class Known(NamedTuple):
     versions: Mapping[str, tuple[Release, Release]]
 
 
-_ALWAYS: Final = (Release(0), NEWEST)
+ALWAYS: Final = (Release(0), NEWEST)
 
 _BUILT_IN: Final = """
  v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim ResourceQuota Secret Service ServiceAccount
@@ -220,7 +220,7 @@ class Kinds:
             from webhook.structural.definition import definition_of  # most runs have none
 
             for each in filter(None, map(definition_of, definitions)):
-                new = Known(*each[:4], dict.fromkeys(each.versions, _ALWAYS))
+                new = Known(*each[:4], dict.fromkeys(each.versions, ALWAYS))
                 if self._known.setdefault((new.group, new.kind), new) is new:
                     self._defined[new.group, new.kind] = each
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, Final
 
 from webhook.cel.errors import CelError
+from webhook.later import cached_property
 from webhook.objects import JSONObject
 from webhook.policy.manifest.expressions import (
     ANNOTATION,
@@ -170,7 +171,7 @@ class CompiledValidation(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Policy:
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy.
 
@@ -195,14 +196,12 @@ class Policy:
     mutations: tuple[StatedExpression, ...] = ()
     reinvoked: bool = False
     strongest: str = DENY
-    uses: frozenset[str] = field(init=False)
-    """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
 
-    def __post_init__(self) -> None:
-        """Collect the variables: each evaluation binds them."""
+    @cached_property
+    def uses(self) -> frozenset[str]:
+        """The variables that the expressions use: ``object``, ``request``, …; conditions see no namespace."""
         others = chain(self.composed.values(), self.of_validations, self.annotations, self.mutations)
-        uses = _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
-        object.__setattr__(self, "uses", uses)
+        return _variables(others) | (_variables(self.conditions) - {_NAMESPACE})
 
     def lacks_namespace(self, path: Path) -> bool:
         """Tell whether the expression at a path reads the namespace although it is a match condition."""
