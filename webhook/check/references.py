@@ -16,6 +16,7 @@ from webhook.api.templates import pod_template, source
 from webhook.api.versions import find, release_of
 from webhook.budget import DOCUMENT, REVIEW, Budget, BudgetExceededError, limited
 from webhook.check.judge import Judgement, placed, tries_fixes
+from webhook.check.target import runtime_config
 from webhook.documents import STDIN_NAME, Document
 from webhook.documents.placeholders import blanks_of, has_placeholder
 from webhook.drivers import Profile
@@ -26,7 +27,7 @@ from webhook.objects import DEFAULT_NAMESPACE, JSONObject, items, mapping, name_
 from webhook.problem import ERROR, NOT_DECODED, Meant, Path, Problem, value_at
 from webhook.records import NamedTuple
 from webhook.references import Context, ReferenceFindings, apply_rules
-from webhook.references.rules import RULES, SELECTING, Lookup, pod_view
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Lookup, pod_view
 from webhook.release import Release
 from webhook.report.model import Report
 from webhook.report.text import counted
@@ -234,7 +235,7 @@ class References:
             self._profiles = option_profiles(arguments.driver_profile)
         is_cluster, self._namespace = bool(arguments.cluster), arguments.namespace
         self._locations, self._tries_fixes, self._inventory = pod_locations, tries_fixes(arguments), inventory
-        self._gates = gates
+        self._gates, self._runtime_config = gates, runtime_config(arguments)
         self._documents: dict[int, _Noted] = {}
         self._contexts: dict[tuple[str, int], Context] = {}
         self._extended: dict[str, ExtendedResources] = {}
@@ -277,7 +278,12 @@ class References:
                 self._unlooked.hides_errors = True
             else:
                 self._documents[id(document)] = _Noted(document, obj, release, errors=errors, is_filled=is_filled)
-        elif self._inventory.hold(obj) or pod_template(obj) is not None or self._makes_pods(obj, document.source):
+        elif (
+            self._inventory.hold(obj)
+            or pod_template(obj) is not None
+            or obj.get("kind") in WEBHOOKS
+            or self._makes_pods(obj, document.source)
+        ):
             self._documents[id(document)] = _Noted(document, obj, release, is_filled=is_filled)
             if self._neighbours:
                 self._neighbours.note(document.source, obj)
@@ -464,6 +470,7 @@ class References:
         if key not in self._contexts:
             context = Context(inventory, *_settings(given.release, self._gates), self._profiles)
             context.uses_allocator, context.checking = True, self._checking
+            context.runtime_config = self._runtime_config
             context.is_cluster = self._neighbours is None
             context.lists_classes, context.stored = self._lists_classes, self._stored
             self._contexts[key] = context
@@ -529,6 +536,9 @@ def _views(
     """Return the views of an object for rules, with their places: the object in the newest version, or its pods."""
     about = identity(obj)
     steps = pod_template(obj)
+    if about.kind in WEBHOOKS:
+        yield obj, about.kind, Path
+        return
     if steps is None and (
         about.kind in ("Role", "ClusterRole", "ResourceQuota") or find(obj.get("apiVersion"), obj.get("kind"))
     ):

@@ -14,7 +14,7 @@ from webhook.budget import INLINE, Budget, BudgetExceededError, current, limited
 from webhook.inventory import Inventory, devices_path, newest
 from webhook.objects import JSONObject, mapping
 from webhook.problem import WARNING, Fix, Path, Problem, value_at
-from webhook.references.rules import RULES, SELECTING, Context, Lookup, ReferenceRule, pod_view
+from webhook.references.rules import RULES, SELECTING, WEBHOOKS, Context, Lookup, ReferenceRule, pod_view
 
 _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "ResourceSlice": ("slices",),
@@ -24,6 +24,7 @@ _OF_OTHERS: Final[Mapping[str, Sequence[str]]] = {
     "Role": ("roles",),
     "ClusterRole": ("roles",),
     "ResourceQuota": ("quotas",),
+    **dict.fromkeys(WEBHOOKS, ("webhooks",)),
 }
 """The modules with rules about the other kinds, which a claim or class does not need."""
 _OF_FIELDS: Final = {"capacity": "capacities", "tolerations": "taints", "selectors": "selectors"}
@@ -32,7 +33,7 @@ _FIRST: Final = ("claims", "parameters")
 """The modules that are imported with this package: they import little else."""
 _ORDER: Final = (
     *(*_FIRST, "capacities", "taints"),  # the last two, and the last of all, import the allocator
-    *("slices", "pods", "roles", "quotas"),
+    *("slices", "pods", "roles", "quotas", "webhooks"),
     "selectors",  # imports the CEL engine, which most objects do not need
     "devices",
 )

@@ -96,6 +96,9 @@ def pool_of(each: JSONObject) -> tuple[str, str]:
     return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
 
 
+WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
 class Context:
     """The context of a rule.
 
@@ -122,6 +125,8 @@ class Context:
         """The budget for checking parameters; None if it counts towards the budget of the review."""
         self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
+        self.runtime_config: Mapping[str, bool] | None = None
+        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
         self.is_cluster = True
         """Whether the known objects are all objects of a cluster: others do not exist."""
         self.stored: Collection[tuple[str, str, str]] = ()
