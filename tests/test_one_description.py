@@ -17,7 +17,7 @@ from webhook.api.templates import makes_pods
 from webhook.api.versions import VERSIONS
 from webhook.policy.manifest import policies as manifests
 from webhook.policy.manifest.kinds import built_in, guess_resource
-from webhook.schema import Anything, Array, Field, Map, Nested, Struct
+from webhook.schema import Array, Field, Map, Nested, Struct
 
 pytestmark = pytest.mark.no_cover
 
@@ -26,13 +26,8 @@ Replaced = Mapping[type[Struct], type[Struct]]
 
 def held(field: Field) -> type[Struct] | None:
     """Return the struct that a field holds, be it one or many, judged or not."""
-    while isinstance(field, Array | Map | Anything):
-        if isinstance(field, Anything):
-            if field.shape is None:
-                return None
-            field = field.shape
-        else:
-            field = field.item
+    while isinstance(field, Array | Map):
+        field = field.item
     return field.type if isinstance(field, Nested) else None
 
 

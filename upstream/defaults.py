@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 _EMPTY = {"value": {}}
+_REPLICAS = {"replicas": 1}
+_HISTORY = {"revisionHistoryLimit": 10}
 _MODE = {"defaultMode": 0o644}
 _RBD = {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"}
 _SCALE_IO = {"storageMode": "ThinProvisioned", "fsType": "xfs"}
@@ -49,11 +51,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "v1.PersistentVolumeClaimStatus": {"phase": "Pending"},
     "v1.PersistentVolumeSpec": {"persistentVolumeReclaimPolicy": "Retain", "volumeMode": "Filesystem"},
     "v1.PersistentVolumeStatus": {"phase": "Pending"},
+    "v1.PodSpec": {"securityContext": _EMPTY},
     "v1.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
     "v1.ProjectedVolumeSource": _MODE,
     "v1.RBDPersistentVolumeSource": _RBD,
     "v1.RBDVolumeSource": _RBD,
     "v1.ResourceFieldSelector": {"divisor": "0"},
+    "v1.ReplicationControllerSpec": _REPLICAS,
     "v1.ScaleIOPersistentVolumeSource": _SCALE_IO,
     "v1.ScaleIOVolumeSource": _SCALE_IO,
     "v1.Secret": {"type": "Opaque"},
@@ -61,12 +65,18 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "v1.ServiceAccountTokenProjection": {"expirationSeconds": 3600},
     "v1.ServicePort": {"protocol": "TCP"},
     "v1.ServiceSpec": {"sessionAffinity": "None", "type": "ClusterIP"},
+    "apps/v1.DaemonSetSpec": _HISTORY,
     "apps/v1.DaemonSetUpdateStrategy": _ROLLING,
+    "apps/v1.DeploymentSpec": _REPLICAS | _HISTORY | {"progressDeadlineSeconds": 600},
     "apps/v1.DeploymentStrategy": _ROLLING,
+    "apps/v1.ReplicaSetSpec": _REPLICAS,
     "apps/v1.RollingUpdateDaemonSet": {"maxUnavailable": 1, "maxSurge": 0},
     "apps/v1.RollingUpdateDeployment": {"maxUnavailable": "25%", "maxSurge": "25%"},
     "apps/v1.RollingUpdateStatefulSetStrategy": {"partition": 0},
     "apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+    "apps/v1.StatefulSetSpec": _REPLICAS
+    | _HISTORY
+    | {"podManagementPolicy": "OrderedReady", "persistentVolumeClaimRetentionPolicy": _EMPTY},
     "apps/v1.StatefulSetUpdateStrategy": {
         "type": "RollingUpdate",
         "rollingUpdate": {"value": {}, "when": {"type": [""]}},
@@ -90,6 +100,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "apiregistration.k8s.io/v1.ServiceReference": {"port": 443},
     "autoscaling/v1.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
     "autoscaling/v2.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    "batch/v1.CronJobSpec": {
+        "concurrencyPolicy": "Allow",
+        "suspend": False,
+        "successfulJobsHistoryLimit": 3,
+        "failedJobsHistoryLimit": 1,
+    },
+    "batch/v1.PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
     "certificates.k8s.io/v1alpha1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
     "certificates.k8s.io/v1beta1.PodCertificateRequestSpec": {"maxExpirationSeconds": 86400},
     "discovery.k8s.io/v1.EndpointPort": {"name": "", "protocol": "TCP"},

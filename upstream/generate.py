@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from defaults import DEFAULTS
 
+from webhook.api.core import podspec, workloads
 from webhook.api.core.catalogue import WRITTEN
+from webhook.api.core.container import Container
+from webhook.api.core.placement import Affinity
+from webhook.api.core.pod import ContainerStatus, PodStatus
 from webhook.api.versions import NEWEST
 from webhook.policy.manifest.kinds import built_in
 from webhook.schema import OLDEST
@@ -27,16 +31,23 @@ if TYPE_CHECKING:
 OUTPUT = Path(__file__).parents[1] / "webhook/api/core/kinds.txt"
 RELEASES = range(OLDEST, NEWEST + 1)
 META = "meta/v1"
-ROOTS = (
-    *("EnvVarSource", "EnvFromSource", "Lifecycle", "Probe", "SecurityContext", "VolumeDevice", "VolumeMount"),
-    *("Volume", "ContainerRestartRule", "PodDNSConfig", "HostAlias", "PodOS", "PodReadinessGate", "PodSecurityContext"),
-    *("TopologySpreadConstraint", "PodCondition", "PodIP", "HostIP", "PodAffinity", "PodAntiAffinity"),
-)
-"""The parts of pods that draguard does not judge."""
+ROOTS = ("ConfigMapEnvSource", "SecretEnvSource")
+"""The parts of pods that only types in Python name."""
+PARTLY = {
+    **{f"v1.{each.__name__}": each for each in (Affinity, Container, ContainerStatus, PodStatus)},
+    "v1.PodSpec": podspec.PodSpec,
+    "v1.ReplicationControllerSpec": workloads.ReplicationControllerSpec,
+    "apps/v1.DaemonSetSpec": workloads.DaemonSetSpec,
+    "apps/v1.DeploymentSpec": workloads.DeploymentSpec,
+    "apps/v1.ReplicaSetSpec": workloads.ReplicaSetSpec,
+    "apps/v1.StatefulSetSpec": workloads.StatefulSetSpec,
+    "batch/v1.CronJobSpec": workloads.CronJobSpec,
+    "batch/v1.JobSpec": workloads.JobSpec,
+    "batch/v1.JobTemplateSpec": workloads.JobTemplateSpec,
+}
+"""The types whose judged fields are declared in Python."""
 SENT = (("authentication.k8s.io/v1", "TokenRequest"), ("autoscaling/v1", "Scale"), ("policy/v1", "Eviction"))
 """The kinds that are sent to subresources."""
-APPS = ("DeploymentStrategy", "DaemonSetUpdateStrategy", "StatefulSetUpdateStrategy", "StatefulSetOrdinals")
-ROOTS_OF_APPS = (*APPS, "StatefulSetPersistentVolumeClaimRetentionPolicy")
 SCALARS = {
     **{name: name for name in ("bool", "int32", "int64", "string")},
     "int": "int32",
@@ -51,6 +62,7 @@ SCALARS = {
     "MicroTime": "MicroTime",
     "Duration": "string",
     "resource.Quantity": "Quantity",
+    "ResourceList": "ResourceList",
     "intstr.IntOrString": "IntOrString",
     "types.UID": "~types.UID",
     "types.NodeName": "~types.NodeName",
@@ -62,6 +74,8 @@ SCALARS = {
 }
 GO_FILES = re.compile(r"/(types|types_jsonschema|lifecycle|objectreference|micro_time|duration|group_version)\.go$")
 ALIAS = re.compile(r"^type (\w+) =? ?((?:map\[\w+\]|\[\])?[\w.]+)$", re.MULTILINE)
+COPY = re.compile(r"^type (\w+) v1\.(\w+)$", re.MULTILINE)
+"""A struct that has the fields of another, and a name of its own."""
 IMPORT = re.compile(r'^\s*(?:import )?(\w+)? ?"k8s\.io/(?:api|apimachinery/pkg/apis)/(\w+)/(\w+)"$', re.MULTILINE)
 GROUPS = {"core": "v1", "meta": META}
 FIELD = re.compile(r'^\s*(?:\w+\s+)?([*\w.\[\]]+)\s+`.*?json:"([^"]*)"')
@@ -89,6 +103,7 @@ class Package(NamedTuple):
     structs: dict[str, Declared]
     aliases: dict[str, str]
     imports: dict[str, str]
+    copies: dict[str, str]
 
 
 def git(folder: Path, *command: str) -> str:
@@ -117,7 +132,7 @@ def package(folder: Path, release: int, path: str) -> Package:
     imports = {
         alias or name: GROUPS.get(group, f"{group}.k8s.io/{name}") for alias, group, name in IMPORT.findall(text)
     }
-    return Package(dict(structs(text)), dict(ALIAS.findall(text)), imports)
+    return Package(dict(structs(text)), dict(ALIAS.findall(text)), imports, dict(COPY.findall(text)))
 
 
 def structs(text: str) -> Iterator[tuple[str, Declared]]:
@@ -155,7 +170,10 @@ class Source:
     def package(self, version: str) -> Package:
         """Return the package of an API version."""
         if version not in self._packages:
-            self._packages[version] = package(*self._place(version))
+            found = self._packages[version] = package(*self._place(version))
+            for name, other in found.copies.items():
+                found.structs[name] = self.package(found.imports["v1"]).structs[other]
+                del found.aliases[name]
         return self._packages[version]
 
     def _place(self, version: str) -> tuple[Path, int, str]:
@@ -238,10 +256,9 @@ def main() -> None:
             wanted[f"{known.group}/{version}" if known.group else version, known.kind] = True
     for version, name in SENT:
         wanted[version, name] = True
-    for name in ROOTS:
-        wanted["v1", name] = False
-    for name in ROOTS_OF_APPS:
-        wanted["apps/v1", name] = False
+    for place in (*PARTLY, *(f"v1.{name}" for name in ROOTS)):
+        version, _, name = place.rpartition(".")
+        wanted[version, name] = False
     lines: dict[str, dict[str, str]] = {}
     left = list(wanted)
     while left:
@@ -270,6 +287,7 @@ def described(version: str, name: str, sources: dict[int, Source], *, is_kind: b
     tokens: dict[str, str] = {}
     markers: tuple[str, ...] = ()
     releases = []
+    judged = PARTLY[f"{version}.{name}"].fields if f"{version}.{name}" in PARTLY else {}
     for release, source in sources.items():
         declared = source.package(version).structs.get(name)
         if declared is None:
@@ -277,6 +295,8 @@ def described(version: str, name: str, sources: dict[int, Source], *, is_kind: b
         releases.append(release)
         markers = declared.markers or markers
         for field in declared.fields:
+            if field.name in judged:
+                continue
             text = token(field, version, source)
             if name in struct_names(text):
                 text = text.replace(f"]{name}", "]any").replace(f":{name}", ":any")  # a type without end

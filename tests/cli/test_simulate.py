@@ -74,8 +74,20 @@ class TestPods:
             options = "--kubernetes-version", "1.34", *gate
             done = ran(tmp_path, *objects, cluster=[clusters.node("node-1")], options=options)
             assert done.out.startswith("default/p: node-1\n") == is_dropped
+            assert ("dropped: this field needs the feature gate DRADeviceTaints" in done.err) == is_dropped
             # The same in the warnings of validate: the claim can be allocated, as the taint is dropped.
             assert ("never-allocated" in draguard("validate", tmp_path / "given.yaml", *options).out) != is_dropped
+
+    def test_what_a_cluster_has_stored_shows_its_feature_gates(self, tmp_path: Path) -> None:
+        provided = device_class(extendedResourceName="example.com/gpu")
+        wanting = clusters.pod(requests={"example.com/gpu": "1"})
+        for gates, is_on in ((), True), (("--feature-gates", "DRAExtendedResource=false"), False):
+            options = "--kubernetes-version", "1.35", *gates
+            done = ran(tmp_path, wanting, cluster=[node("a"), DEVICES, provided], options=options)
+            assert done.out.startswith("default/p: a\n") == is_on
+            done = ran(tmp_path, wanting, provided, cluster=[node("a"), DEVICES], options=options)
+            assert done.out.startswith("default/p: pending: ")
+            assert "extendedResourceName: dropped" in done.err
 
     def test_devices_for_other_nodes_of_their_slice_do_not_count(self, tmp_path: Path) -> None:
         in_zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}

@@ -69,6 +69,12 @@ def test_a_change_that_does_not_fit_a_default_is_found() -> None:
     ("networking.k8s.io", "networkpolicies", "'Ingress' in object.spec.policyTypes", ""),
     ("resource.k8s.io", "devicetaintrules", "object.spec.taint.value == ''", "a DeviceTaintRule without value"),
     ("", "configmaps", "object.data.size() < 3", "a ConfigMap without data"),
+    (
+        "",
+        "pods",
+        "object.spec.containers.all(c, int(c.resources.?limits.?cpu.orValue('1')) < 3)",
+        "a Pod with limits is created",
+    ),
     ("", "services", "object.spec.selector.size() > 0", "a Service without selector"),
     ("", "services", "object.spec.type == 'ClusterIP' && object.spec.ports.all(p, p.protocol == 'TCP')", ""),
     ("batch", "cronjobs", "object.spec.jobTemplate.metadata.labels.size() > 0", "a CronJob without "),

@@ -62,6 +62,25 @@ def test_what_the_api_server_refuses_does_not_pass(expression: str, version: str
     ("params.max > 1", "only a policy with a paramKind has parameters: add spec.paramKind"),
     ("self.metadata.name == 'a'", "the object is called object here, and the old one oldObject"),
     ("objct.metadata.name == 'a'", 'did you mean "object"?'),
+    ("request.object.metadata.name == 'a'", "object is a variable of its own, beside request"),
+    (
+        "object.spec.containers.exists('a')",
+        "it takes the name of an item, and what is asked of it: LIST.exists(item, …)",
+    ),
+    ("exists(object.spec.containers)", "it is called on a value: VALUE.exists(…)"),
+    (
+        "quantity('1') > quantity('2')",
+        "quantities and versions are compared by isGreaterThan, isLessThan and compareTo",
+    ),
+    ("semver('1.2.3').isLessThan('2.0.0')", "a version is compared with a version: semver('1.2.3')"),
+    ("quantity('1').isLessThan(2)", "a quantity is compared with a quantity: quantity('1Gi')"),
+    ("'a: ' + ['b'] == 'c'", "a list of texts becomes a text by LIST.join(', ')"),
+    (
+        "'a' in object.metadata.name",
+        "….contains(…) looks for a part of a text; `in` is for items of lists and keys of maps",
+    ),
+    ("object.metadata.labels.contains('a')", "'KEY' in MAP asks for a key"),
+    ("object.metadata.finalizers.contains('a')", "VALUE in LIST asks for an item"),
     (
         "has(oldSelf)",
         "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; objects may be null",

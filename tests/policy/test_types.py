@@ -123,6 +123,13 @@ def test_wrong_types_in_rules_name_the_structs_that_go_embeds() -> None:
     assert text.endswith("MutatingAdmissionPolicySpec.spec.matchConstraints of type v1beta1.MatchResources")
 
 
+def test_the_status_of_a_policy_is_decoded() -> None:
+    assert said(POLICY | {"status": {"observedGeneration": 1}}) == []
+    (text,) = said(POLICY | {"status": {"observedGeneration": "1"}})
+    field = "Go struct field ValidatingAdmissionPolicyStatus.status.observedGeneration of type int64"
+    assert text == f"status.observedGeneration: json: cannot unmarshal string into {field}"
+
+
 @each_row_beside("fields", "text")
 def test_a_mutating_policy_is_refused(fields: dict[str, Any], text: str) -> None:
     assert said(spec(MUTATING, **fields)) == [text]

@@ -159,6 +159,16 @@ def test_a_template_is_missed_only_where_all_files_can_be_read_and_others_of_its
     assert note in draguard("validate", tmp_path).out
 
 
+@each_row(
+    ("known", "is_meant"), (["dev-one-gpu"], True), (["one-gpu-staging"], True), (["a-one-gpu", "b-one-gpu"], False)
+)
+def test_a_prefix_or_suffix_of_kustomize_is_told(known: list[str], is_meant: bool) -> None:
+    head = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nspec: {spec: {}}\nmetadata: "
+    done = draguard("validate", "-", stdin="".join([POD, *(f"{head}{{name: {name}}}\n" for name in known)]).encode())
+    hint = f'did you mean "{known[0]}"? namePrefix and nameSuffix of kustomize change no resourceClaimTemplateName'
+    assert (hint in done.out) == is_meant
+
+
 def test_a_suggested_label_is_valid_and_a_job_has_a_restart_policy() -> None:
     assert 'did you mean "a-b"?' in draguard("validate", "-", stdin=f"{POD}  hostname: A.b\n".encode()).out
     job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec:\n  template:\n    "

@@ -9,7 +9,7 @@ import msgspec
 
 from webhook.allocation.demand import Ask, ClaimDemand, Complaint, Demand, Stop
 from webhook.allocation.devices import Catalog
-from webhook.allocation.explain import Funnel, Why
+from webhook.allocation.explain import Exclusion, Funnel
 from webhook.allocation.features import RECORDED, RECORDED_PATCH, Features, implementation
 from webhook.allocation.pools import (
     Available,
@@ -149,7 +149,7 @@ class Attempt:
     ) -> None:
         self.allocator, self.names, self.demand, self._outcomes = allocator, names, demand, outcomes
         self._counters: dict[str, Available] = {}
-        self._whys: dict[Hashable, list[Why]] = {}
+        self._exclusions: dict[Hashable, list[Exclusion]] = {}
 
     def on(self, node: JSONObject) -> Result | Failure:
         """Allocate the claims on a node, without changing the state."""
@@ -212,7 +212,8 @@ class Attempt:
         left = self._left(view)
         key = view.key(), "" if view.is_like_others else view.node
         return [
-            Funnel(self.names, self.demand, ask, view, left=left, known=self._whys, key=key) for ask in self.demand.asks
+            Funnel(self.names, self.demand, ask, view, left=left, known=self._exclusions, key=key)
+            for ask in self.demand.asks
         ]
 
 

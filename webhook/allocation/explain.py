@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
-from typing import Final, Literal
+from typing import Final
 
 from webhook.allocation.capacity import Lack, lack_of_capacity
 from webhook.allocation.demand import (
@@ -82,22 +82,8 @@ are not in use; whose taints, if any, it tolerates; and that have enough capacit
 those that the claim's constraints allow together, and those that the counters suffice for together.
 """
 
-Why = Literal["elsewhere", "class", "selector", "node", "in use", "taint", "capacity", "counters", "constraint", ""]
-"""The reason why a request excludes a device; ``elsewhere`` for a device of other nodes, and empty for none."""
-
-_STEP_OF: Final[Mapping[Why, str]] = {
-    "elsewhere": "seen",
-    "class": "ofClass",
-    "selector": "selected",
-    "node": "selected",
-    "in use": "free",
-    "taint": "tolerated",
-    "capacity": "enough",
-    "counters": "enough",
-    "constraint": "constrained",
-    "": "constrained",
-}
-"""The step that a device does not pass for a reason; for all devices wanted, they are those with enough capacity."""
+Exclusion = tuple[str, str]
+"""The step that a device does not pass, and why, such as ``in use``; no reason if it could be had, were it alone."""
 _UNBOUND: Final = "it has binding conditions, and the feature gate DRADeviceBindingConditions is off"
 _COMPARED_MAX: Final = 256
 """For how many devices a constraint on different values is looked at."""
@@ -117,7 +103,7 @@ class Reason(NamedTuple):
     """
 
     device: Device
-    why: Why
+    why: str
     step: str
     text: str = ""
     holders: tuple[str, ...] = ()
@@ -132,7 +118,7 @@ class Funnel:
     Args:
         names: The claims, as namespace/name.
         left: Returns the remaining counters of a pool, by its place.
-        known: The reasons found so far that exclude devices of nodes for requests; nodes with equal keys share them.
+        known: What excludes devices of nodes for requests, as far as it was found; nodes with equal keys share it.
     """
 
     def __init__(
@@ -143,7 +129,7 @@ class Funnel:
         view: NodeView,
         *,
         left: Callable[[int], Available],
-        known: dict[Hashable, list[Why]],
+        known: dict[Hashable, list[Exclusion]],
         key: Hashable,
     ) -> None:
         self.ask, self.view, self.left = ask, view, left
@@ -156,41 +142,37 @@ class Funnel:
         self._common = Common(view) if view.variant.features.CompatibilityGroups else None
         if (ask, key) not in known:
             looks = map(self._looks, range(len(view.devices)))
-            known[ask, key] = [next((why for why, is_so in each if is_so), "") for each in looks]
-        self._whys = known[ask, key]
-        depths = Counter([self._depth(each) for each in self._whys])
-        self.counts = {name: sum(depths[each] for each in depths if each > step) for step, name in enumerate(STEPS[:6])}
+            known[ask, key] = [next((step, why) for step, why, is_so in each if is_so) for each in looks]
+        self._exclusions = known[ask, key]
+        self._depths = [STEPS.index(step) for step, _ in self._exclusions]
+        """The number of steps that each device passes."""
+        self.counts = {name: sum(each > step for each in self._depths) for step, name in enumerate(STEPS[:6])}
         """The number of devices left after each step, those aside that look at several devices."""
-        self.places = [index for index, why in enumerate(self._whys) if not why]
+        self.places = [index for index, (_, why) in enumerate(self._exclusions) if not why]
         """The places of the devices that the request could have, each alone."""
         self.least = max(1, self.counts["selected"]) if self.wanted is None else self.wanted
         """The number of devices that it wants; for all devices, those that it selects, and at least one."""
 
-    def _looks(self, index: int) -> Iterator[tuple[Why, object]]:
+    def _looks(self, index: int) -> Iterator[tuple[str, str, object]]:
         """Yield what may rule out a device by itself, the constraints of the claim aside, and whether it does."""
         ask, view, content = self.ask, self.view, self.content(index)
-        yield "elsewhere", view.matches is not None and view.matches[index] is not True
+        yield "seen", "elsewhere", view.matches is not None and view.matches[index] is not True
         first = ask.chooser.first_false(content)
-        yield "class" if first and first.of_class else "selector", first
-        yield "node", ask.chooser.choose(content) is not True
+        yield "ofClass", "class", first and first.of_class
+        yield "selected", "selector", first
+        yield "selected", "node", ask.chooser.choose(content) is not True
         if ask.is_all:  # it does not want those with too little capacity
-            yield "capacity", self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
-        yield "in use", not ask.is_admin and view.taken >> index & 1
-        yield "in use", ask.is_all and self._lacks_capacity(index)
-        yield "taint", view.variant.features.DeviceTaints and not ask.tolerates(content)
-        yield "capacity", self._lacks_capacity(index)
-        yield "counters", self._lacks_counters(index)
-
-    def _depth(self, why: Why) -> int:
-        """Return the number of steps that devices pass which something rules out."""
-        return STEPS.index(self._step(why))
-
-    def _step(self, why: Why) -> str:
-        return "selected" if why == "capacity" and self.ask.is_all else _STEP_OF[why]
+            yield "selected", "capacity", self._lacks_capacity(index, is_unused=view.variant.all_includes_used)
+        yield "free", "in use", not ask.is_admin and view.taken >> index & 1
+        yield "free", "in use", ask.is_all and self._lacks_capacity(index)
+        yield "tolerated", "taint", view.variant.features.DeviceTaints and not ask.tolerates(content)
+        yield "enough", "capacity", self._lacks_capacity(index)
+        yield "enough", "counters", self._lacks_counters(index)
+        yield "constrained", "", True
 
     def depths(self) -> Iterator[tuple[Device, int]]:
         """Yield each device of the node, with the number of steps that it passes."""
-        return zip(self.view.devices, map(self._depth, self._whys), strict=True)
+        return zip(self.view.devices, self._depths, strict=True)
 
     def content(self, index: int) -> Content:
         """Return the content of a device, by its place."""
@@ -243,10 +225,10 @@ class Funnel:
 
     def reasons(self) -> list[Reason]:
         """Return why each device is ruled out, in the order in which they are tried."""
-        return list(map(self._reason, range(len(self._whys))))
+        return list(map(self._reason, range(len(self._exclusions))))
 
     def _reason(self, index: int) -> Reason:
-        device, why, text, selector = self.view.devices[index], self._whys[index], "", ""
+        device, (step, why), text, selector = self.view.devices[index], self._exclusions[index], "", ""
         lacks: tuple[Lack, ...] = ()
         if why in {"class", "selector"} and (first := self.ask.chooser.first_false(device.content)):
             whose = f"class {self.ask.class_['metadata']['name']}" if first.of_class else "the request"
@@ -262,15 +244,15 @@ class Funnel:
             if lacking := next((each.name for each in compared if self.value(each, index) is None), ""):
                 why, text = "constraint", f"attribute {lacking}, which a constraint compares, is not published"
         taints = tuple(self.ask.untolerated(device.content)) if why == "taint" else ()
-        return Reason(device, why, self._step(why), text, self._holders(index, why), lacks, taints, selector)
+        return Reason(device, why, step, text, self._holders(index, why), lacks, taints, selector)
 
     def rivals(self) -> Iterator[Reason]:
         """Yield the devices that could be had, each alone, with the claims that share their capacity or counters."""
         for index in self.places:
             holders = dict.fromkeys((*self._holders(index, "capacity"), *self._holders(index, "counters")))
-            yield Reason(self.view.devices[index], "counters", self._step("counters"), holders=tuple(holders))
+            yield Reason(self.view.devices[index], "counters", "enough", holders=tuple(holders))
 
-    def _holders(self, index: int, why: Why) -> tuple[str, ...]:
+    def _holders(self, index: int, why: str) -> tuple[str, ...]:
         """Return the claims whose use of a device, its capacity or counters rules it out."""
         pool_index = self.view.pool_of[index]
         device, holders = self.view.devices[index], self.view.usages[pool_index].holders
@@ -486,55 +468,58 @@ def _of_devices(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
 
 def _of_counters(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for counters of which all devices of the requests consume more than is left, whichever are chosen."""
-    needed: dict[str, int] = {}
-    left: dict[str, dict[tuple[int, str], int]] = {}
-    drawing: dict[str, list[Funnel]] = {}
+    drawing: dict[Funnel, list[Counter[str]]] = {}
+    left: dict[str, dict[Hashable, int]] = {}
     for each in funnels:
-        least: dict[str, int] | None = None
+        drawing[each] = []
         for index in each.places:
-            amounts: dict[str, int] = {}
-            if not each.content(index).is_shared:
-                for (counter_set, name), amount in each.content(index).consumes.items():
-                    amounts[name] = amounts.get(name, 0) + amount
-                    pool = each.view.pool_of[index]
-                    known = each.left(pool).counters
-                    left.setdefault(name, {})[pool, counter_set] = known.get((counter_set, name), amount)
-            least = amounts if least is None else {k: min(v, amounts[k]) for k, v in least.items() if k in amounts}
-        for name, amount in (least or {}).items():
-            needed[name] = needed.get(name, 0) + amount * each.least
-            drawing.setdefault(name, []).append(each)
-    remains = {name: sum(amounts.values()) for name, amounts in left.items()}
-    short = [name for name, amount in needed.items() if len(drawing[name]) > 1 and amount > remains[name]]
-    if short:
-        texts = [
-            f"{quantity_text(needed[name])} of counter {name}, of which {quantity_text(remains[name])} is left"
-            for name in short
-        ]
-        yield Conflict(f"{_joined(drawing[short[0]], title)} consume at least {' and '.join(texts)}")
+            amounts, pool = Counter[str](), each.view.pool_of[index]
+            consumes = {} if each.content(index).is_shared else each.content(index).consumes
+            for key, amount in consumes.items():
+                amounts[key[1]] += amount
+                left.setdefault(key[1], {})[pool, key[0]] = each.left(pool).counters.get(key, amount)
+            drawing[each].append(amounts)
+    if short := list(_short(drawing, left)):
+        texts = [f"{needed} of counter {name}, of which {remains} is left" for name, needed, remains, _ in short]
+        yield Conflict(f"{_joined(short[0][3], title)} consume at least {' and '.join(texts)}")
 
 
 def _of_capacity(funnels: Sequence[Funnel], title: Title) -> Iterator[Conflict]:
     """Look for capacity of which requests take more than all devices have left that they could share."""
-    taking: dict[str, dict[Funnel, int]] = {}
-    left: dict[str, dict[int, int]] = {}
+    taking: dict[Funnel, list[Mapping[str, int]]] = {}
+    left: dict[str, dict[Hashable, int]] = {}
     for each in funnels:
-        contents = {index: each.content(index) for index in each.places}
-        if each.ask.is_admin or not all(content.is_shared for content in contents.values()):
+        if each.ask.is_admin or not all(each.content(index).is_shared for index in each.places):
             continue
-        takes = {index: take for index, content in contents.items() if (take := each.ask.takes(content))}
-        first, *others = [take.amounts for take in takes.values()] or [{}]
-        for name in first:
-            if not all(name in other for other in others):
-                continue
-            taking.setdefault(name, {})[each] = min(take.amounts[name] for take in takes.values()) * each.least
-            for index, take in takes.items():
-                used = (each.view.capacity_used(index) or {}).get(name, 0)
-                left.setdefault(name, {})[index] = take.limits[name] - used
-    for name, amounts in taking.items():
-        needed, remains = sum(amounts.values()), sum(left[name].values())
-        if len(amounts) > 1 and needed > remains:
-            much = f"{quantity_text(needed)} of capacity {name}, of which {quantity_text(remains)} is left"
-            yield Conflict(f"{_joined([*amounts], title)} take at least {much}")
+        takes = {index: take for index in each.places if (take := each.ask.takes(each.content(index)))}
+        taking[each] = [take.amounts for take in takes.values()]
+        for index, take in takes.items():
+            used = each.view.capacity_used(index) or {}
+            for name in take.amounts:
+                left.setdefault(name, {})[index] = take.limits[name] - used.get(name, 0)
+    for name, needed, remains, about in _short(taking, left):
+        much = f"{needed} of capacity {name}, of which {remains} is left"
+        yield Conflict(f"{_joined(about, title)} take at least {much}")
+
+
+def _short(
+    drawing: Mapping[Funnel, Sequence[Mapping[str, int]]], left: Mapping[str, Mapping[Hashable, int]]
+) -> Iterator[tuple[str, str, str, Sequence[Funnel]]]:
+    """Yield what several requests need more of than is left: its name, both amounts, and these requests.
+
+    Args:
+        drawing: The amounts that each device takes that a request could have, by name.
+        left: The amounts left of each name, all of which together count.
+    """
+    needed: dict[str, dict[Funnel, int]] = {}
+    for each, devices in drawing.items():
+        for name in devices[0] if devices else ():
+            if all(name in amounts for amounts in devices):
+                needed.setdefault(name, {})[each] = min(amounts[name] for amounts in devices) * each.least
+    for name, amounts in needed.items():
+        total, remains = sum(amounts.values()), sum(left[name].values())
+        if len(amounts) > 1 and total > remains:
+            yield name, quantity_text(total), quantity_text(remains), [*amounts]
 
 
 def _joined(funnels: Sequence[Funnel], title: Title) -> str:

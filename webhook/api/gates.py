@@ -69,6 +69,7 @@ GATES: Mapping[str, Mapping[int, Stage | None]] = {
     "DRAResourceClaimGranularStatusAuthorization": {36: _BETA},
     "DRAResourcePoolStatus": {36: _ALPHA},
     "DRAWorkloadResourceClaims": {36: _ALPHA, 37: _BETA_OFF},
+    "EvictionRequestAPI": {37: _ALPHA},
     "GangScheduling": {35: _ALPHA},
     "GenericWorkload": {35: _ALPHA, 37: _BETA_OFF},
     "PodLevelResources": {32: _ALPHA, 34: _BETA},

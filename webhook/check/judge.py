@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
@@ -24,7 +23,7 @@ from webhook.limits import MOST_FINDINGS
 from webhook.problem import ERROR, WARNING, InYaml, Problem
 from webhook.records import NamedTuple
 from webhook.schema import STATUS
-from webhook.schema.decoding import WRONG_TYPE
+from webhook.schema.decoding import GATE_OFF, WRONG_TYPE
 from webhook.usage import UsageError
 
 if TYPE_CHECKING:
@@ -443,7 +442,7 @@ def _planner(document: Document) -> Planner:
     return Planner({document.source: document.file.text}, [document])
 
 
-Refusals = Callable[[Document], list[Finding]]
+Refusals = Callable[[Document, list[Finding]], bool]
 """Finds the API server's refusals of a manifest, in the order of the text."""
 
 
@@ -454,7 +453,9 @@ def refusing(
     gates: Mapping[str, bool] | None,
     namespace: str = "default",
 ) -> Refusals:
-    """Return what finds refusals as ``draguard validate`` does.
+    """Return what tells whether the API server refuses a manifest.
+
+    It reports why, as ``draguard validate`` does, and which fields are dropped, as their feature gates are off.
 
     Args:
         documents: The manifests, including Namespaces.
@@ -466,14 +467,15 @@ def refusing(
     for each in (*cluster.all("Namespace"), *(each.data for each in documents if isinstance(each, Document))):
         namespaces.note(each)
 
-    def refusals(document: Document) -> list[Finding]:
+    def is_refused(document: Document, findings: list[Finding]) -> bool:
         obj = document.data
         if is_pod_without_claims(obj):
-            return []
+            return False
         labels = namespaces.labels_around(obj)
         outcome = review(obj, kubernetes=release, feature_gates=gates, namespace_labels=labels, beyond_decoding=True)
-        errors = islice((each for each in outcome.problems if each.level == ERROR), MOST_FINDINGS)
-        findings = [_located(_advised(each, obj), document, release) for each in errors]
-        return sorted(findings, key=lambda finding: (finding.line, finding.column))
+        problems = [each for each in outcome.problems if each.level == ERROR or each.rule == GATE_OFF]
+        located = [_located(_advised(each, obj), document, release) for each in problems[:MOST_FINDINGS]]
+        findings += sorted(located, key=lambda finding: (finding.line, finding.column))
+        return any(each.level == ERROR for each in problems)
 
-    return refusals
+    return is_refused

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from webhook.api.versions import DEFAULT, release_of
 from webhook.check.expressions import located, position
-from webhook.check.target import POLICY_HINT
+from webhook.check.target import POLICY_HINT, runtime_config
 from webhook.documents import STDIN, Document, Unreadable, read
 from webhook.engine.offline import MutatedManifest, Sender
 from webhook.findings import Finding, Origin, by_place, found, unread
@@ -22,6 +22,7 @@ from webhook.policy.evaluation.policyset import PolicySet
 from webhook.policy.evaluation.request import DEFAULT_USER
 from webhook.policy.evaluation.verdict import PolicyDecision, Verdict
 from webhook.policy.load import load
+from webhook.policy.manifest.kinds import EVERY_VERSION
 from webhook.policy.manifest.model import DENY, Given
 from webhook.problem import ERROR, NOTE, WARNING, Path, Problem
 from webhook.records import NamedTuple
@@ -118,7 +119,8 @@ def load_policies(
         elif not is_suite(document.data):
             given.append(Given(document.data, document))
     namespace = getattr(arguments, "namespace", DEFAULT_NAMESPACE)
-    policies = load(given, release(stated), strongest, namespace=namespace, level=level)
+    served = runtime_config(arguments) if hasattr(arguments, "runtime_config") else EVERY_VERSION
+    policies = load(given, release(stated), strongest, namespace=namespace, level=level, runtime_config=served)
     findings = by_place((*findings, *placed(policies.findings, policies.release)), files)
     if not policies.policies and not any(finding.problem.level == ERROR for finding in findings):
         raise UsageError(f"no policies found in {', '.join(arguments.policies)}", "--policies")

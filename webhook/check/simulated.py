@@ -16,12 +16,12 @@ from webhook.api.judgement import stored
 from webhook.api.versions import NEWEST, find
 from webhook.budget import Budget, DeadlineExceededError, limited
 from webhook.check.cluster import DETAILS, malformed, not_found
-from webhook.check.judge import refusing
+from webhook.check.judge import Refusals, refusing
 from webhook.check.progress import counting
-from webhook.documents import Document, Piece, Unreadable
+from webhook.documents import Piece, Unreadable
 from webhook.documents.search import SUFFIXES
 from webhook.engine.manifests import review
-from webhook.findings import GRAVE, Finding, guarded, own_failure, readable
+from webhook.findings import GRAVE, guarded, own_failure, readable
 from webhook.formats import dns_subdomain
 from webhook.hints.names import listed
 from webhook.inventory import CLAIMS, KINDS, Inventory, MalformedError, in_namespace, split_kind
@@ -148,19 +148,16 @@ class _Given:
         """The claims that the cluster does not have yet."""
         return filter(None, (self._inventory.find(CLAIMS[0], name, namespace) for namespace, name in self._created))
 
-    def read(
-        self, documents: Iterable[Piece], refused: Callable[[Document], list[Finding]], report: Report, namespace: str
-    ) -> None:
+    def read(self, documents: Iterable[Piece], refused: Refusals, report: Report, namespace: str) -> None:
         """Take manifests.
 
-        Those that the API server refuses are reported, as they can never exist, and fields that it drops are dropped;
-        the cluster's objects are as it has stored them.
+        Those that the API server refuses are reported, as they can never exist, and fields that it drops are reported
+        and dropped; the cluster's objects are as it has stored them.
         """
         for document in readable(documents, report.findings):
             if isinstance(document.data, dict):
                 with guarded(document, report.findings):
-                    if findings := refused(document):
-                        report.findings += findings
+                    if refused(document, report.findings):
                         continue
                     obj = in_namespace(document.data, namespace)
                     try:

@@ -183,7 +183,7 @@ def settings_of(stated: str | None, arguments: Namespace, inventory: Inventory) 
 
     release = stated or release_in(inventory.all("Node"))
     try:
-        return Settings.of(release, feature_gates(arguments, release))
+        return Settings.of_cluster(inventory, release, feature_gates(arguments, release))
     except ValueError as error:
         raise UsageError(str(error), "--kubernetes-version") from error
 

@@ -168,8 +168,7 @@ def _objects(
         if pod_template(document.data) is not None:
             continue  # their errors do not keep claims from being matched
         with guarded(document, report.findings):
-            if findings := refused(document):
-                report.findings += findings
+            if refused(document, report.findings):
                 continue
             try:
                 known = inventory.take(document.data) if isinstance(document.data, dict) else None

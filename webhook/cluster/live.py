@@ -24,7 +24,7 @@ from webhook.cluster.errors import ClusterError, Expired, Forbidden, NotFound, T
 from webhook.documents.jsontext import is_deep, pruned
 from webhook.documents.source import MAX_DEPTH
 from webhook.inventory import DRA
-from webhook.inventory.snapshots import GROUPS, OPTIONAL
+from webhook.inventory.snapshots import GROUPS, OF_OTHERS, OPTIONAL
 from webhook.objects import DEFAULT_NAMESPACE, LAST_APPLIED, JSONObject, items, text
 from webhook.policy.manifest.kinds import Kinds, Known
 from webhook.records import NamedTuple
@@ -289,8 +289,9 @@ class Server:
             )
         pool = ThreadPoolExecutor(_WORKERS)
         try:
-            others = (kind for kind in kinds if kind != "APIService")
-            asked = [known for kind in others for known in Kinds().of_group(GROUPS[kind]) if known.kind == kind]
+            others = ((GROUPS[kind], kind) for kind in kinds if kind != "APIService")
+            every = ((each, known) for each in others for known in (*Kinds().of_group(each[0]), *OF_OTHERS))
+            asked = [known for each, known in every if (known.group, known.kind) == each]
             has_faults = False
             for found in [pool.submit(self._of_kind, known, served, where) for known in asked]:
                 while watch and not wait([found], _EVERY).done:

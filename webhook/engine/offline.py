@@ -202,7 +202,8 @@ class Sender:
         elif known is not None and not known.since <= minor <= known.until:
             minor = known.default
         if minor not in self._sets:
-            policies = load(self._manifests, minor, namespace=self._namespace)
+            served = self._set.kinds.runtime_config
+            policies = load(self._manifests, minor, namespace=self._namespace, runtime_config=served)
             self._sets[minor] = policies.beside(self._others, self._namespace)
         return self._sets[minor]
 

@@ -46,6 +46,7 @@ _PODS: Final[Mapping[str, dict[str, Any]]] = {
         "containers": [{**_CONTAINER, "resources": {"claims": [{"name": "gpu"}]}}],
         "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
     },
+    "with limits": {"containers": [{**_CONTAINER, "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]},
 }
 """The pods to try, likewise."""
 _DEVICES: Final[Mapping[str, list[Any]]] = {"": [{"name": "gpu-0"}], "without devices": []}

@@ -6,7 +6,7 @@ A component is recognized by the first of its texts in an answer; what it quotes
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -20,6 +20,8 @@ API_SERVER: Final = "API server"
 _SCHEDULER: Final = "kube-scheduler"
 LONGEST: Final = 4096
 """The characters of an answer that are read: it may quote a whole object."""
+_QUOTED_MAX: Final = 16
+"""How many answers within one another are read."""
 _NAME: Final = r'"?([\w./-]+?)"?'
 
 
@@ -60,7 +62,7 @@ def _told(entry: JSONObject) -> tuple[str, str]:
     return text(entry, "means"), text(entry, "cure")
 
 
-def speaker(answer: str) -> Component | None:
+def _speaker(answer: str) -> Component | None:
     """Return the component from which an answer comes."""
     firsts = [
         (found.start(), place)
@@ -71,7 +73,21 @@ def speaker(answer: str) -> Component | None:
     return components()[min(firsts)[1]] if firsts else None
 
 
-def said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
+def told(answer: str) -> Iterator[tuple[Component, list[tuple[str, str]], str, str]]:
+    """Yield what components say in an answer: the one that it comes from, then those that it quotes.
+
+    Returns:
+        The component, meaning and cure of each of its texts, the answer, and the answer that this quotes.
+    """
+    for _ in range(_QUOTED_MAX):
+        if (component := _speaker(answer)) is None:
+            return
+        said, quoted = _said_by(component, answer)
+        yield component, said, answer, quoted
+        answer = quoted
+
+
+def _said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], str]:
     """Return meaning and cure of each text of a component that an answer has, and the answer that it quotes."""
     line = " ".join(answer.split())
     matches = [
@@ -88,10 +104,10 @@ def said_by(component: Component, answer: str) -> tuple[list[tuple[str, str]], s
 
 def cures(answer: str) -> list[str]:
     """Say what to do about a text of a component, such as the words of an event; nothing if the text is not known."""
-    answer = answer[:LONGEST]
-    component = speaker(answer)
-    if component is None or component.name == _SCHEDULER:  # whose reasons are found by a simulation
-        return []
-    said, quoted = said_by(component, answer)
-    own = [] if said == list(component.general) else [cure for _, cure in said if cure]
-    return (cures(quoted) if quoted else []) or own
+    found: list[str] = []
+    for component, said, *_ in told(answer[:LONGEST]):
+        if component.name == _SCHEDULER:  # whose reasons are found by a simulation
+            break
+        own = [] if said == list(component.general) else [cure for _, cure in said if cure]
+        found = own or found
+    return found

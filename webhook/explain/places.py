@@ -143,6 +143,12 @@ def parts(place: FieldPlace, release: Release | None) -> Iterator[FieldPlace]:
             yield FieldPlace(place.kind, path, field, struct and _of_version(place.kind, struct), home, place)
 
 
+def unjudged(place: FieldPlace, release: Release | None) -> list[str]:
+    """List the fields of a place that exist in Kubernetes, but are not judged."""
+    every = place.type.opaque if place.type else {}
+    return sorted(name for name, field in every.items() if _exists(field, place.kind, release))
+
+
 def within(places: Iterable[FieldPlace], release: Release | None) -> Iterator[FieldPlace]:
     """Yield places, each before the fields below it that a release has."""
     left = [*places][::-1]

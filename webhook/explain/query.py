@@ -14,8 +14,8 @@ from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import GROUP, KINDS, VERSIONS, find, release_of
 from webhook.drivers import built_in, text_of
 from webhook.explain import text
-from webhook.explain.components import API_SERVER, LONGEST, said_by, speaker
-from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules
+from webhook.explain.components import API_SERVER, LONGEST, told
+from webhook.explain.places import ExplainedKind, ExplainedRule, FieldPlace, children, kinds, rules, unjudged
 from webhook.explain.text import counterpart, example, gated, list_of_rules, of_component, of_rule, texts
 from webhook.problem import cut
 from webhook.references import every_rule
@@ -279,7 +279,7 @@ def _walk(kind: ExplainedKind, path: Iterable[str], release: Release | None) -> 
     for step in path:
         fields = {child.path[-1]: child for child in children(place, release)}
         found = fields.get(step) or {name.casefold(): each for name, each in fields.items()}.get(step.casefold())
-        if found is None and place.type and step in place.type.opaque:
+        if found is None and step in unjudged(place, release):
             return f"{place}.{step} exists in Kubernetes, but nothing of it is judged here"
         if found is None:
             near = nearest(step, fields)
@@ -324,6 +324,8 @@ _REASON: Final = re.compile(
     r"(?:\A|: )(?:(Forbidden|Required value|Internal error)|"
     r"(Invalid value|Unsupported value|Duplicate value|Not found|Too many|Too long))(?:: |\Z)"
 )
+_FORBIDDEN: Final = re.compile(r'^.{0,99}?\b[\w.]+ "[^"]*" is forbidden: ', re.DOTALL)
+"""How refusals of plugins and webhooks begin, and texts of rules that quote them."""
 _VALUE: Final = re.compile(r'(?:(?:"(?:[^"\\]|\\.)*"|\b\d[\w.]*)(?:, )?)+')
 _WORD: Final = re.compile(r"[a-z][\w'-]*|\*")
 _ANY: Final = "*"
@@ -382,13 +384,16 @@ def _unquoted(answer: str) -> str:
 def _of_rules(answer: str, kubernetes: str | None) -> list[str]:
     """Describe the rule that says an answer, or list those that do."""
     known = _rules(kubernetes)
-    matcher = SequenceMatcher(None, b=_words(_detail(answer)), autojunk=False)
+    asked = _words(_detail(answer))
+    matcher = SequenceMatcher(None, b=asked, autojunk=False)
     shared: dict[str, int] = {}
     for name, texts_of_rule in _texts_of_rules().items():
         for said in texts_of_rule if name in known else ():
             matcher.set_seq1(said)
             run = matcher.find_longest_match()
             length, words = (sum(word != _ANY for word in each) for each in (said[run.a : run.a + run.size], said))
+            if len(said) < _ENOUGH and len(asked) > 2 * len(said):
+                continue  # a short text, such as "not found", is in many answers
             if run.size >= min(_ENOUGH, len(said)) and length >= min(_ENOUGH, words or _ENOUGH):
                 shared[name] = max(length, shared.get(name, 0))
     found = [name for name, length in shared.items() if length == max(shared.values())]
@@ -423,6 +428,7 @@ def _texts_of_rules() -> dict[str, list[list[str]]]:
 
 def _detail(message: str) -> str:
     """Return what a message says after the reason and the value; the reason if that is all it says."""
+    message = _FORBIDDEN.sub("", message)
     found = _REASON.search(message)
     if not found:
         return message
@@ -443,19 +449,15 @@ def _words(message: str) -> list[str]:
 
 def _explained(answer: str, kubernetes: str | None) -> Iterator[str]:
     """Yield what the component says from which an answer comes, then the same for the answer that it quotes."""
-    component = speaker(answer)
-    if component is None:
-        return
-    said, quoted = said_by(component, answer)
-    if component.name == API_SERVER and (unserved := _unserved(answer, kubernetes)):
-        yield of_component(component.name, [unserved])
-        return
-    if said:
-        yield of_component(component.name, said)
-    if quoted:
-        yield from _explained(quoted, kubernetes)
-    elif component.name == API_SERVER:
-        yield from _described(_subjects(answer), kubernetes)
+    for component, said, part, quoted in told(answer):
+        is_api_server = component.name == API_SERVER
+        if is_api_server and (unserved := _unserved(part, kubernetes)):
+            yield of_component(component.name, [unserved])
+            return
+        if said:
+            yield of_component(component.name, said)
+        if is_api_server and not quoted:
+            yield from _described(_subjects(part), kubernetes)
 
 
 def _unserved(answer: str, kubernetes: str | None) -> tuple[str, str] | None:

@@ -26,6 +26,7 @@ from webhook.explain.places import (
     kinds,
     parts,
     rules_at,
+    unjudged,
     within,
 )
 from webhook.records import NamedTuple
@@ -296,7 +297,7 @@ def of_place(place: FieldPlace, release: Release | None, *, recursive: bool) -> 
         "FEATURE GATES": list(_gates(place, release)),
         "OTHER VERSIONS": list(_elsewhere(place, release)),
         "FIELDS": [line for part in children(place, release) for line in _of_part(part, release)],
-        "NOT JUDGED HERE": _wrapped(", ".join(sorted(struct.opaque)) if struct else "", 4),
+        "NOT JUDGED HERE": _wrapped(", ".join(unjudged(place, release)), 4),
         "RULES": [line for stated, at in _joined(_readers(place, release)) for line in _of_reader(stated, at, place)],
     }
     for title, content in sections.items():

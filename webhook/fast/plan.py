@@ -403,7 +403,7 @@ def _fields(struct: CompiledStruct, *, decodes: bool) -> Iterator[tuple[str, Pla
         if name not in struct.inline:
             target = known if struct.checks(name) else known.decoding
             yield name, _planned(field, target, struct.names, decodes=decodes)
-    for name, field in struct.type.opaque.items():
+    for name, field in struct.opaque.items():
         if known.thorough:
             yield name, _planned(field, known, struct.names)
         elif not decodes:
@@ -480,12 +480,6 @@ def _map(field: Map, compiled: CompiledField, target: Target, names: tuple[str, 
 def _nested(_field: Nested, compiled: CompiledField, _target: Target, _names: object, *, decodes: bool) -> Planned:
     plan = _plan_without_constants(cast("CompiledStruct", compiled.struct), decodes=decodes)
     return Planned(plan.type, inner=plan.checks(""), plan=plan) if plan else Planned(Any, compiled.walk)
-
-
-def _anything(
-    field: Anything, _compiled: CompiledField, target: Target, names: tuple[str, str], **_: object
-) -> Planned:
-    return _planned(field.shape, target.decoding, names) if field.shape and target.thorough else Planned(Any)
 
 
 def of_scalar(field: Scalar, compiled: CompiledField, target: Target, *_: object, **__: object) -> Planned:
@@ -592,7 +586,7 @@ _PLANS: Final[Mapping[Callable[..., CompiledField], Callable[..., Planned]]] = {
     Array.compile: _array,
     Map.compile: _map,
     Nested.compile: _nested,
-    Anything.compile: _anything,
+    Anything.compile: lambda *_, **__: Planned(Any),
 }
 """The planned field types; fields compiled in a special way take the walk."""
 

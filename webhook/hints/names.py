@@ -53,10 +53,18 @@ def _near(name: str, known: list[str]) -> list[str]:
     return near(name, known)
 
 
-def in_place(name: str, names: Iterable[str], what: str) -> Advice:
-    """Suggest a name in the place of a value; the arguments are those of :func:`instead`."""
+def in_place(name: str, names: Iterable[str], what: str, field: str = "") -> Advice:
+    """Suggest a name in the place of a value; the other arguments are those of :func:`instead`.
+
+    Args:
+        field: A field with names of objects, which kustomize does not change where it gives objects a prefix or suffix.
+    """
     known = list(names)
     meant = _near(name, well_formed(known))
+    longer = [each for each in known if field and (each.endswith(f"-{name}") or each.startswith(f"{name}-"))]
+    if len(longer) == 1 and not meant:
+        why = f"namePrefix and nameSuffix of kustomize change no {field} that its nameReference does not list"
+        return Advice(Meant(f'did you mean "{longer[0]}"? {why}'))
     return Advice(_instead(meant, known, what), _only(meant))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
+from webhook.cel.kubernetes.quantity import QUANTITY
+from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
@@ -13,7 +15,7 @@ from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from webhook.cel.environment import Environment
-    from webhook.cel.errors import CompileError
+    from webhook.cel.errors import CompileError, Signature
 
 _OPERATORS: Final = frozenset(function for function, _ in OPERATORS.values() if function != "@in")
 _SEVERAL: Final = frozenset({Kind.MAP, Kind.LIST, Kind.DYN})
@@ -26,27 +28,28 @@ _INSTEAD: Final = {
 """Hints for variables of other policies, of other expressions, and of the rules of a CustomResourceDefinition."""
 
 
+_OBJECTS: Final = frozenset({"object", "oldObject", "namespaceObject"})
+_ASKED: Final = {Kind.LIST: "VALUE in LIST asks for an item", Kind.MAP: "'KEY' in MAP asks for a key"}
+_COMPARED: Final = {
+    QUANTITY: "a quantity is compared with a quantity: quantity('1Gi')",
+    SEMVER: "a version is compared with a version: semver('1.2.3')",
+}
+_ORDER: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
+
+
 def hint_of(error: CompileError, environment: Environment) -> str:
     """Suggest what was probably meant; empty if that is unclear."""
     hint = ""
     for issue in error.issues:
         if issue.code == UNDECLARED:
-            name = issue.arguments[0]
-            functions = (name for name in environment.functions if name.isidentifier())
-            macros = (name for name, _, _ in environment.macros)
-            known = (*environment.variables, *functions, *macros, *environment.structs)
-            return _INSTEAD.get(name) or _called_otherwise(name, environment) or _another(name, known)
+            before, behind = error.text[: max(issue.offset, 0)], error.text[max(issue.offset, 0) :]
+            is_method = before.removesuffix(issue.arguments[0]).endswith(".")
+            is_called = behind.startswith("(")  # the place of a call is its parenthesis
+            return _of_name(issue.arguments[0], environment, is_called=is_called, is_method=is_method)
         if issue.code == UNDEFINED:
-            name, owner = issue.arguments
-            parts, nearer = parts_with(name, owner, environment), nearest_field(name, owner, environment)
-            return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
-        if issue.code == NO_OVERLOAD:
-            function, signature = issue.arguments
-            sides = signature.arguments
-            if function in _OPERATORS and len({*sides}) > 1 and all(map(types.is_simple, sides)):
-                return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
-            if signature.target is None and (meant := _called_otherwise(function, environment)):
-                return meant
+            return _of_field(issue.arguments[0], issue.arguments[1], environment)
+        if issue.code == NO_OVERLOAD and (meant := _of_call(issue.arguments[0], issue.arguments[1], environment)):
+            return meant
         if issue.code == NOT_A_FIELD:
             hint = (
                 "has(…) asks whether a field is there, as has(object.spec), 'key' in MAP whether a key is; "
@@ -61,11 +64,56 @@ def hint_of(error: CompileError, environment: Environment) -> str:
     return hint
 
 
-def _called_otherwise(name: str, environment: Environment) -> str:
-    """Say how a function or macro is called, if it is called as a method only, or never as one."""
+def _of_name(name: str, environment: Environment, *, is_called: bool, is_method: bool) -> str:
+    functions = (name for name in environment.functions if name.isidentifier())
+    macros = (name for name, _, _ in environment.macros)
+    known = (*environment.variables, *functions, *macros, *environment.structs)
+    instead = _INSTEAD.get(name) or (is_called and _called_otherwise(name, environment, is_method=is_method))
+    return instead or _another(name, known)
+
+
+def _of_field(name: str, owner: str, environment: Environment) -> str:
+    if name in _OBJECTS:
+        return f"{name} is a variable of its own, beside request"
+    parts, nearer = parts_with(name, owner, environment), nearest_field(name, owner, environment)
+    return nearer or (f'did you mean "{parts[0]}.{name}"?' if len(parts) == 1 else "")
+
+
+def _of_call(function: str, signature: Signature, environment: Environment) -> str:
+    target, sides = signature
+    operands = [each for each in (target, *sides) if each is not None]
+    if meant := _of_operands(function, operands) if operands else "":
+        return meant
+    if function in _OPERATORS and len({*sides}) > 1 and all(map(types.is_simple, sides)):
+        return "both sides must be of one type: convert one of them, as by int(…) or string(…)"
+    return "" if target is not None else _called_otherwise(function, environment)
+
+
+def _of_operands(function: str, operands: Sequence[Type]) -> str:
+    """Suggest another call for values of these types; empty if none is known."""
+    first, last = operands[0], operands[-1]
+    if function == "@in" and last == types.STRING:
+        return "….contains(…) looks for a part of a text; `in` is for items of lists and keys of maps"
+    if function == "contains":
+        return _ASKED.get(first.kind, "")
+    if function == "_+_" and {first.kind, last.kind} == {Kind.STRING, Kind.LIST}:
+        return "a list of texts becomes a text by LIST.join(', ')"
+    if first in _COMPARED and function in _ORDER:
+        return "quantities and versions are compared by isGreaterThan, isLessThan and compareTo"
+    return _COMPARED.get(first, "") if last != first else ""
+
+
+def _called_otherwise(name: str, environment: Environment, *, is_method: bool = False) -> str:
+    """Say how a function or macro is called, if it is called as a method only, or never as one.
+
+    Args:
+        is_method: Whether it was called as one.
+    """
     of_macros = {is_member for macro, _, is_member in environment.macros if macro == name}
     are_members = of_macros or {each.member for each in environment.functions.get(name, ())}
     if are_members == {True}:
+        if is_method and of_macros:
+            return f"it takes the name of an item, and what is asked of it: LIST.{name}(item, …)"
         return f"it is called on a value: VALUE.{name}(…)"
     return f"it is not called on a value: {name}(…)" if of_macros == {False} else ""
 

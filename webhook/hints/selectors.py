@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any, Final
@@ -131,6 +131,29 @@ _LITERALS: Final = {
     "True": ("CEL writes true in lower case", "true"),
     "False": ("CEL writes false in lower case", "false"),
 }
+_ABSENT: Final = "what is absent is not null: has(…) asks whether a field is there"
+_OTHERWISE: Final[Mapping[str, Mapping[str, str]]] = {
+    UNDECLARED: {
+        **dict.fromkeys(("None", "nil", "NULL", "undefined"), _ABSENT),
+        **dict.fromkeys(("any", "some"), "CEL searches a list by exists(): ….exists(x, x == …)"),
+        **dict.fromkeys(("every", "forEach", "forall"), "CEL asks all items of a list by all(): ….all(x, x == …)"),
+        **dict.fromkeys(("len", "length", "count"), "CEL counts by size()"),
+        "includes": "….contains(…) looks for a part of a text, VALUE in LIST for an item",
+        **dict.fromkeys(("toLowerCase", "toLower", "lower"), "CEL writes lowerAscii()"),
+        **dict.fromkeys(("toUpperCase", "toUpper", "upper"), "CEL writes upperAscii()"),
+        **dict.fromkeys(("keys", "values"), "a map is a list of its keys: MAP.all(key, …), MAP.map(key, MAP[key])"),
+        **dict.fromkeys(("now", "uuid", "random"), "expressions know neither the time nor anything random"),
+        **dict.fromkeys(("math", "base64", "json", "strings"), "Kubernetes does not have this library of CEL"),
+    },
+    RESERVED_NAME: {
+        "if": "CEL writes `if` as a condition: … ? … : …",
+        "namespace": "namespaceObject is the Namespace, request.namespace its name",
+    },
+    INVALID_ARGUMENT: {
+        "matches": "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax), without lookaround"
+    },
+}
+"""What is written as in other languages, by the error and what it is about, with CEL's counterpart."""
 _FORMS: Final = (
     (re.compile(r"===|!=="), "CEL writes {0} as {1}", lambda match: match[0][:2]),
     (
@@ -140,6 +163,10 @@ _FORMS: Final = (
     ),
 )
 """Syntax of other languages, by what stands around the place of a syntax error, with CEL's form."""
+_KEY: Final = re.compile(
+    r"\b(labels|annotations|data|nodeSelector|matchLabels|limits|requests|allocatable)\.([\w.]+[-/][\w./-]*\w)"
+)
+"""A key with a dash or a slash that is not in brackets."""
 _STRING: Final = re.compile(r"""[rRbB]*(\"{3}|'{3}|[\"'])(?:\\.|(?!\1).)*?(?:\1|$)""", re.DOTALL)
 _NOT: Final = re.compile(r"(?:^|[(&|])\s*not\s+\Z")
 _COMPARED: Final = "_==_ _!=_ _<_ _>_ _<=_ _>=_"
@@ -192,9 +219,6 @@ _OTHERS: Final = {
     Issue(INVALID_LITERAL.format("int")): (
         "whole numbers have 64 bits: from -9223372036854775808 to 9223372036854775807"
     ),
-    Issue(INVALID_ARGUMENT, ("matches",)): (
-        "write a regular expression in RE2's syntax (github.com/google/re2/wiki/Syntax)"
-    ),
 }
 """Hints for other issues, wherever they are."""
 _GATED: Final = {"allowMultipleAllocations": CONSUMABLE_CAPACITY, "includes": LIST_ATTRIBUTES}
@@ -209,10 +233,8 @@ _NAMES: Final = (
 _INSTEAD: Final = {
     "has": _HAS,
     "exists": "exists() is for lists: has(…) asks whether a field is there",
-    "any": "CEL searches a list by exists(): ….exists(x, x == …)",
-    "len": "CEL counts by size()",
     **dict.fromkeys(("self", "object", "this"), _DEVICE),
-    "null": "what is absent is not null: has(…) asks whether a field is there",
+    "null": _ABSENT,
 }
 """Names of other languages, where no known name is near."""
 _DOMAIN: Final = frozenset(map_of(STRING, each) for each in (ANY, DYN, QUANTITY))
@@ -259,7 +281,7 @@ def hint_of(problem: Problem, obj: Any) -> Advice:
     issue = problem.issues[0] if problem.issues else Issue("")
     if amount := BARE_AMOUNT.search(expression):
         return _with_fix(f'the amount is a string in quotes: quantity("{amount[1]}")', expression)
-    if advice := syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
+    if advice := _gated(issue) or syntax(issue, expression) or _dotted(expression) or _mistaken(issue, expression):
         return advice
     unknown, domain = _unknown(issue, expression), only_domain(obj)
     if unknown.fix:
@@ -279,6 +301,11 @@ def _with_fix(hint: str, expression: str) -> Advice:
     return Advice(hint, Fix("replace", corrected, safe=is_safe) if corrected != expression else None)
 
 
+def _gated(issue: Issue) -> Advice | None:
+    gate = _GATED.get(issue.arguments[0]) if issue.code in {UNDEFINED, UNDECLARED} else None
+    return Advice(f"{issue.arguments[0]} needs the feature gate {gate}, which is off") if gate else None
+
+
 def syntax(issue: Issue, expression: str) -> Advice | None:
     """Suggest CEL's form for syntax of another language; None if there is none.
 
@@ -295,6 +322,8 @@ def syntax(issue: Issue, expression: str) -> Advice | None:
             meant = form(match)
             corrected = f"{expression[: match.start()]}{meant}{expression[match.end() :]}"
             return Advice(hint.format(match[0], meant.strip()), Fix("replace", corrected))
+    if issue.code == UNDECLARED and (key := _KEY.search(expression)) and key.start() < place <= key.end():
+        return Advice(f"put the key in brackets and quotes: {key[1]}['{key[2]}']")
     hint, written, replacement = _foreign(issue)
     return Advice(hint, _token_replaced(expression, place, written, replacement)) if hint else None
 
@@ -306,8 +335,8 @@ def _foreign(issue: Issue) -> tuple[str, str, str]:
         for begin, (hint, replacement) in _UNRECOGNIZED.items():
             if word.startswith(begin):
                 return hint, begin if replacement else "", replacement
-    if issue.code == RESERVED_NAME and word == "if":
-        return "CEL writes `if` as a condition: … ? … : …", "", ""
+    if meant := _OTHERWISE.get(issue.code, {}).get(word):
+        return meant, "", ""
     if issue.code == UNDECLARED and word in _LITERALS:
         return _LITERALS[word][0], word, _LITERALS[word][1]
     if issue.code in SYNTAX and word.lower() in _WORDS:
@@ -363,8 +392,6 @@ def _token_replaced(expression: str, at: int, written: str, replacement: str) ->
 def _unknown(issue: Issue, expression: str) -> Advice:
     if issue.code not in {UNDEFINED, UNDECLARED} or not str.isidentifier(name := issue.arguments[0]):
         return Advice()
-    if gate := _GATED.get(name):
-        return Advice(f"{name} needs the feature gate {gate}, which is off")
     place = _place(issue)
     if issue.code == UNDECLARED:
         return _undeclared(name, place, expression)

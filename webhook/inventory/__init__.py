@@ -35,6 +35,7 @@ from webhook.schema import CREATE, CompiledStruct, Target, compile_struct
 from webhook.schema.decoding import apart, as_reported
 
 DRA: Final = "resource.k8s.io"
+KUEUE: Final = "kueue.x-k8s.io"
 
 KINDS: Final = {
     "DeviceClass": DRA,
@@ -63,6 +64,7 @@ AROUND: Final = {
     "Job": "batch",
     "CronJob": "batch",
     "PersistentVolumeClaim": "",
+    "Workload": KUEUE,
 }
 """The kinds that tell what became of pods, all of them in namespaces; they are held as they are, without decoding."""
 

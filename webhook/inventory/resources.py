@@ -113,10 +113,17 @@ none of them: their requests of resources that a node does not state are ignored
 
 
 def as_in_pods(resource: str) -> str:
-    """Return the extended resource of a class that is spelled with the domain of quotas as pods spell it."""
+    """Return the extended resource of a class as pods spell it, if it is spelled with another domain, as in quotas."""
     if resource.endswith(QUOTA_SUFFIX):
         return IMPLICIT_PREFIX + resource.removesuffix(QUOTA_SUFFIX)
+    if is_implicit(resource):
+        return IMPLICIT_PREFIX + resource.partition("/")[2]
     return resource.replace(_OF_QUOTAS, STANDARD_DOMAIN, 1)
+
+
+def is_implicit(resource: str) -> bool:
+    """Tell whether a resource can only be meant as that of a class itself, whatever its domain."""
+    return resource.startswith("deviceclass.") and "/" in resource
 
 
 class ExtendedResources:

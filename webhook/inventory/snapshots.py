@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from webhook.documents.stored import EACH, LEFT_OUT, SHARED, SHORT, Reader, Shape
-from webhook.inventory import AROUND, DRA, KINDS
+from webhook.inventory import AROUND, DRA, KINDS, KUEUE
 from webhook.objects import LAST_APPLIED
-from webhook.policy.manifest.kinds import guess_resource
+from webhook.policy.manifest.kinds import ALWAYS, Known, guess_resource
 
 _REFUSING: Final = {
     "LimitRange": "",
@@ -22,9 +22,18 @@ GROUPS: Final = {**KINDS, **AROUND, **_REFUSING}
 """The groups of all kinds that are read of a cluster."""
 OF_SNAPSHOT: Final = tuple(kind for kind, group in GROUPS.items() if group != "rbac.authorization.k8s.io")
 """The kinds that a snapshot has; roles are manifests. APIServices tell what the cluster serves."""
-RESOURCES: Final = {guess_resource(kind): kind for kind in OF_SNAPSHOT}
+_WORKLOADS: Final = f"workloads.{KUEUE}"
+"""Kueue's resource: Kubernetes has workloads, too."""
+RESOURCES: Final = {_WORKLOADS if kind == "Workload" else guess_resource(kind): kind for kind in OF_SNAPSHOT}
 """The kinds by their resources."""
-OPTIONAL: Final = {"podgroups", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}
+OF_OTHERS: Final = (
+    Known(KUEUE, "Workload", "workloads", namespaced=True, versions={"v1beta2": ALWAYS, "v1beta1": ALWAYS}),
+)
+"""The kinds that are not Kubernetes' own."""
+OPTIONAL: Final = {
+    *("podgroups", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+    *("workloads", _WORKLOADS),
+}
 """The resources that few clusters serve by default."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
 from webhook.api.versions import DEFAULT
 from webhook.objects import DEFAULT_NAMESPACE, JSONObject, plain, text
 from webhook.policy.change.plugins import READ
 from webhook.policy.evaluation.policyset import NAMESPACE, Hook, PolicyFinding, PolicySet, stored_in, undecodable
-from webhook.policy.manifest.kinds import GroupVersionKind, Kinds, kind_in
+from webhook.policy.manifest.kinds import EVERY_VERSION, GroupVersionKind, Kinds, Resource, kind_in
 from webhook.policy.manifest.model import (
     DENY,
     MUTATING,
@@ -35,6 +36,7 @@ def load(
     by_cluster: bool = False,
     namespace: str = DEFAULT_NAMESPACE,
     level: str = ERROR,
+    runtime_config: Mapping[str, bool] | None = EVERY_VERSION,
 ) -> PolicySet:
     """Make a policy set from the objects in manifests; never raises.
 
@@ -46,11 +48,12 @@ def load(
             policies of other releases are used, too.
         namespace: The namespace of objects that state none.
         level: The level of findings about objects that cannot be decoded; those in parameters are errors.
+        runtime_config: Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults.
     """
     read = _Read(release, strongest, by_cluster=by_cluster)
     for each in given:
         read.take(each if isinstance(each, Given) else Given(each))
-    return read.policy_set(plain(namespace), level)
+    return read.policy_set(plain(namespace), level, runtime_config)
 
 
 Name = tuple[str, str]
@@ -92,10 +95,12 @@ class _Read:
             message = f"there is another {obj['kind']} with the name {quoted(name)}; this one is not used"
             self._findings.append(_finding(each, "duplicate-policy", Path(("metadata", "name")), message))
 
-    def policy_set(self, namespace: str, level: str) -> PolicySet:
+    def policy_set(self, namespace: str, level: str, runtime_config: Mapping[str, bool] | None) -> PolicySet:
         """Bind the policies."""
         self._findings += _unbound(self._policies, self._bindings, self._refused)
-        kinds = Kinds(self._release, (each.object for group in self._objects.values() for each in group))
+        objects = (each.object for group in self._objects.values() for each in group)
+        kinds = Kinds(self._release, objects, runtime_config=runtime_config)
+        self._findings += (each for policy in self._policies.values() for each in _switched_off(policy, kinds))
         self._findings += self._refused_objects(kinds, level)
         return PolicySet(
             release=self._release,
@@ -160,6 +165,33 @@ def _unbound(
             message = "no binding names this policy: it applies to nothing"
             yield _finding(policy.given, "policy-without-binding", Path(("metadata", "name")), message)
     yield from found
+
+
+RULES: Final = Path(("spec", "matchConstraints", "resourceRules"))
+
+
+def named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, tuple[int, set[str]]]:
+    """Return which of Kubernetes' own kinds rules name: the first rule for each, and the versions in all of them."""
+    listed: dict[GroupVersionKind, tuple[int, set[str]]] = {}
+    for index, rule in enumerate(policy.match.rules):
+        for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
+            if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
+                listed.setdefault(kind, (index, set()))[1].update(rule.versions)
+    return listed
+
+
+def _switched_off(policy: Policy, kinds: Kinds) -> Iterator[PolicyFinding]:
+    """Find resources that a policy names only in versions that are off."""
+    if any("*" in rule.groups for rule in policy.match.rules):
+        return
+    for kind, (index, versions) in named_versions(policy, kinds).items():
+        on, off = kinds.versions_on(kind), versions.intersection(kinds.versions(kind))
+        if on and off and not versions.intersection((*on, "*")):
+            resource, where = kinds.resource_of(kind).resource, ", ".join(sorted(off))
+            message = f"Kubernetes 1.{kinds.release} serves {resource} in {where} only with --runtime-config: "
+            message += "without it, the policy matches none of them"
+            hint = f"list {', '.join(on)}, too, which {'is' if len(on) == 1 else 'are'} on by default"
+            yield _finding(policy.given, "unserved-version", RULES / index / "apiVersions", message, hint)
 
 
 def _finding(given: Given, rule: str, path: Path, message: str, hint: str = "") -> PolicyFinding:

@@ -10,7 +10,14 @@ from webhook.api.templates import source
 from webhook.hints.names import in_place, listed
 from webhook.inventory import controller_of, devices_path
 from webhook.inventory.claims import containers_of
-from webhook.inventory.resources import ExtendedResources, amounts, as_in_pods, container_requests, is_extended
+from webhook.inventory.resources import (
+    ExtendedResources,
+    amounts,
+    as_in_pods,
+    container_requests,
+    is_extended,
+    is_implicit,
+)
 from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, placed, text
 from webhook.patterns import Pattern
 from webhook.problem import NOTE, Advice, Fix, Problem
@@ -57,7 +64,8 @@ def _missing(pod: JSONObject, context: Context, kind: str, field: str, other: st
         elif elsewhere:
             hint = f"it exists in namespace {listed(elsewhere)}, but a pod can use only objects of its own namespace"
         else:
-            hint = context.or_in_cluster(in_place(name, around, f"{kind}s in namespace {namespace}"))
+            known = in_place(name, around, f"{kind}s in namespace {namespace}", field)
+            hint = context.or_in_cluster(known)
         message = context.missing(f'{kind} "{name}"', f" in namespace {namespace}", f"{who} pending")
         yield finding(path, message, hint)
 
@@ -219,7 +227,8 @@ def extended_resource_unknown(pod: JSONObject, context: Context) -> Iterator[Pro
     """
     named = ((*each, name) for each in containers_of(pod) for name in container_requests(each[1]))
     for path, container, name in named:
-        if not is_extended(name) or context.extended.has(name) or name in context.of_nodes:
+        is_meant = is_extended(name) or is_implicit(name)
+        if not is_meant or context.extended.has(name) or name in context.of_nodes:
             continue
         classes, nodes = (context.inventory.all(kind) for kind in ("DeviceClass", "Node"))
         known = [stated for each in classes if (stated := text(each, "spec", "extendedResourceName"))]

@@ -48,7 +48,7 @@ def drivers_of_class(cluster: Stored, name: str) -> list[str]:
 def known_drivers(cluster: Stored) -> frozenset[str]:
     """Return the drivers that publish devices, or that classes select."""
     classes = (name for _, name in cluster.inventory.names("DeviceClass"))
-    return frozenset(cluster.slices_on).union(*(drivers_of_class(cluster, each) for each in classes))
+    return frozenset(cluster.devices_on).union(*(drivers_of_class(cluster, each) for each in classes))
 
 
 @once
@@ -124,7 +124,7 @@ def unpublished(cluster: Stored) -> Sequence[tuple[Plugin, str, Sequence[str]]]:
         nodes = {each: cluster.inventory.find("Node", each) for each in settled}
         ready = [name for name, node in nodes.items() if node and is_ready(node)]
         for driver in plugin.drivers:
-            served = cluster.slices_on.get(driver, set())
+            served = cluster.devices_on.get(driver, set())
             missing = [] if "" in served else [each for each in ready if each not in served]
             if missing and (_is_choosy(plugin.workload) or 2 * len(missing) <= len(ready)):
                 found.append((plugin, driver, missing))
@@ -148,14 +148,14 @@ def _is_choosy(workload: JSONObject) -> bool:
 
 @rule("node-without-slices")
 def node_without_slices(cluster: Stored) -> Iterator[Found]:
-    """A driver runs on a node, and publishes no slice for it.
+    """A driver runs on a node, and publishes no devices for it.
 
     Its devices there cannot be allocated. The driver has found no hardware, cannot write slices, or has crashed while
     it looked.
     """
     for plugin, driver, nodes in unpublished(cluster):
         pod = plugin.pods[nodes[0]]
-        message = f"driver {driver} runs on {listed(nodes)}, and publishes no ResourceSlice there"
+        message = f"driver {driver} runs on {listed(nodes)}, and publishes no devices there"
         yield Found(plugin.workload, message, f"{command(cluster, 'logs', pod)} shows why")
 
 
@@ -166,7 +166,7 @@ def plugin_and_driver(cluster: Stored) -> Iterator[Found]:
     Both hand it out, and neither knows what the other one does: two pods get the same device. Let one of them leave the
     node alone, by a label that its DaemonSet selects.
     """
-    words = {driver: _words(driver) for driver in cluster.slices_on}
+    words = {driver: _words(driver) for driver in cluster.devices_on}
     for node in cluster.all("Node"):
         offered = {name: amount for name, amount in amounts(mapping(node, "status", "allocatable")).items() if amount}
         for resource in filter(is_extended, offered):
@@ -174,7 +174,7 @@ def plugin_and_driver(cluster: Stored) -> Iterator[Found]:
             if "monitoring" in of_resource:  # which only lets pods look at hardware
                 continue
             for driver, of_driver in words.items():
-                if len(of_driver & of_resource) > 1 and name_of(node) in cluster.slices_on[driver]:
+                if len(of_driver & of_resource) > 1 and name_of(node) in cluster.devices_on[driver]:
                     offer = f"a device plugin offers {resource} ({offered[resource]} allocatable) on this node"
                     message = f"{offer}, and DRA driver {driver} publishes the same hardware: it is handed out twice"
                     hint = f"keep the device plugin from the nodes of the driver, or driver {driver} from this one"

@@ -260,11 +260,11 @@ class Stored:
         return Context(self.inventory, self.settings.release, self.settings.gates, self._profiles, self.catalog)
 
     @cached_property
-    def slices_on(self) -> Mapping[str, set[str]]:
-        """The nodes for which each driver publishes slices; an empty name stands for slices of several nodes."""
+    def devices_on(self) -> Mapping[str, set[str]]:
+        """The nodes for which each driver with slices publishes devices; an empty name stands for several nodes."""
         served: dict[str, set[str]] = defaultdict(set)
         for each in self.catalog.slices:
-            served[each.driver] |= {each.node_name or "", *(device.node_name for device in each.devices)}
+            served[each.driver] |= {device.node_name for device in each.devices}
         return served
 
     # -- claims
@@ -371,7 +371,7 @@ class Stored:
         """Return the DaemonSets that run plugins, with those of some drivers that each runs."""
         if drivers not in self._plugins:
             nodes = {name for _, name in self.inventory.names("Node")}
-            served = {driver: each & nodes if nodes else each - {""} for driver, each in self.slices_on.items()}
+            served = {driver: each & nodes if nodes else each - {""} for driver, each in self.devices_on.items()}
             pods = ((each, self.owned(each)) for each in self.all("DaemonSet"))
             self._plugins[drivers] = plugins(pods, served, drivers)
         return self._plugins[drivers]

@@ -281,6 +281,12 @@ class CompiledStruct:
         }
 
     @cached_property
+    def opaque(self) -> dict[str, Field]:
+        """The declarations of the fields that are not judged."""
+        has = self.target.has
+        return {name: field for name, field in self.type.opaque.items() if has(field.since, field.until)}
+
+    @cached_property
     def fields(self) -> dict[str, CompiledField]:
         """The fields by their names in the class."""
         return {name: field.compile(self.target, *self.names) for name, field in self.stated.items()}
@@ -358,9 +364,7 @@ class CompiledStruct:
                 )
             if each is not None:
                 known[name] = each
-        if self.type.opaque:
-            known |= {name: value[name] for name in self.type.opaque if value.get(name)}
-        return known
+        return known | {name: value[name] for name in self.opaque if value.get(name)}
 
     def finds_declaratively(self, problem: Problem) -> bool:
         """Tell whether a finding in the struct comes from a declarative rule, where these decide."""
@@ -449,8 +453,8 @@ class CompiledStruct:
 
     def _within(self, name: str, walk: Walk) -> Walk:
         """Return the walk through a field, which Go may hold in embedded structs."""
-        embedded = self.type.embedded.get(name)
-        if embedded is None or self.target.release < EMBEDDED_SINCE:
+        embedded = self.type.embedded.get(name, self.type.embedded.get(""))
+        if not embedded or self.target.release < EMBEDDED_SINCE:
             return walk
         return lambda value: within(findings, embedded) if (findings := walk(value)) else NOTHING
 
@@ -465,7 +469,7 @@ class CompiledStruct:
             if in_field := [each for each in findings if not isinstance(each, Misfit)]:
                 problems[name] = in_field
         of_rules = NOTHING if self._several is None or refuses(misfits) else self._several(value, problems)
-        in_fields = [each for name in (*self.fields, *self.type.opaque) for each in problems.get(name, ())]
+        in_fields = [each for name in (*self.fields, *self.opaque) for each in problems.get(name, ())]
         return [*misfits, *merged(in_fields, of_rules, self)]
 
     @cached_property
@@ -488,7 +492,7 @@ class CompiledStruct:
             else:
                 walks[name] = _gated(walk, self.gated[name]) if name in self.gated else walk
         walks |= dict.fromkeys(self.wire.keys() - walks.keys(), _ignored)
-        for name, opaque in self.type.opaque.items():
+        for name, opaque in self.opaque.items():
             # A webhook leaves them to the API server, which has validated them.
             later = walking_later(partial(opaque.compile, self.target, *self.names))
             walks.setdefault(name, self._within(name, later) if self.target.thorough else _ignored)
@@ -832,7 +836,7 @@ class Scalar(Field):
 
         default = target.pick(self.default)
         default = None if isinstance(default, Default) else default  # the struct sets what depends on other fields
-        canonical, view = _readers(self.zero, absent, default)
+        canonical, view = _readers(absent, default)
         check = self.checker(target) if target.validates else None
         return CompiledField(
             walk=self._walk(self.decoder(owner, go_type), check),
@@ -881,14 +885,14 @@ class Scalar(Field):
 
 
 @lru_cache(maxsize=None, typed=True)  # most fields are alike: their closures would take a tenth of a server's memory
-def _readers(zero: Any, absent: Any, default: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Place], Any]]:
+def _readers(absent: Any, default: Any) -> tuple[Callable[[Any], Any], Callable[[Any, Place], Any]]:
     """Make the closures that read a value: in the form for comparisons, and as rules see it."""
 
     def canonical(value: Any) -> Any:
         return default if value is None or value == absent else value
 
     def view(value: Any, _: Place) -> Any:
-        if value is None or (value == zero and default is not None):
+        if value is None or (value == absent and default is not None):
             return absent if default is None else default
         return value
 
@@ -954,7 +958,7 @@ class Text(Scalar):
         # The results for an absent and an empty text: no findings, or those of the tests.
         has_default = target.pick(self.default) is not None
         fine_if_absent = has_default or self.required_if_given or not (needed or always)
-        fine_if_empty = has_default or not (needed or always or self.pointer)
+        fine_if_empty = not self.pointer and (has_default or not (needed or always))
 
         def check(value: str | None) -> Sequence[Problem]:
             if not value:
@@ -1166,13 +1170,11 @@ class Anything(Field):
     """Any JSON value, such as a driver's own parameters.
 
     Args:
-        shape: The field that describes it, where it is known but not judged.
         default: The default that the API server sets.
     """
 
     is_object = False
     """Whether it must be an object."""
-    shape: Field | None = None
     default: Any = None
 
     def type_name(self, package: str) -> str:
@@ -1181,10 +1183,10 @@ class Anything(Field):
         return "runtime.RawExtension"
 
     def compile(self, target: Target, owner: str, package: str) -> CompiledField:
-        """Compile closures that find only the decoder's refusals, if the shape is known."""
-        shape = self.shape if target.thorough else None
+        """Compile closures that find nothing."""
+        del target, owner, package
         return CompiledField(
-            walk=walking_later(partial(shape.compile, target.decoding, owner, package)) if shape else lambda _: NOTHING,
+            walk=_ignored,
             change=self._frozen(lambda value: value),
             canonical=lambda value: value,
             view=lambda value, _: value,

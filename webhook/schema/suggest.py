@@ -74,7 +74,7 @@ def misspelt(root: CompiledStruct, path: Path) -> str:
 
 def opaque_part(root: CompiledStruct, path: Path) -> Path | None:
     """Return the field on the path to a place that is known but not judged; None if there is none."""
-    parts = (at for at, struct, _ in _fields(root, path) if struct and path[at] in struct.type.opaque)
+    parts = (at for at, struct, _ in _fields(root, path) if struct and path[at] in struct.opaque)
     return next((Path(path[: at + 1]) for at in parts), None)
 
 
@@ -95,7 +95,7 @@ def _fields(root: CompiledStruct, path: Path) -> Iterator[tuple[int, CompiledStr
 
 def _field(struct: CompiledStruct, name: str) -> CompiledField | None:
     """Return a field, also one that is known but not judged; None if there is none."""
-    opaque = None if name in struct.wire else struct.type.opaque.get(name)
+    opaque = None if name in struct.wire else struct.opaque.get(name)
     compiled: CompiledField | None = opaque.compile(struct.target, *struct.names) if opaque else struct.wire.get(name)
     return compiled
 
@@ -112,7 +112,7 @@ def _around(root: CompiledStruct, path: Path) -> list[_Struct]:
 
 
 def _names(struct: CompiledStruct) -> tuple[str, ...]:
-    return (*struct.wire, *struct.type.opaque)
+    return (*struct.wire, *struct.opaque)
 
 
 def _did_you_mean(*names: str) -> str:
@@ -197,7 +197,8 @@ def _nested(around: _Struct, place: str, name: str) -> Fix | None:
 def _declared(struct: CompiledStruct, name: str) -> Field | None:
     """Find a field of a struct in any release."""
     types = (struct.type, *(inner.type for inner in struct.inlined))
-    return next((type_.fields[name] for type_ in types if name in type_.fields), None)
+    known = ({**type_.opaque, **type_.fields} for type_ in types)
+    return next((fields[name] for fields in known if name in fields), None)
 
 
 def _history(struct: CompiledStruct, name: str) -> Advice:

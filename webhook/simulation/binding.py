@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Self
 
@@ -67,10 +67,14 @@ def used_up(claims: Iterable[JSONObject]) -> str:
     return next((f"claim {each} is used by {CONSUMERS_MAX} pods, and no more can use it" for each in names), "")
 
 
-def lacks(use: Use, node: JSONObject) -> str:
+def lacks(use: Use, name: str, node: JSONObject | None) -> str:
     """Say why a pod that names its node never gets a claim; empty if it has it, or kube-controller-manager reserves it.
 
     The controller reserves allocated claims for pods with spec.nodeName, whichever the node; it cannot allocate any.
+
+    Args:
+        name: The name of the node.
+        node: The node; None if it is not known, so that nothing is known of its labels.
     """
     claim = use.claim
     if use.consumer.has(claim):
@@ -78,7 +82,7 @@ def lacks(use: Use, node: JSONObject) -> str:
     if not allocation_of(claim):
         return "its claims are not allocated"
     selector = mapping(allocation_of(claim), "nodeSelector")
-    if selector and not selects(selector, node):
+    if selector and not selects(selector, node or {"metadata": {"name": name}}):
         return f"the devices of claim {full_name_of(claim)} are not on it"
     return used_up([claim])
 
@@ -206,38 +210,23 @@ def _said(condition: JSONObject) -> str:
 
 _TIMED: Final = ("Node", "Pod", "ResourceClaim")
 """The kinds whose objects change often, so that the newest time is one of theirs."""
-_CONDITION: Final = {"lastHeartbeatTime": None, "lastTransitionTime": None}
-_TIMES: Final = {
-    "metadata": {"creationTimestamp": None},
-    "status": {
-        "allocation": {"allocationTimestamp": None},
-        "conditions": _CONDITION,
-        "devices": {"conditions": _CONDITION},
-        "containerStatuses": {"state": {"running": {"startedAt": None}, "terminated": {"finishedAt": None}}},
-    },
-}
-"""The fields of these kinds that are times."""
 
 
 def newest(inventory: Inventory) -> datetime:
     """Return the newest time in objects, at which they were read or a little earlier; they tell no other."""
-    times = {time for kind in _TIMED for each in inventory.all(kind) for time in _times(each, _TIMES)}
+    times = {time for kind in _TIMED for each in inventory.all(kind) for time in _times(each)}
     return next(filter(None, map(time_of, sorted(times, reverse=True))), EPOCH)
 
 
-def _times(value: object, shape: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield the times of what happened to a node, a pod or a claim.
-
-    Args:
-        shape: The fields that are times, or hold some; None for a time itself.
-    """
-    if isinstance(value, str) and shape is None:
-        yield value
-    elif isinstance(value, dict) and shape:
-        for name in value.keys() & shape.keys():
-            inner = value[name]
-            for each in inner if isinstance(inner, list) else (inner,):
-                yield from _times(each, shape[name])
+def _times(obj: JSONObject) -> Iterator[str]:
+    """Yield the times of what happened to a node, a pod or a claim; some may be empty."""
+    yield text(obj, "metadata", "creationTimestamp")
+    yield text(allocation_of(obj), "allocationTimestamp")
+    of_devices = (condition for each in items(obj, "status", "devices") for condition in items(each, "conditions"))
+    for each in (*items(obj, "status", "conditions"), *of_devices):
+        yield from (text(each, "lastHeartbeatTime"), text(each, "lastTransitionTime"))
+    for each in items(obj, "status", "containerStatuses"):
+        yield from (text(each, "state", "running", "startedAt"), text(each, "state", "terminated", "finishedAt"))
 
 
 def time_of(value: str) -> datetime | None:

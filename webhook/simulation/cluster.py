@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from functools import lru_cache
-from itertools import islice
-from typing import Final, Self
+from itertools import chain
+from typing import Any, Final, Self
 
 from webhook.allocation import Allocator, Features
 from webhook.allocation.devices import Catalog, Taint, Tolerations, quantity_text, taint_of
@@ -24,8 +24,18 @@ from webhook.api.dra.resourceclaim import ADMIN_SINCE, admin_label, admin_label_
 from webhook.api.versions import DEFAULT, patch_of, release_of
 from webhook.deviceselectors.fleet import absent_nodes, shortened
 from webhook.inventory import Inventory
-from webhook.inventory.affinity import required, selects, wants
-from webhook.inventory.claims import MADE, Blocked, Consumer, allocation_of, claims_of, device_of, is_pod, results_of
+from webhook.inventory.affinity import NodesByLabel, required, wants
+from webhook.inventory.claims import (
+    MADE,
+    Blocked,
+    Consumer,
+    allocation_of,
+    claims_of,
+    device_of,
+    is_pod,
+    requests_of,
+    results_of,
+)
 from webhook.inventory.quotas import EXTENDED_SINCE, Quotas
 from webhook.inventory.resources import CPU, NATIVE, PODS, ExtendedResources, amounts, requests
 from webhook.later import cached_property
@@ -319,6 +329,28 @@ def release_in(nodes: Iterable[JSONObject]) -> str:
     return f"1.{minor}.{patch}" if patch else f"1.{minor}"
 
 
+def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
+    """Yield the gates for which there are objects or fields, in a release that knows them."""
+    slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
+    devices = [each for spec in slices for device in items(spec, "devices") for each in (device, device.get("basic"))]
+    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
+    classes, groups = inventory.all("DeviceClass"), inventory.all("PodGroup")
+    fields: dict[str, Iterable[Any]] = {
+        "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
+        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), (at(each, "taints") for each in devices)),
+        "GenericWorkload": groups,
+        "GangScheduling": groups,
+        "DRAPartitionableDevices": (each.get("sharedCounters") for each in slices),
+        "DRAConsumableCapacity": (at(each, "allowMultipleAllocations") for each in devices),
+        "DRADeviceBindingConditions": (at(each, "bindingConditions") for each in devices),
+        "DRAExtendedResource": (text(each, "spec", "extendedResourceName") for each in classes),
+        "DRAPrioritizedList": ("/" in each.name for each in requests),
+        "DRAAdminAccess": (each.content.get("adminAccess") for each in requests),
+        "DRAWorkloadResourceClaims": (items(each, "spec", "resourceClaims") for each in groups),
+    }
+    return (gate for gate, found in fields.items() if gates.known(gate, release) and any(found))
+
+
 class Settings(NamedTuple):
     """The release and feature gates of the simulated scheduler.
 
@@ -344,6 +376,21 @@ class Settings(NamedTuple):
             raise ValueError(f"the scheduler of Kubernetes 1.{release} is not simulated: give 1.{_OLDEST} or later")
         stated = tuple((feature_gates or {}).items())
         return cls(release, gates.enabled(release, feature_gates), patch_of(kubernetes), stated)
+
+    @classmethod
+    def of_cluster(
+        cls, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
+    ) -> Settings:
+        """Read a release, by default that of a cluster's nodes, and the gates that differ from its defaults.
+
+        Gates are on, too, of which the cluster has objects or fields that the API server keeps for them only.
+
+        Raises:
+            ValueError: The release or a gate is unknown.
+        """
+        release = kubernetes or release_in(inventory.all("Node"))
+        inferred = dict.fromkeys(_inferred(inventory, release_of(release)), True)
+        return cls.of(release, inferred | dict(feature_gates or {}))
 
     def __str__(self) -> str:
         """Return the version, such as ``1.36`` or ``1.36.3``."""
@@ -496,16 +543,12 @@ class Cluster:
     @cached_property
     def of_other_nodes(self) -> str:
         """A note about the slices of nodes that are not known, or are not there; empty if there are none."""
-        slices = self.inventory.all("ResourceSlice")
+        slices, nodes = self.inventory.all("ResourceSlice"), NodesByLabel([each.node for each in self.nodes])
         absent = sorted({text(each, "spec", "nodeName") for each in slices} - {""} - self.index.keys())
-        selectors = {required(each): each for one in slices if (each := mapping(one, "spec", "nodeSelector"))}
-        missed = [
-            each
-            for each, selector in islice(selectors.items(), 16)
-            if not any(selects(selector, state.node) for state in self.nodes)
-        ]
+        selectors = filter(None, (mapping(each, "spec", "nodeSelector") for each in slices))
+        missed = next((required(each) for each in selectors if not nodes.any_selected(each)), "")
         notes = [absent_nodes(absent)] if absent else []
-        notes += [f"slices select {missed[0]}, which no node meets"] if missed else []
+        notes += [f"slices select {missed}, which no node meets"] if missed else []
         return "; ".join(notes)
 
     def rules_of(self, taints: Container[Taint]) -> list[JSONObject]:

@@ -472,17 +472,17 @@ class Scheduler:
         if runs or (found is uses and all(use.consumer.has(use.claim) for use in uses)):
             notes = () if runs or not claims else (_STARTS,)
             return Placement(pod, node, SCHEDULED, claims, reason="it runs already", notes=notes)
-        home = self.cluster.index.get(node)
-        lacks = [] if home is None else [binding.lacks(use, self.cluster.nodes[home].node) for use in uses]
-        if claims and home is not None and not any(lacks):
+        known = self.cluster.inventory.find("Node", node)
+        lacks = [binding.lacks(use, node, known) for use in uses]
+        if claims and known and not any(lacks):
             for use in uses:
                 if not use.consumer.has(claim := self._current(use.claim)):
                     self.cluster.reserve(claim, use.consumer)
             claims = tuple(map(self._current, claims))
             return Placement(pod, node, SCHEDULED, claims, reason=_RESERVED.format(node))
-        absent = "" if home is not None else ", which does not exist"
-        why = next(filter(None, lacks), "its claims are not allocated")
-        reason = f"it names its node itself ({node}{absent}), so {why} and it can never run"
+        absent = "" if known else ", which does not exist"
+        why = next(filter(None, lacks), "" if claims else "its claims are not allocated")
+        reason = f"it names its node itself ({node}{absent}), so {why and f'{why} and '}it can never run"
         return Placement(pod, None, None, claims, reason=reason)
 
     def filter(self, pod: JSONObject, uses: Sequence[Use]) -> tuple[Verdicts, Round]:

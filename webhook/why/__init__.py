@@ -336,12 +336,15 @@ def _queued(scene: Scene, workload: JSONObject) -> Cause | None:
     if not (queue := text(labels, QUEUE)):
         return None
     pod = sample(workload)
-    never = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
+    why = next(scene.rule("kueue-unsupported", {**pod, "owner": {"labels": labels}}), "") if pod else ""
+    known, said = scene.kueue_says(workload)
+    why = brief(said) or why
     described = (f"{each} --namespace {namespace}" for each in ("workloads.kueue.x-k8s.io", f"localqueue {queue}"))
     return Cause(
-        f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{never and f': {never}'}",
-        [workload, Ref("LocalQueue", queue, namespace)],
-        () if never else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
+        f"is suspended (spec.suspend): Kueue has not admitted it, in queue {queue}{why and f': {why}'}",
+        [workload, *known, Ref("LocalQueue", queue, namespace)],
+        () if why else tuple(scene.inventory.kubectl(f"describe {each}") for each in described),
+        words=said,
     )
 
 

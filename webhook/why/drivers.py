@@ -56,7 +56,7 @@ def absent(scene: Scene, driver: str) -> Cause:
     what = f"no ResourceSlice of driver {driver}"
     found = daemon_set(scene, driver)
     about = [found, Ref("Driver", driver)]
-    if driver in scene.slices_on:
+    if driver in scene.devices_on:
         what = f"the ResourceSlices of driver {driver} have no devices"
     if found is None:
         looked = "no DaemonSet looks like it" if scene.inventory.knows("DaemonSet") else "no DaemonSet is known here"
@@ -86,7 +86,7 @@ def unpublished_by(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
     for plugin, driver, nodes in unpublished(scene):
         node = home_of(pod)
         if node in nodes and plugin.pods[node] is pod:
-            said = f"driver {driver} runs on {node}, and publishes no ResourceSlice there"
+            said = f"driver {driver} runs on {node}, and publishes no devices there"
             about = Ref("Node", node), Ref("Driver", driver)
             yield Cause(said, [pod, about, plugin.workload], (f"see {scene.logs(pod)}",))
 
@@ -96,7 +96,7 @@ def down(scene: Scene, driver: str) -> Iterator[Cause]:
     found = daemon_set(scene, driver)
     if found is None or not publishes(scene, driver):
         return
-    without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.slices_on[driver])
+    without = (each for each in scene.inventory.all("Node") if name_of(each) not in scene.devices_on[driver])
     for node in islice((each for each in without if _matches(found, each)), _LOOKED_AT_MAX):
         if trouble := of_plugin(scene, found, node):
             yield trouble._replace(text=f"driver {driver} publishes nothing on {name_of(node)}: {trouble.text}")

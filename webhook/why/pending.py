@@ -13,7 +13,7 @@ from webhook.deviceselectors.fleet import shortened
 from webhook.engine.prescheduled import REQUIRED
 from webhook.grouping import by_key
 from webhook.hints.names import listed
-from webhook.inventory import controller_of, has_ended
+from webhook.inventory import KUEUE, controller_of, has_ended
 from webhook.inventory.affinity import nodes_named, term_selects, wants
 from webhook.inventory.claims import Blocked, allocation_of, claims_named, requests_of, results_of, sources_of
 from webhook.inventory.resources import as_in_pods, is_extended
@@ -30,6 +30,7 @@ from webhook.objects import (
     texts,
 )
 from webhook.records import NamedTuple
+from webhook.scan.claims import fault_of
 from webhook.scan.drivers import drivers_of_class
 from webhook.simulation import binding, rejections
 from webhook.simulation.cluster import (
@@ -49,7 +50,7 @@ from webhook.simulation.workloads import priority
 from webhook.spelling import did_you_mean, either, nearest
 from webhook.why import claims, drivers
 from webhook.why.containers import brief
-from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, sorted_as
+from webhook.why.scene import NAMED_MAX, About, Cause, Ref, Scene, about_taints, ref_of, refs_of, sorted_as
 
 
 class _Asked:
@@ -443,12 +444,15 @@ class Explained(NamedTuple):
 def explain(scene: Scene, pod: JSONObject) -> Explained:
     """Say why a pod has no node."""
     if gates := [text(each, "name") for each in items(pod, "spec", "schedulingGates")]:
-        who = ": Kueue has not admitted it" if any(each.startswith("kueue.x-k8s.io/") for each in gates) else ""
+        about: list[About] = [Ref("Gate", each) for each in gates]
+        known, words = scene.kueue_says(pod)
+        who = ": Kueue has not admitted it" if any(each.startswith(f"{KUEUE}/") for each in gates) else ""
         said = (
-            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}; the scheduler does not "
-            "look at it until the controller that set it removes it"
+            f"held back by the scheduling gate{'s' * (len(gates) > 1)} {', '.join(gates)}{who}"
+            f"{words and f', as it says: {brief(words)}'}; the scheduler does not look at it until the controller that "
+            "set it removes it"
         )
-        return Explained([Cause(said, [Ref("Gate", each) for each in gates], sort="scheduling-gate")])
+        return Explained([Cause(said, [*about, *known], sort="scheduling-gate", words=words)])
     if blocking := list(sorted_as("claim", claims.blocking(scene, pod))):
         return Explained(blocking, scene.scheduler.schedule(pod))
     if text(pod, "spec", "schedulingGroup", "podGroupName") and (found := _of_gang(scene, pod)):
@@ -457,9 +461,13 @@ def explain(scene: Scene, pod: JSONObject) -> Explained:
 
 
 def helps(scene: Scene, found: Explained) -> tuple[str, ...]:
-    """Return the changes with which a pod would get a node, as the simulation finds them."""
+    """Return the changes with which a pod would get a node, and what releases claims that keep devices for nothing."""
     placement = found.placement
-    return tuple(each["change"] for each in scene.answers.of(placement)["why"]["help"]) if placement else ()
+    changes = [each["change"] for each in scene.answers.of(placement)["why"]["help"]] if placement else []
+    held = (each for each in refs_of(found.causes[0].about) if each.kind == "ResourceClaim")
+    stored = (scene.inventory.find(each.kind, each.name, each.namespace) for each in held)
+    faults = (fault_of(each, scene) for each in stored if each)
+    return (*changes, *(each.hint for each in faults if each))
 
 
 # -- gangs

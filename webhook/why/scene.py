@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from webhook.allocation.devices import Taint
-from webhook.api import gates
 from webhook.api.templates import source
-from webhook.api.versions import release_of
 from webhook.grouping import by_key
 from webhook.inventory import Inventory, has_ended
-from webhook.inventory.claims import MADE, requests_of, sources_of
+from webhook.inventory.claims import MADE, sources_of
 from webhook.later import cached_property
-from webhook.objects import JSONObject, at, items, mapping, name_of, namespace_of, number, text
+from webhook.objects import JSONObject, items, mapping, name_of, namespace_of, number, text
 from webhook.problem import value_at
 from webhook.records import NamedTuple
 from webhook.references.lookup import every_rule, told
-from webhook.release import Release
 from webhook.scan.stored import Stored
-from webhook.simulation import Cluster, Scheduler, Settings, release_in
+from webhook.simulation import Cluster, Scheduler, Settings
 from webhook.simulation.answers import Answers
 
 _MENTIONED: Final = (
@@ -190,10 +187,17 @@ class Scene(Stored):
     def __init__(
         self, inventory: Inventory, kubernetes: str | None = None, feature_gates: Mapping[str, bool] | None = None
     ) -> None:
-        release = kubernetes or release_in(inventory.all("Node"))
-        # Gates must be on of which there are objects or fields that the API server has for them only.
-        inferred = dict.fromkeys(_inferred(inventory, release_of(release)), True)
-        super().__init__(inventory=inventory, settings=Settings.of(release, inferred | dict(feature_gates or {})))
+        super().__init__(inventory=inventory, settings=Settings.of_cluster(inventory, kubernetes, feature_gates))
+
+    def kueue_says(self, obj: JSONObject) -> tuple[list[Ref], str]:
+        """Return the Workload by which Kueue knows an object, and why it does not admit it; empty if not known."""
+        uid = text(obj, "metadata", "uid")
+        for each in self.inventory.all("Workload") if uid else ():
+            if any(text(owner, "uid") == uid for owner in items(each, "metadata", "ownerReferences")):
+                refusing = [one for one in items(each, "status", "conditions") if text(one, "status") == "False"]
+                said = {text(one, "type"): text(one, "message") for one in refusing}
+                return [ref_of(each)], said.get("QuotaReserved") or said.get("Admitted", "")
+        return [], ""
 
     @cached_property
     def scheduler(self) -> Scheduler:
@@ -305,25 +309,3 @@ class Scene(Stored):
             if space in {"", namespace} and name in named
         ]
         return found + [written(kind, name, namespace) for kind, name in _QUOTED.findall(words)]
-
-
-def _inferred(inventory: Inventory, release: Release) -> Iterator[str]:
-    """Yield the gates for which there are objects or fields, in a release that knows them."""
-    slices = [mapping(each, "spec") for each in inventory.all("ResourceSlice")]
-    devices = [each for spec in slices for device in items(spec, "devices") for each in (device, device.get("basic"))]
-    requests = [each for claim in inventory.all("ResourceClaim") for each in requests_of(claim, inventory)]
-    classes, groups = inventory.all("DeviceClass"), inventory.all("PodGroup")
-    fields: dict[str, Iterable[Any]] = {
-        "DRADeviceTaintRules": inventory.names("DeviceTaintRule"),
-        "DRADeviceTaints": chain(inventory.names("DeviceTaintRule"), (at(each, "taints") for each in devices)),
-        "GenericWorkload": groups,
-        "GangScheduling": groups,
-        "DRAPartitionableDevices": (each.get("sharedCounters") for each in slices),
-        "DRAConsumableCapacity": (at(each, "allowMultipleAllocations") for each in devices),
-        "DRADeviceBindingConditions": (at(each, "bindingConditions") for each in devices),
-        "DRAExtendedResource": (text(each, "spec", "extendedResourceName") for each in classes),
-        "DRAPrioritizedList": ("/" in each.name for each in requests),
-        "DRAAdminAccess": (each.content.get("adminAccess") for each in requests),
-        "DRAWorkloadResourceClaims": (items(each, "spec", "resourceClaims") for each in groups),
-    }
-    return (gate for gate, found in fields.items() if gates.known(gate, release) and any(found))

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from webhook.allocation.devices import Tolerations, taint_of
+from webhook.explain.components import cures
 from webhook.hints.names import listed
 from webhook.inventory import devices_reported, has_ended
 from webhook.inventory.claims import MADE, Blocked, Use, allocation_of, device_of, results_of
@@ -248,8 +249,8 @@ def _unreserved(scene: Scene, pod: JSONObject) -> Iterator[Cause]:
         for cause in claims.blocking(scene, pod):
             yield cause._replace(text=f"{cause.text}; it names its node itself (spec.nodeName {node})")
         return
-    home = scene.inventory.find("Node", node) or {"metadata": {"name": node}}
-    unreserved = [(lacks(each, home), each) for each in blocked if not each.consumer.has(each.claim)]
+    home = scene.inventory.find("Node", node)
+    unreserved = [(lacks(each, node, home), each) for each in blocked if not each.consumer.has(each.claim)]
     if not unreserved:
         return
     lacked, bad = max(unreserved, key=lambda each: bool(each[0]))
@@ -419,8 +420,8 @@ def _of_preparing(scene: Scene, pod: JSONObject, event: Event) -> Iterator[Cause
             ("correct the parameters, and create the claim again: they cannot be changed in place",),
         )
     else:
-        log = "see the log of the driver's pod on the node"
-        yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, (log,))
+        helps = cures(words) or ["see the log of the driver's pod on the node"]
+        yield Cause(f"{who} cannot prepare the devices of {what}: {brief(words)}", about, tuple(helps))
 
 
 _PARAMETERS: Final = ("wrong-parameters", "driver-gate")

@@ -23,12 +23,16 @@ def _items(value: Any, *path: str | int) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def _spec_of_workflow(obj: JSONObject) -> tuple[str, ...]:
+    return ("spec", "workflowSpec") if obj.get("kind") == "CronWorkflow" else ("spec",)
+
+
 def _workflow(obj: JSONObject) -> Iterator[PodsIn]:
     """Make a pod of each template of a workflow: ``resourceClaims`` since Argo Workflows 4.1 (workflow_types.go)."""
-    at: Steps = ("spec", "workflowSpec") if obj.get("kind") == "CronWorkflow" else ("spec",)
-    spec = mapping(obj, *map(str, at))
+    at = _spec_of_workflow(obj)
+    spec = mapping(obj, *at)
     for index, template in enumerate(_items(spec, "templates")):
-        here = (*at, "templates", index)
+        here: Steps = (*at, "templates", index)
         stated = ((template, here), (mapping(spec, "templateDefaults"), (*at, "templateDefaults")), (spec, at))
         found = ((claims, steps) for holder, steps in stated if (claims := _items(holder, "resourceClaims")))
         claims, whose = next(found, ([], here))
@@ -269,8 +273,19 @@ def _nim_resources(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
         )
 
 
+def _podless(obj: JSONObject) -> Iterator[tuple[Steps, str, str]]:
+    """Argo Workflows refuses claims of a template that makes no pod."""
+    for steps, template in placed(obj, *_spec_of_workflow(obj), "templates"):
+        sort = next((each for each in ("dag", "steps", "suspend", "http", "plugin") if each in template), "")
+        if sort and template.get("resourceClaims"):
+            message = f"Argo Workflows refuses claims of a template with {sort}, which makes no pod"
+            hint = "state them in the templates with containers, or for all in resourceClaims of the workflow's spec"
+            yield (*steps, "resourceClaims"), message, hint
+
+
 _LOST: Final = {
     "apps.nvidia.com": _nim_resources,
+    "argoproj.io": _podless,
     "serving.knative.dev": _knative,
     "trainer.kubeflow.org": _train_job,
 }

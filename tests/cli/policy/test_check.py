@@ -109,6 +109,10 @@ class TestCheck:
         ("object.spec.has(nodeName)", "it is not called on a value: has(…)"),
         ("object.spec.container.size() > 0", 'did you mean "containers"?'),
         ("object.spec.containers.all(c, c.nam != '')", 'did you mean "name"?'),
+        ("object.metadata.labels.app.kubernetes.io/name == 'a'", "put the key in brackets and quotes: labels['app.k"),
+        ("namespace.metadata.name == 'a'", "namespaceObject is the Namespace"),
+        ("object.metadata.creationTimestamp < now()", "expressions know neither the time"),
+        ("object.metadata.name.matches('(?!a)')", "write a regular expression in RE2's syntax"),
         ("zzz", ""),
         ("object.", ""),
         ("1 + '2' == '3'", "both sides must be of one type: "),
@@ -199,6 +203,7 @@ class TestCheck:
         (LIMITED, ["--kubernetes-version", "1.29"], ["not-served", "not-served"]),
         (LIMITED.replace("message: bad name", "message: bad: name"), [], ["unreadable"]),
         (refusing("object.spce.a == 1"), [], ["type-check"]),  # and no second finding about what fails
+        (refusing("object.spec.nodeName == null"), [], ["fails-on-valid", "type-check"]),  # a note
     )
     def test_one_fault_is_one_finding(
         self, checked: Found, policies: Any, options: list[str], expected: list[str]

@@ -15,7 +15,7 @@ from tests.cli.manifests import Write
 from tests.cli.policy.manifests import CONFIG, LACKING, LIMITED, NODELESS, Found, refusing, telling
 from tests.command import ROOT, Done, draguard, findings, usage_error
 from tests.objects import seeded, value
-from tests.policy.examples import CLAIM, POD, binding, mutating, policy
+from tests.policy.examples import CLAIM, POD, binding, mutating, policy, rule
 from tests.policy.examples import spec as with_spec
 from tests.rows import each_row
 from tests.test_start_up import imported
@@ -153,6 +153,19 @@ class TestValidate:
         options = ("--as", "jane", "--as-user-extra", "example.com/Node=a=b", "--as-user-extra", "example.com/node=c")
         (found,) = judged(telling("request.userInfo.extra['example.com/node'].join(' ')"), options=options)
         assert found["message"].endswith("denied request: a=b c")
+
+    @each_row(
+        ("options", "rules"),
+        ((), ["unserved-version"]),
+        (("--runtime-config", "resource.k8s.io/v1beta1=true"), ["policy"]),
+        (("--kubernetes-version", "1.34"), ["unserved-version"]),
+    )
+    def test_objects_are_matched_in_versions_that_the_cluster_serves(
+        self, judged: Found, options: tuple[str, ...], rules: list[str]
+    ) -> None:
+        beta = rule("resourceclaims", group="resource.k8s.io", apiVersions=["v1beta1"])
+        policies = refusing("false", matchConstraints={"resourceRules": [beta]})
+        assert [each["rule"] for each in judged(policies, CLAIM, options=options)] == rules
 
     def test_with_an_old_state_it_is_an_update(self, judged: Found, tmp_path: Path) -> None:
         policies = telling("request.operation + (oldObject == null ? '' : ' of old')")

@@ -1,25 +1,24 @@
-"""The types of kinds, and of parts of pods, that draguard hardly judges: mostly policies read them.
+"""The types of kinds, and of parts of pods and workloads, that draguard hardly judges: mostly policies read them.
 
-Their fields, in the words of Go, are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A
-type is made when an object first needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply
-replaces as a whole, ``+`` an embedded struct. A field has ``?`` for a pointer, ``!`` if Go writes it even if it is
-empty, ``:TYPE`` if it is not a string, ``@28-33`` for the releases that have it, ``=`` for its default. ``[name]`` is a
-list that is merged by a key, ``~Phase`` a string with a type of its own.
+Their fields, and those that judged types do not declare (:class:`webhook.api.core.values.Others`), in the words of Go,
+are in ``kinds.txt``, which ``upstream/generate.py`` writes from upstream's types. A type is made when an object first
+needs it. A line is a struct; ``*`` marks a kind, ``!`` one that server-side apply replaces as a whole, ``+`` an
+embedded struct. A field has ``?`` for a pointer, ``!`` if Go writes it even if it is empty, ``:TYPE`` if it is not a
+string, ``@28-33`` for the releases that have it, ``=`` for its default. ``[name]`` is a list that is merged by a key,
+``~Phase`` a string with a type of its own.
 """
 
 from __future__ import annotations
 
-import base64
-import json
+import os.path
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from webhook import formats
-from webhook.api.core.container import pull_policy
+from webhook.api.core.container import ResourceList, pull_policy
 from webhook.api.core.values import Bytes, IntOrString, MicroTime, Quantity, Time
 from webhook.objects import mapping
 from webhook.problem import Path, Problem, required
@@ -55,11 +54,13 @@ def _volume(value: dict[str, Any]) -> dict[str, Any]:
 
 def _secret(value: dict[str, Any]) -> dict[str, Any]:
     """Follow Convert_v1_Secret_To_core_Secret (``pkg/apis/core/v1/conversion.go``)."""
+    from base64 import b64encode  # few objects are Secrets
+
     stated = value.get("stringData")
     if not isinstance(stated, dict):
         return value
     written = {
-        key: base64.b64encode(each.encode("utf-8", "replace")).decode() if isinstance(each, str) else each
+        key: b64encode(each.encode("utf-8", "replace")).decode() if isinstance(each, str) else each
         for key, each in stated.items()
     }
     kept = {name: each for name, each in value.items() if name != "stringData"}
@@ -201,8 +202,8 @@ WRITTEN: Final[Mapping[str, str]] = {
     f"{META}.ObjectMeta": "meta:ObjectMeta",
     f"{META}.Condition": "meta:Condition",
     f"{META}.LabelSelector": "meta:LabelSelector",
-    "v1.EnvVar": "container:EnvVar",
     "v1.EnvFromSource": "container:EnvFromSource",
+    "v1.ResourceRequirements": "container:ResourceRequirements",
     "v1.PodTemplateSpec": "workloads:PodTemplateSpec",
     "v1.Toleration": "placement:Toleration",
     "v1.NodeSelector": "nodeselector:NodeSelector",
@@ -216,22 +217,42 @@ def _topology_key(key: str, _target: Target) -> Iterator[Problem]:
         yield required(Path(), "can not be empty")
 
 
+_POLICIES: Final = tuple(f"admissionregistration.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+"""The versions of policies, the newest first."""
+_Judged = Mapping[str, Mapping[str, Any]]
+"""What is judged of the fields of a type, in the order of their findings."""
 _REQUIRED: Final = {"required": True}
-_JUDGED: Final[Mapping[str, Mapping[str, Any]]] = {
-    "v1.PodReadinessGate.conditionType": {"always": True, "format": formats.label_key},
-    "v1.Sysctl.name": _REQUIRED,
-    "v1.Taint.effect": {"one_of": ("NoExecute", "NoSchedule", "PreferNoSchedule")},
-    "v1.TopologySpreadConstraint.maxSkew": {"minimum": (1, "must be greater than zero")},
-    "v1.TopologySpreadConstraint.topologyKey": {"always": True, "checked_by": _topology_key},
-    "v1.TopologySpreadConstraint.whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
-    "v1.Volume.name": {"required": True, "format": formats.dns_label},
-    "v1.VolumeDevice.devicePath": _REQUIRED,
-    "v1.VolumeDevice.name": _REQUIRED,
-    "v1.VolumeMount.mountPath": _REQUIRED,
-    "v1.VolumeMount.name": _REQUIRED,
+_OF_POLICY: Final[_Judged] = {
+    "failurePolicy": {"one_of": ("Fail", "Ignore")},
+    "paramKind": {},
+    "matchConstraints": _REQUIRED,
+}
+_OF_BINDING: Final[_Judged] = {"policyName": {"required": True, "format": formats.dns_subdomain}}
+_OF_POLICIES: Final[Mapping[str, _Judged]] = {
+    "MatchResources": {"matchPolicy": {"one_of": ("Equivalent", "Exact")}},
+    "MutatingAdmissionPolicyBindingSpec": _OF_BINDING,
+    "MutatingAdmissionPolicySpec": _OF_POLICY,
+    "ValidatingAdmissionPolicyBindingSpec": _OF_BINDING,
+    "ValidatingAdmissionPolicySpec": _OF_POLICY,
+}
+_JUDGED: Final[Mapping[str, _Judged]] = {
+    "v1.EnvVar": {"name": _REQUIRED},
+    "v1.PodReadinessGate": {"conditionType": {"always": True, "format": formats.label_key}},
+    "v1.PodSpec": {"volumes": {"unique": "name"}},
+    "v1.Sysctl": {"name": _REQUIRED},
+    "v1.Taint": {"effect": {"one_of": ("NoExecute", "NoSchedule", "PreferNoSchedule")}},
+    "v1.TopologySpreadConstraint": {
+        "maxSkew": {"minimum": (1, "must be greater than zero")},
+        "topologyKey": {"always": True, "checked_by": _topology_key},
+        "whenUnsatisfiable": {"always": True, "one_of": ("DoNotSchedule", "ScheduleAnyway")},
+    },
+    "v1.Volume": {"name": {"required": True, "format": formats.dns_label}},
+    "v1.VolumeDevice": {"name": _REQUIRED, "devicePath": _REQUIRED},
+    "v1.VolumeMount": {"name": _REQUIRED, "mountPath": _REQUIRED},
+    **{f"{version}.{name}": fields for version in _POLICIES for name, fields in _OF_POLICIES.items()},
 }
 """What the items of lists in pods need, which null does not have (Go decodes it as an item without fields); of taints,
-what the inventory of a cluster refuses."""
+what the inventory of a cluster refuses; and of policies, what the API server refuses, in its order."""
 _COUNTED: Final = frozenset(
     {
         *("CSIDriver", "CustomResourceDefinition", "EndpointSlice", "FlowSchema", "Ingress", "IngressClass"),
@@ -250,6 +271,7 @@ _SCALARS: Final[Mapping[str, Callable[..., Field]]] = {
     "Time": Time,
     "MicroTime": MicroTime,
     "Quantity": Quantity,
+    "ResourceList": ResourceList,
     "IntOrString": IntOrString,
     "bytes": Bytes,
     "any": Anything,
@@ -274,22 +296,23 @@ def type_of(api_version: str, name: str) -> type[Struct]:
         found: type[Struct] = getattr(import_module(f"webhook.api.core.{module}"), declared)
         return found
     head, *tokens = _lines(api_version)[name].split(" ")
-    fields: dict[str, Field] = {}
+    judged = _JUDGED.get(f"{api_version}.{name}", {})
+    fields = dict[str, Any].fromkeys(judged)  # in the order of their findings
     embedded: dict[str, str] = {}
     for token in tokens:
         if token.startswith("+"):
             version, _, part = token[1:].rpartition(".")
             inner = type_of(version or api_version, part)
-            fields |= inner.fields
+            fields |= {each: _qualified(of, inner.package) if version else of for each, of in inner.fields.items()}
             embedded |= {each: ".".join(filter(None, (part, inner.embedded.get(each)))) for each in inner.fields}
         else:
-            field, declared_field = _field(token, api_version, name)
+            field, declared_field = _field(token, api_version, judged)
             fields[field] = declared_field
     bases: tuple[type[Struct], ...] = (Struct,)
     if head.startswith("*"):
-        from webhook.api.core.meta import CountedObject, Object  # parts of pods need no kinds
+        from webhook.api.core.meta import Object, PlainObject  # parts of pods need no kinds
 
-        bases = (CountedObject if name in _COUNTED else Object,)
+        bases = (PlainObject if name in _COUNTED else Object,)
     attributes: dict[str, Any] = {
         "package": api_version.rpartition("/")[2],
         "go_name": name,
@@ -304,6 +327,11 @@ def type_of(api_version: str, name: str) -> type[Struct]:
     return type(name, bases, attributes)
 
 
+def of_policies(name: str) -> list[type[Struct]]:
+    """Return a type of policies in all versions that have it, the newest first."""
+    return [type_of(version, name) for version in _POLICIES if name in _lines(version)]
+
+
 def __getattr__(place: str) -> type[Struct]:
     """Return a type by its place, such as ``v1.Volume``: fields name the types of structs so."""
     api_version, _, name = place.rpartition(".")
@@ -314,7 +342,8 @@ def __getattr__(place: str) -> type[Struct]:
 
 @cache
 def _sections() -> Mapping[str, str]:
-    text = files(__package__).joinpath("kinds.txt").read_text(encoding="utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "kinds.txt"), encoding="utf-8") as file:
+        text = file.read()
     sections = (section.partition("\n") for section in text.removeprefix("# ").split("\n# "))
     return {api_version: lines for api_version, _, lines in sections}
 
@@ -326,19 +355,28 @@ def _lines(api_version: str) -> Mapping[str, str]:
     return {line.partition(" ")[0].strip("*!"): line for line in lines}
 
 
-def _field(token: str, api_version: str, owner: str) -> tuple[str, Field]:
+def _field(token: str, api_version: str, judged: _Judged) -> tuple[str, Field]:
     match = _FIELD.fullmatch(token)
     assert match is not None, token  # noqa: S101 - the file is our own
     name, flag, type_, since, until, default = match.groups()
     common: dict[str, Any] = {"pointer": flag == "?", "written": flag == "!"}
-    common |= _JUDGED.get(f"{api_version}.{owner}.{name}", {})
+    common |= judged.get(name, {})
     common |= {"since": int(since)} if since else {}
     common |= {"until": int(until)} if until else {}
     if default:
-        value = json.loads(default)
+        from json import loads  # few fields have defaults
+
+        value = loads(default)
         is_conditional = isinstance(value, dict)
         common["default"] = Default(value.get("value", {}), value.get("when", {})) if is_conditional else value
     return name, _typed(type_ or "string", api_version, common)
+
+
+def _qualified(field: Field, package: str) -> Field:
+    """Return a field that a struct of another package embeds: its type has its own package in its name."""
+    if isinstance(field, Array):
+        return field.but(item=_qualified(field.item, package))
+    return field.but(go=f"{package}.{field.go}") if isinstance(field, Text) and field.go[:1].isupper() else field
 
 
 def _typed(type_: str, api_version: str, common: dict[str, Any]) -> Field:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.values import Quantity, V1Struct, unjudged
+from webhook.api.core.values import Others, Quantity, V1Struct, unjudged
 from webhook.formats import LATEST, tag_of
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import decode_quantity, parse_quantity
 from webhook.problem import Key, Path, Problem, Verbatim, forbidden, invalid, malformed, required
 from webhook.release import Release
-from webhook.schema import Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 REQUESTS_SINCE: Final = 31
 """The release from which on a container may use one request of a claim."""
@@ -78,14 +78,6 @@ class ContainerPort(V1Struct):
     hostIP = Text("The address on the node.")
 
 
-class EnvVar(V1Struct):
-    """A variable of a container's environment."""
-
-    name = Text("The variable's name.", written=True, required=True)
-    value = Text("The variable's value.")
-    valueFrom = unjudged("EnvVarSource")
-
-
 class EnvFromSource(V1Struct):
     """An object whose data become variables of a container's environment."""
 
@@ -105,17 +97,7 @@ def one_env_source(source: View, given: Sequence[str]) -> Iterator[Problem]:
 class Container(V1Struct):
     """A container of the pod."""
 
-    opaque: ClassVar = {
-        "env": Array(Nested(EnvVar), list_map_keys=["name"]),
-        "envFrom": Array(Nested(EnvFromSource)),
-        "lifecycle": unjudged("Lifecycle"),
-        "livenessProbe": unjudged("Probe"),
-        "readinessProbe": unjudged("Probe"),
-        "securityContext": unjudged("SecurityContext"),
-        "startupProbe": unjudged("Probe"),
-        "volumeDevices": Array(unjudged("VolumeDevice", pointer=False), list_map_keys=["devicePath"]),
-        "volumeMounts": Array(unjudged("VolumeMount", pointer=False), list_map_keys=["mountPath"]),
-    }
+    opaque: ClassVar = Others("Container")
 
     name = Text("The container's name, unique in the pod.", format=formats.dns_label, required=True, written=True)
     image = Text("The container image.", required=True)
@@ -135,11 +117,6 @@ class Container(V1Struct):
         go="ContainerRestartPolicy",
         pointer=True,
         since=28,
-    )
-    restartPolicyRules = Anything(
-        "The exit codes after which the container is restarted.",
-        since=34,
-        shape=Array(unjudged("ContainerRestartRule", pointer=False)),
     )
     terminationMessagePath = Text("The file with the container's termination message.", default="/dev/termination-log")
     terminationMessagePolicy = Text(
@@ -289,7 +266,7 @@ def _in_go(amount: Amount) -> Verbatim:
 class EphemeralContainer(Container):
     """A container that is added to a running pod, for debugging."""
 
-    embedded: ClassVar = dict.fromkeys([*Container.fields, *Container.opaque], "EphemeralContainerCommon")
+    embedded: ClassVar = {"": "EphemeralContainerCommon", "targetContainerName": ""}
 
     targetContainerName = Text("The container whose processes are visible.")
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from webhook import formats
 from webhook.api.core.nodeselector import RequiredNodeSelector, Term, are_labels
-from webhook.api.core.values import V1Struct, unjudged
+from webhook.api.core.values import Others, V1Struct
 from webhook.patterns import Pattern
 from webhook.problem import Problem, invalid, not_supported, of_own_type, quoted
 from webhook.schema import Array, Int, Nested, Text, View, check
@@ -146,7 +146,7 @@ class NodeAffinity(V1Struct):
 class Affinity(V1Struct):
     """The nodes on which the pod must or should run."""
 
-    opaque: ClassVar = {"podAffinity": unjudged("PodAffinity"), "podAntiAffinity": unjudged("PodAntiAffinity")}
+    opaque: ClassVar = Others("Affinity")
 
     nodeAffinity = Nested(NodeAffinity, "The nodes that the pod must or should run on.", pointer=True)
 

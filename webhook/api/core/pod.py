@@ -11,11 +11,11 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from webhook import formats
-from webhook.api.core.container import COMPUTE, HUGE, ResourceList, ResourceRequirements, only_limits
+from webhook.api.core.container import COMPUTE, HUGE, ResourceList, only_limits
 from webhook.api.core.meta import Metadata, Object, created_name
 from webhook.api.core.podspec import PodSpec, containers_of
 from webhook.api.core.podupdate import Complete, changes
-from webhook.api.core.values import Quantity, Time, V1Struct, alike, unjudged
+from webhook.api.core.values import Others, Quantity, V1Struct
 from webhook.escapes import GO_SPACE
 from webhook.formats.quantities import Quantity as Amount
 from webhook.formats.quantities import readable_quantity
@@ -30,9 +30,7 @@ from webhook.schema import (
     STATUS,
     UPDATE,
     UPDATE_STATUS,
-    Anything,
     Array,
-    Int,
     Nested,
     Target,
     Text,
@@ -67,16 +65,10 @@ class ResourceStatus(V1Struct):
 class ContainerStatus(V1Struct):
     """The status of a container."""
 
-    package = "v1"
-    opaque: ClassVar = alike(
-        Anything(), "allocatedResources containerID image imageID lastState ready resources restartCount started state"
-    )
+    opaque: ClassVar = Others("ContainerStatus")
 
     name = Text("The container.", written=True)
     allocatedResourcesStatus = Array(Nested(ResourceStatus), "The health of the allocated resources.", since=31)
-    volumeMounts = Anything("The mounted volumes.", since=30)
-    user = Anything("The user that the container runs as.", since=31)
-    stopSignal = Anything("The signal that stops the container.", since=33)
 
 
 @check(ResourceHealth, given=["message"])
@@ -176,15 +168,7 @@ class NodeAllocatableResourceClaimStatus(V1Struct):
 class PodStatus(V1Struct):
     """The status of a pod."""
 
-    opaque: ClassVar = {
-        "conditions": Array(unjudged("PodCondition", pointer=False), list_map_keys=["type"]),
-        "podIPs": Array(unjudged("PodIP", pointer=False), list_map_keys=["ip"]),
-        "startTime": Time(pointer=True),
-        "phase": Text(go="PodPhase"),
-        "qosClass": Text(go="PodQOSClass"),
-        "resize": Text(go="PodResizeStatus"),
-        **alike(Text(), "hostIP message nominatedNodeName podIP reason"),
-    }
+    opaque: ClassVar = Others("PodStatus")
 
     containerStatuses = Array(Nested(ContainerStatus), "The status of the containers.")
     initContainerStatuses = Array(Nested(ContainerStatus), "The status of the init containers.")
@@ -205,14 +189,6 @@ class PodStatus(V1Struct):
         list_map_keys=["resourceClaimName"],
         since=36,
         gate="DRANodeAllocatableResources",
-    )
-    hostIPs = Anything("The node's addresses.", since=28, shape=Array(unjudged("HostIP", pointer=False)))
-    observedGeneration = Anything("The generation of the pod that the status is about.", since=33, shape=Int())
-    allocatedResources = Anything(
-        "The resources that are allocated to the pod as a whole.", since=35, shape=ResourceList()
-    )
-    resources = Anything(
-        "The resources that the pod as a whole has now.", since=35, shape=Nested(ResourceRequirements, pointer=True)
     )
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from webhook import formats
 from webhook.api.core.meta import Condition, Object
-from webhook.api.core.values import alike, one_member
+from webhook.api.core.values import one_member
 from webhook.problem import Problem, invalid
 from webhook.schema import (
     ITSELF,
@@ -47,11 +47,14 @@ class PodGroupResourceClaim(Struct):
 class PodGroupSpec(Struct):
     """The scheduling of the group, and its shared claims."""
 
-    opaque: ClassVar = alike(
-        Anything(),
-        "parentCompositePodGroupName preemptionPolicy priority priorityClassName "
-        "schedulingConstraints schedulingPolicy",
-    ) | {"disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})})}
+    instead: ClassVar = {"podGroupTemplateRef": "from 1.37 on: workloadRef, with workloadName and templateName"}
+    opaque: ClassVar = {
+        **dict.fromkeys(
+            ("parentCompositePodGroupName", "preemptionPolicy", "priority", "priorityClassName"), Anything()
+        ),
+        **dict.fromkeys(("schedulingConstraints", "schedulingPolicy"), Anything()),
+        "disruptionMode": Anything(default={36: "Pod", 37: Default({"single": {}}, {})}),
+    }
 
     podGroupTemplateRef = Anything("The template of a Workload from which the group was made.", until=36)
     workloadRef = Anything("The Workload, and its template, from which the group was made.", since=37)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from webhook import formats
-from webhook.api.core.container import REQUESTS_SINCE, Container, EphemeralContainer, ResourceList, ResourceRequirements
+from webhook.api.core.container import REQUESTS_SINCE, Container, EphemeralContainer, ResourceRequirements
 from webhook.api.core.meta import wrong_labels
 from webhook.api.core.placement import (
     COMPARING_SINCE,
@@ -19,10 +19,10 @@ from webhook.api.core.placement import (
     compare,
     requires_other_values,
 )
-from webhook.api.core.values import V1Struct, unjudged
+from webhook.api.core.values import Others, V1Struct
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, malformed, not_found, required
 from webhook.release import Release
-from webhook.schema import IN_PLACE, Array, Bool, Default, Int, Map, Nested, Text, View, check, exactly_one
+from webhook.schema import IN_PLACE, Anything, Array, Bool, Int, Map, Nested, Text, View, check, exactly_one
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 _AS_IN_GO_SINCE: Final = 34
@@ -110,19 +110,7 @@ class PodSpec(V1Struct):
     """The containers of a pod, and their requirements."""
 
     instead: ClassVar = TEMPLATES_INSTEAD
-    opaque: ClassVar = {
-        "dnsConfig": unjudged("PodDNSConfig"),
-        "hostAliases": Array(unjudged("HostAlias", pointer=False), list_map_keys=["ip"]),
-        "imagePullSecrets": Array(unjudged("LocalObjectReference", pointer=False), list_map_keys=["name"]),
-        "os": unjudged("PodOS"),
-        "overhead": ResourceList(),
-        "readinessGates": Array(unjudged("PodReadinessGate", pointer=False)),
-        "securityContext": unjudged("PodSecurityContext", default=Default({}, {})),
-        "topologySpreadConstraints": Array(
-            unjudged("TopologySpreadConstraint", pointer=False), list_map_keys=["topologyKey", "whenUnsatisfiable"]
-        ),
-        "volumes": Array(unjudged("Volume", pointer=False), list_map_keys=["name"], unique="name"),
-    }
+    opaque: ClassVar = Others("PodSpec")
 
     containers = Array(Nested(Container), "The containers.", required=True, list_map_keys=["name"], written=True)
     initContainers = Array(
@@ -152,6 +140,7 @@ class PodSpec(V1Struct):
         since=36,
         gate="GenericWorkload",
     )
+    evictionResponders = Anything("Who reacts to requests to evict the pod.", since=37, gate="EvictionRequestAPI")
     schedulingGates = Array(
         Nested(PodSchedulingGate),
         "The gates that must be removed before the pod is scheduled.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from webhook.formats.quantities import decode_quantity
@@ -24,9 +24,19 @@ def unjudged(name: str, **common: Any) -> Nested:
     return Nested(f"webhook.api.core.catalogue:{place}", **{"pointer": True} | common)
 
 
-def alike(field: Field, names: str) -> dict[str, Field]:
-    """Declare several similar fields, by their names, separated by spaces."""
-    return dict.fromkeys(names.split(), field)
+class Others:
+    """The fields of a type that its class does not declare, as they are not judged: those in ``kinds.txt``.
+
+    Args:
+        name: The type's name in core/v1, or its place in ``webhook.api.core.catalogue``.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._type = unjudged(name)
+
+    def __get__(self, struct: Struct | None, type_: type[Struct]) -> Mapping[str, Field]:
+        """Return the fields, which are read on first use."""
+        return self._type.type.fields
 
 
 def one_member(path: Path, members: Sequence[str], given: Sequence[str]) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 from webhook.api.core.meta import CountedObject, ObjectMeta
 from webhook.api.core.podspec import CONTAINER_LISTS, TEMPLATES_INSTEAD, PodSpec
-from webhook.api.core.values import V1Struct, unjudged
+from webhook.api.core.values import Others, V1Struct
 from webhook.objects import mapping
 from webhook.problem import (
     ERROR,
@@ -30,25 +30,12 @@ from webhook.schema import (
     OLDEST,
     UPDATE,
     Anything,
-    Array,
     Bool,
-    Default,
-    Field,
-    Int,
-    Map,
     Nested,
-    Text,
     View,
     check,
     transition,
 )
-
-REPLICAS = Int(go="int32", pointer=True, default=1)
-HISTORY = Int(go="int32", pointer=True, default=10)
-READY = Int(go="int32")
-SELECTOR = Nested("webhook.api.core.meta:LabelSelector", pointer=True)
-SECONDS = Int(pointer=True)
-COUNT = Int(go="int32", pointer=True)
 
 
 class PodTemplateSpec(V1Struct):
@@ -104,7 +91,7 @@ class ReplicationControllerSpec(Controlled):
 
     pods_of = "ReplicationController"
 
-    opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=Map(Text(), is_atomic=True))
+    opaque: ClassVar = Others("ReplicationControllerSpec")
 
     template = Nested(PodTemplateSpec, "The template of the pods.", pointer=True, required=True)
 
@@ -128,7 +115,7 @@ class ReplicaSetSpec(Controlled):
 
     pods_of = "ReplicaSet"
 
-    opaque: ClassVar = dict[str, Field](replicas=REPLICAS, minReadySeconds=READY, selector=SELECTOR)
+    opaque: ClassVar = Others("apps/v1.ReplicaSetSpec")
 
 
 class ReplicaSet(Workload):
@@ -142,15 +129,7 @@ class DeploymentSpec(Controlled):
 
     pods_of = "ReplicaSet"
 
-    opaque: ClassVar = dict[str, Field](
-        replicas=REPLICAS,
-        selector=SELECTOR,
-        strategy=unjudged("apps/v1.DeploymentStrategy", pointer=False),
-        minReadySeconds=READY,
-        revisionHistoryLimit=HISTORY,
-        paused=Bool(),
-        progressDeadlineSeconds=Int(go="int32", pointer=True, default=600),
-    )
+    opaque: ClassVar = Others("apps/v1.DeploymentSpec")
 
 
 class Deployment(Workload):
@@ -181,20 +160,7 @@ class StatefulSetSpec(Controlled):
 
     pods_of = "StatefulSet"
 
-    opaque: ClassVar = dict[str, Field](
-        replicas=REPLICAS,
-        selector=SELECTOR,
-        volumeClaimTemplates=Array(unjudged("PersistentVolumeClaim", pointer=False)),
-        serviceName=Text(),
-        podManagementPolicy=Text(go="PodManagementPolicyType", default="OrderedReady"),
-        updateStrategy=unjudged("apps/v1.StatefulSetUpdateStrategy", pointer=False),
-        revisionHistoryLimit=HISTORY,
-        minReadySeconds=READY,
-        persistentVolumeClaimRetentionPolicy=unjudged(
-            "apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy", default=Default({}, {})
-        ),
-        ordinals=unjudged("apps/v1.StatefulSetOrdinals"),
-    )
+    opaque: ClassVar = Others("apps/v1.StatefulSetSpec")
 
     template = Nested(StatefulPodTemplateSpec, "The template of the pods.")
 
@@ -219,12 +185,7 @@ class DaemonSetSpec(Controlled):
 
     pods_of = "DaemonSet"
 
-    opaque: ClassVar = dict[str, Field](
-        selector=SELECTOR,
-        updateStrategy=unjudged("apps/v1.DaemonSetUpdateStrategy", pointer=False),
-        minReadySeconds=READY,
-        revisionHistoryLimit=HISTORY,
-    )
+    opaque: ClassVar = Others("apps/v1.DaemonSetSpec")
 
 
 class DaemonSet(Workload):
@@ -236,22 +197,7 @@ class DaemonSet(Workload):
 class JobSpec(Templated):
     """A template of pods that run to completion."""
 
-    opaque: ClassVar = dict[str, Field](
-        completions=COUNT,
-        parallelism=COUNT,
-        activeDeadlineSeconds=SECONDS,
-        podFailurePolicy=Anything(),
-        successPolicy=Anything(),
-        backoffLimitPerIndex=COUNT,
-        backoffLimit=COUNT,
-        maxFailedIndexes=COUNT,
-        selector=SELECTOR,
-        manualSelector=Bool(pointer=True),
-        ttlSecondsAfterFinished=COUNT,
-        completionMode=Text(pointer=True),
-        podReplacementPolicy=Text(pointer=True),
-        managedBy=Text(pointer=True),
-    )
+    opaque: ClassVar = Others("batch/v1.JobSpec")
 
     suspend = Bool("Whether the job is suspended.", pointer=True)
     scheduling = Anything("How its pods are scheduled together.", since=37, gate="WorkloadWithJob")
@@ -287,7 +233,7 @@ _MOST_RETRIES: Final = 2**31 - 1
 class JobTemplateSpec(V1Struct):
     """The metadata and the spec of the jobs."""
 
-    opaque: ClassVar = dict[str, Field](metadata=Nested(ObjectMeta))
+    opaque: ClassVar = Others("batch/v1.JobTemplateSpec")
 
     spec = Nested(JobSpec, "A template of pods that run to completion.")
 
@@ -295,15 +241,7 @@ class JobTemplateSpec(V1Struct):
 class CronJobSpec(V1Struct):
     """Jobs, and when to start them."""
 
-    opaque: ClassVar = dict[str, Field](
-        schedule=Text(written=True),
-        timeZone=Text(pointer=True),
-        startingDeadlineSeconds=SECONDS,
-        concurrencyPolicy=Text(go="ConcurrencyPolicy", default="Allow"),
-        suspend=Bool(pointer=True, default=False),
-        successfulJobsHistoryLimit=Int(go="int32", pointer=True, default=3),
-        failedJobsHistoryLimit=Int(go="int32", pointer=True, default=1),
-    )
+    opaque: ClassVar = Others("batch/v1.CronJobSpec")
 
     jobTemplate = Nested(JobTemplateSpec, "The template of the jobs.")
 

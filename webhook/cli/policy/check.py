@@ -22,6 +22,7 @@ from webhook.objects import JSONObject
 from webhook.policy.manifest.model import Given
 from webhook.policy.manifest.policies import is_policy
 from webhook.policy.tools.check import CheckResult, Cost, check_policies
+from webhook.problem import NOTE
 from webhook.release import Release
 from webhook.report.model import Judged, Report
 from webhook.report.text import counted
@@ -73,7 +74,7 @@ def run(arguments: Namespace) -> int:
     result = _checked(given, minor, options.runtime_config, report)
     # A document that cannot be read may be a missing policy or binding.
     unsure = _LACKING if report.findings else frozenset()
-    explained = {(id(each.given), each.problem.path) for each in result.findings}
+    explained = {(id(each.given), each.problem.path) for each in result.findings if each.problem.level != NOTE}
     trial = try_policies(result.policies, minor, explained)
     findings = (*result.findings, *trial.findings)
     report.findings += placed((each for each in findings if each.problem.rule not in unsure), minor)

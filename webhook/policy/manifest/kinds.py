@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.runtimeconfig import OF_STAGES, is_served
 from webhook.api.versions import DEFAULT, NEWEST, VERSIONS, schema_of
 from webhook.later import cached_property
 from webhook.objects import is_definition, text
@@ -73,7 +74,7 @@ class Known(NamedTuple):
     versions: Mapping[str, tuple[Release, Release]]
 
 
-_ALWAYS: Final = (Release(0), NEWEST)
+ALWAYS: Final = (Release(0), NEWEST)
 
 _BUILT_IN: Final = """
  v1 n: Binding ConfigMap Endpoints Event LimitRange PersistentVolumeClaim ResourceQuota Secret Service ServiceAccount
@@ -193,8 +194,16 @@ def built_in() -> Iterator[Known]:
             yield Known(group, kind, guess_resource(kind), scope == "n", versions)
 
 
+EVERY_VERSION: Final = {OF_STAGES[0]: True}
+"""The runtime configuration by which a cluster serves all versions that its release has."""
+
+
 class Kinds:
-    """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects."""
+    """The known kinds: Kubernetes' own, and those of CustomResourceDefinitions among given objects.
+
+    Args:
+        runtime_config: Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults.
+    """
 
     def __init__(
         self,
@@ -202,15 +211,16 @@ class Kinds:
         objects: Iterable[object] = (),
         known: Mapping[tuple[str, str], Known] | None = None,
         defined: Mapping[tuple[str, str], Definition] | None = None,
+        runtime_config: Mapping[str, bool] | None = EVERY_VERSION,
     ) -> None:
-        self.release = release
+        self.release, self.runtime_config = release, runtime_config
         self._known = dict(known or _kubernetes_own())
         self._defined = dict(defined or {})
         if definitions := list(filter(is_definition, objects)):
             from webhook.structural.definition import definition_of  # most runs have none
 
             for each in filter(None, map(definition_of, definitions)):
-                new = Known(*each[:4], dict.fromkeys(each.versions, _ALWAYS))
+                new = Known(*each[:4], dict.fromkeys(each.versions, ALWAYS))
                 if self._known.setdefault((new.group, new.kind), new) is new:
                     self._defined[new.group, new.kind] = each
         self._by_resource = {(each.group, each.resource): each for each in self._known.values()}
@@ -218,11 +228,14 @@ class Kinds:
     def beside(self, objects: Iterable[object]) -> Kinds:
         """Return the same kinds, and those that further objects define; earlier definitions take precedence."""
         definitions = list(filter(is_definition, objects))
-        return Kinds(self.release, definitions, self._known, self._defined) if definitions else self
+        return self._with(self.release, definitions) if definitions else self
 
     def at(self, release: Release) -> Kinds:
         """Return the same kinds, as of another release."""
-        return Kinds(release, (), self._known, self._defined)
+        return self._with(release)
+
+    def _with(self, release: Release, definitions: Iterable[object] = ()) -> Kinds:
+        return Kinds(release, definitions, self._known, self._defined, self.runtime_config)
 
     def find(self, kind: GroupVersionKind) -> Known | None:
         """Return a kind that is known and served in this version; otherwise None."""
@@ -316,25 +329,36 @@ class Kinds:
         """List the versions in which the release serves a kind, the preferred one first."""
         return self._served(known) if (known := self._of(kind)) else []
 
+    def versions_on(self, kind: GroupVersionKind) -> list[str]:
+        """List the versions in which the cluster serves a kind."""
+        return self._on(known) if (known := self._of(kind)) else []
+
     @cached_property
     def equivalents(self) -> Mapping[Resource, tuple[Resource, ...]]:
-        """The other versions in which the release serves each resource, the preferred one first.
+        """The other versions in which the cluster serves each resource, the preferred one first.
 
         Those of another group are among them if both are stored as one.
         """
         found = {}
         for known in self._known.values():
-            # All resources that the release serves for the kind's stored objects, the core group first.
+            # All resources that the cluster serves for the kind's stored objects, the core group first.
             together = (self._by_resource.get(pair) for pair in sorted(served_as(known.group, known.resource)))
-            stored = [
-                Resource(each.group, name, each.resource) for each in together if each for name in self._served(each)
-            ]
+            stored = [Resource(each.group, name, each.resource) for each in together if each for name in self._on(each)]
             for resource in (Resource(known.group, version, known.resource) for version in known.versions):
                 found[resource] = tuple(each for each in stored if each != resource)
         return found
 
     def _of(self, kind: GroupVersionKind) -> Known | None:
         return self._known.get((kind.group, kind.kind))
+
+    def _on(self, known: Known) -> list[str]:
+        served = ((each, GroupVersionKind(known.group, each, known.kind).api_version) for each in self._served(known))
+        stated, is_custom = self.runtime_config, (known.group, known.kind) in self._defined
+        return [
+            each
+            for each, name in served
+            if is_custom or is_served(name, known.resource, release=self.release, stated=stated)
+        ]
 
     def _served(self, known: Known) -> list[str]:
         return [name for name, (since, until) in known.versions.items() if since <= self.release <= until]

@@ -6,49 +6,21 @@ Rules follow ``pkg/apis/admissionregistration/validation/validation.go`` (valida
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Final
 
 from webhook import formats
-from webhook.api.core.meta import LabelSelector
+from webhook.api.core.catalogue import of_policies
 from webhook.problem import Problem, duplicate, invalid, not_supported, required
-from webhook.schema import Array, Nested, Struct, Text, View, check
+from webhook.schema import View, check
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
 
 
-class NamedRuleWithOperations(Struct):
-    """Operations on resources, optionally only on objects of given names."""
-
-    embedded: ClassVar = {
-        "operations": "RuleWithOperations",
-        **dict.fromkeys(("apiGroups", "apiVersions", "resources", "scope"), "RuleWithOperations.Rule"),
-    }
-
-    resourceNames = Array(Text(), "The names of objects; all of them if empty.")
-    operations = Array(Text(go="v1.OperationType"), "CREATE, UPDATE, DELETE, CONNECT or *.")
-    apiGroups = Array(Text(), "The groups of the resources, '' for the core group, or *.")
-    apiVersions = Array(Text(), "Their versions, or *.")
-    resources = Array(Text(), "Resources, pods/status for a subresource, * for any resource, pods/* or */*.")
-    scope = Text("Cluster, Namespaced or *.", pointer=True, go="v1.ScopeType")
+_RULES: Final = of_policies("NamedRuleWithOperations")
 
 
-class MatchResources(Struct):
-    """Match criteria for requests: resource, namespace and labels."""
-
-    matchPolicy = Text(
-        "Whether other versions of the resources match too: Equivalent, or Exact.",
-        one_of=("Equivalent", "Exact"),
-        pointer=True,
-        go="MatchPolicyType",
-    )
-    namespaceSelector = Nested(LabelSelector, "The namespaces, by their labels.", pointer=True)
-    objectSelector = Nested(LabelSelector, "The objects, old or new, by their labels.", pointer=True)
-    resourceRules = Array(Nested(NamedRuleWithOperations), "What is matched.")
-    excludeResourceRules = Array(Nested(NamedRuleWithOperations), "What is left out of it.")
-
-
-@check(NamedRuleWithOperations)
+@check(*_RULES)
 def resource_names(rule: View) -> Iterator[Problem]:
     """Names of objects can be parts of a URL, and each is named once."""
     seen = set()
@@ -61,7 +33,7 @@ def resource_names(rule: View) -> Iterator[Problem]:
         seen.add(name)
 
 
-@check(NamedRuleWithOperations)
+@check(*_RULES)
 def operations(rule: View) -> Iterator[Problem]:
     """Operations are CREATE, UPDATE, DELETE, CONNECT or *, and * stands alone."""
     path = rule / "operations"
@@ -74,7 +46,7 @@ def operations(rule: View) -> Iterator[Problem]:
             yield not_supported(path / index, operation or "", OPERATIONS, rule.release)
 
 
-@check(NamedRuleWithOperations)
+@check(*_RULES)
 def groups_and_versions(rule: View) -> Iterator[Problem]:
     """Groups and versions are given, and * stands alone."""
     for field, noun in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
@@ -88,7 +60,7 @@ def groups_and_versions(rule: View) -> Iterator[Problem]:
             yield required(rule / "apiVersions" / index)
 
 
-@check(NamedRuleWithOperations)
+@check(*_RULES)
 def resources(rule: View) -> Iterator[Problem]:
     """Resources are given, and none is repeated by a wildcard."""
     path, values = rule / "resources", rule.resources
@@ -117,7 +89,7 @@ def resources(rule: View) -> Iterator[Problem]:
         yield invalid(path, values, "if '*' is present, must not specify other resources without subresources")
 
 
-@check(NamedRuleWithOperations)
+@check(*_RULES)
 def scope(rule: View) -> Iterator[Problem]:
     """A scope is Cluster, Namespaced or *."""
     if rule.scope is not None and rule.scope not in SCOPES:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from webhook import formats
-from webhook.api.core.meta import LabelSelector, PlainObject, created_name
+from webhook.api.core.catalogue import of_policies, type_of
+from webhook.api.core.meta import created_name
 from webhook.api.versions import DEFAULT
 from webhook.cel.syntax.lexer import CONSTANTS, RESERVED
 from webhook.escapes import GO_SPACE
@@ -28,24 +29,11 @@ from webhook.policy.manifest.expressions import (
     complaints,
 )
 from webhook.policy.manifest.kinds import GroupVersionKind, Kinds
-from webhook.policy.manifest.matchresources import OPERATIONS, MatchResources
-from webhook.policy.manifest.model import PATCHES
+from webhook.policy.manifest.matchresources import OPERATIONS
+from webhook.policy.manifest.model import MUTATING, PATCHES, VALIDATING
 from webhook.problem import Path, Problem, duplicate, forbidden, invalid, not_supported, required, too_many
 from webhook.release import Release
-from webhook.schema import (
-    CREATE,
-    IN_PLACE,
-    Anything,
-    Array,
-    CompiledStruct,
-    Nested,
-    Struct,
-    Target,
-    Text,
-    View,
-    check,
-    compile_struct,
-)
+from webhook.schema import CREATE, IN_PLACE, CompiledStruct, Target, View, check, compile_struct
 from webhook.schema.decoding import apart
 
 MAX_MATCH_CONDITIONS: Final = 64
@@ -55,49 +43,10 @@ SHORT_TEXTS: Final = 34
 """From Kubernetes 1.34, some messages no longer repeat the name of their field."""
 
 
-class ParamKind(Struct):
-    """The kind of the objects that parametrise a policy."""
-
-    apiVersion = Text("Group and version.")
-    kind = Text("The kind.")
+GROUP: Final = "admissionregistration.k8s.io"
 
 
-class MatchCondition(Struct):
-    """A condition on a request, beside those of matchConstraints."""
-
-    name = Text("What the condition is called; a qualified name.")
-    expression = Text("A CEL expression: true for requests that the policy is about.")
-
-
-class Variable(Struct):
-    """A named expression, evaluated when it is first used."""
-
-    name = Text("The name: expressions say variables.<name>.")
-    expression = Text("A CEL expression.")
-
-
-class PolicySpec(Struct):
-    """The fields of both kinds of policy."""
-
-    failurePolicy = Text(
-        "What an error means: Fail, or Ignore.", one_of=("Fail", "Ignore"), pointer=True, go="FailurePolicyType"
-    )
-    paramKind = Nested(ParamKind, "The kind of the policy's parameters.", pointer=True)
-    matchConditions = Array(Nested(MatchCondition), "Further conditions on requests.")
-    variables = Array(
-        Nested(Variable), "Expressions to be used in others, later ones in this list among them.", since=28
-    )
-    matchConstraints = Nested(MatchResources, "The requests it is about.", pointer=True, required=True)
-
-
-class AdmissionPolicy(PlainObject):
-    """A policy of either kind."""
-
-    namespaced = False
-    opaque: ClassVar = {"status": Anything()}
-
-
-@check(ParamKind)
+@check(*of_policies("ParamKind"))
 def param_kind(kind: View) -> Iterator[Problem]:
     """A param kind has an API version and a kind."""
     path, value = kind / "apiVersion", kind.apiVersion
@@ -120,7 +69,7 @@ def param_kind(kind: View) -> Iterator[Problem]:
         yield invalid(kind / "kind", kind.kind, detail)
 
 
-@check(PolicySpec)
+@check(*of_policies(f"{VALIDATING}Spec"), *of_policies(f"{MUTATING}Spec"))
 def no_rules(spec: View) -> Iterator[Problem]:
     """A policy names at least one resource."""
     if spec.matchConstraints and not spec.matchConstraints.resourceRules:
@@ -184,36 +133,7 @@ MAX_VALUE_EXPRESSION_BYTES: Final = 5 * 1024
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
 
-class Validation(Struct):
-    """A condition on objects, and the message for one that fails it."""
-
-    expression = Text("A CEL expression: true for objects that are admitted.")
-    message = Text("What is said of others; one line.")
-    reason = Text("Why they are refused: Forbidden, Invalid, RequestEntityTooLarge.", pointer=True, go="StatusReason")
-    messageExpression = Text("A CEL expression that makes the message.")
-
-
-class AuditAnnotation(Struct):
-    """An annotation of a request in the audit log."""
-
-    key = Text("The annotation's name; the policy's name is put before it.")
-    valueExpression = Text("A CEL expression for its value: a string, or null for none.")
-
-
-class ValidatingAdmissionPolicySpec(PolicySpec):
-    """The validations and audit annotations of a validating policy."""
-
-    validations = Array(Nested(Validation), "The conditions on objects.")
-    auditAnnotations = Array(Nested(AuditAnnotation), "What is noted in the audit log.")
-
-
-class ValidatingAdmissionPolicy(AdmissionPolicy):
-    """Admits or refuses objects by CEL expressions, without changing them."""
-
-    spec = Nested(ValidatingAdmissionPolicySpec, "Its conditions on objects.")
-
-
-@check(ValidatingAdmissionPolicy)
+@check(*of_policies(VALIDATING))
 def validating_expressions(policy: View) -> Iterator[Problem]:
     """Conditions, variables, validations and audit annotations are well formed, and their expressions compile."""
     spec = policy.spec
@@ -281,42 +201,7 @@ def _audit_annotation(annotation: View, policy: str, compiler: Compiler) -> Iter
 REINVOCATIONS: Final = ("IfNeeded", "Never")
 
 
-class ApplyConfiguration(Struct):
-    """A change, as an object that is merged into the one that is admitted."""
-
-    expression = Text("A CEL expression for an Object{…}.")
-
-
-class JSONPatch(Struct):
-    """A change, as the operations of a JSON Patch."""
-
-    expression = Text("A CEL expression for a list of JSONPatch{…}.")
-
-
-class Mutation(Struct):
-    """One change to the object."""
-
-    patchType = Text("ApplyConfiguration or JSONPatch.", go="PatchType")
-    applyConfiguration = Nested(ApplyConfiguration, "The change, as an object to merge.", pointer=True)
-    jsonPatch = Nested(JSONPatch, "The change, as a JSON Patch.", pointer=True)
-
-
-class MutatingAdmissionPolicySpec(PolicySpec):
-    """The mutations of a mutating policy."""
-
-    mutations = Array(Nested(Mutation), "The changes, made one after the other.")
-    reinvocationPolicy = Text(
-        "Whether it is evaluated again after a later change: Never, or IfNeeded.", go="v1.ReinvocationPolicyType"
-    )
-
-
-class MutatingAdmissionPolicy(AdmissionPolicy):
-    """Changes objects by CEL expressions."""
-
-    spec = Nested(MutatingAdmissionPolicySpec, "What it changes.")
-
-
-@check(MutatingAdmissionPolicy)
+@check(*of_policies(MUTATING))
 def mutating_expressions(policy: View) -> Iterator[Problem]:
     """Conditions, variables and mutations are well formed, and their expressions compile."""
     spec = policy.spec
@@ -353,63 +238,7 @@ ACTIONS = ("Audit", "Deny", "Warn")
 NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
-class ParamRef(Struct):
-    """The objects that parametrise a policy: one by name, or those that a selector picks."""
-
-    name = Text("The object's name.")
-    namespace = Text("Its namespace; that of the judged object if empty.")
-    selector = Nested(LabelSelector, "The objects, by their labels.", pointer=True, since=28)
-    parameterNotFoundAction = Text(
-        "What happens if the parameters do not exist: Allow, or Deny.",
-        pointer=True,
-        since=28,
-        go="ParameterNotFoundActionType",
-    )
-
-
-class DefaultingParamRef(ParamRef):
-    """The same in v1alpha1, where ``parameterNotFoundAction`` may be left out and is then Deny."""
-
-    go_name = "ParamRef"
-
-    parameterNotFoundAction = ParamRef.parameterNotFoundAction.but(default="Deny")
-
-
-class BindingSpec(Struct):
-    """The fields of both kinds of binding."""
-
-    policyName = Text("The policy.", required=True, format=formats.dns_subdomain)
-    paramRef = Nested(ParamRef, "The policy's parameters.", pointer=True)
-    matchResources = Nested(MatchResources, "The requests it is applied to.", pointer=True)
-
-
-class ValidatingAdmissionPolicyBindingSpec(BindingSpec):
-    """Where a validating policy applies, and what a failure does."""
-
-    validationActions = Array(Text(go="ValidationAction"), "What a failure does: Deny, Warn, Audit.")
-
-
-class ValidatingAdmissionPolicyBinding(PlainObject):
-    """Puts a validating policy to work."""
-
-    namespaced = False
-
-    spec = Nested(ValidatingAdmissionPolicyBindingSpec, "Where it applies.")
-
-
-class MutatingAdmissionPolicyBindingSpec(BindingSpec):
-    """Where a mutating policy applies."""
-
-
-class MutatingAdmissionPolicyBinding(PlainObject):
-    """Puts a mutating policy to work."""
-
-    namespaced = False
-
-    spec = Nested(MutatingAdmissionPolicyBindingSpec, "Where it applies.")
-
-
-@check(MutatingAdmissionPolicySpec, MutatingAdmissionPolicyBindingSpec)
+@check(*of_policies(f"{MUTATING}Spec"), *of_policies(f"{MUTATING}BindingSpec"))
 def nothing_to_mutate(spec: View) -> Iterator[Problem]:
     """A mutating policy cannot be about DELETE: it has no object to change."""
     field = "matchConstraints" if "matchConstraints" in spec.type.fields else "matchResources"
@@ -422,7 +251,7 @@ def nothing_to_mutate(spec: View) -> Iterator[Problem]:
                 yield problem._replace(spelled=Path((field, "resourceRules", "operations")))
 
 
-@check(ParamRef, before=IN_PLACE)
+@check(*of_policies("ParamRef"), before=IN_PLACE)
 def name_or_selector(ref: View) -> Iterator[Problem]:
     """Parameters are picked by name or by a selector, not by both, with an action if there are none."""
     selector = bool(ref.selector)
@@ -437,13 +266,13 @@ def name_or_selector(ref: View) -> Iterator[Problem]:
         yield required(ref.path, "one of name or selector must be specified")
 
 
-@check(ParamRef, since=28)
+@check(*of_policies("ParamRef"), since=28)
 def parameter_not_found_action(ref: View) -> Iterator[Problem]:
     """A binding states what happens if its parameters are missing."""
     yield from _one_of(ref, "parameterNotFoundAction", NOT_FOUND_ACTIONS)
 
 
-@check(ValidatingAdmissionPolicyBindingSpec)
+@check(*of_policies(f"{VALIDATING}BindingSpec"))
 def validation_actions(spec: View) -> Iterator[Problem]:
     """Actions are given, each once, and not both Deny and Warn."""
     path, actions = spec / "validationActions", spec.validationActions
@@ -465,16 +294,7 @@ def validation_actions(spec: View) -> Iterator[Problem]:
         yield required(path, "at least one validation action is required")
 
 
-GROUP: Final = "admissionregistration.k8s.io"
-KINDS: Final[Mapping[str, type[Struct]]] = {
-    each.__name__: each
-    for each in (
-        ValidatingAdmissionPolicy,
-        ValidatingAdmissionPolicyBinding,
-        MutatingAdmissionPolicy,
-        MutatingAdmissionPolicyBinding,
-    )
-}
+KINDS: Final = {kind: of_policies(kind)[0] for each in (VALIDATING, MUTATING) for kind in (each, f"{each}Binding")}
 
 
 def is_policy(obj: object) -> bool:
@@ -527,6 +347,4 @@ def validate_policy(obj: dict[str, Any], release: Release = DEFAULT, *, beyond_d
 
 @cache
 def _struct(kind: str, api_version: str, release: Release) -> CompiledStruct:
-    version = api_version.rpartition("/")[2]
-    replaced = {ParamRef: DefaultingParamRef} if version == "v1alpha1" else {}
-    return compile_struct(KINDS[kind], Target(version, release, CREATE, replaced=replaced))
+    return compile_struct(type_of(api_version, kind), Target(api_version.rpartition("/")[2], release, CREATE))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any, Final
 
-from webhook.api.runtimeconfig import is_served
 from webhook.api.versions import DEFAULT
 from webhook.cel.checker.cost import estimate_cost
 from webhook.cel.errors import CelError
@@ -32,9 +31,9 @@ from webhook.objects import JSONObject
 from webhook.policy.change.patch import OPERATIONS as PATCH_OPERATIONS
 from webhook.policy.evaluation.policyset import PolicyFinding, PolicySet
 from webhook.policy.evaluation.validate import usable_message
-from webhook.policy.load import load
+from webhook.policy.load import RULES, load, named_versions
 from webhook.policy.manifest.expressions import CompiledExpression, ExpressionFailure
-from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, GroupVersionKind, Kinds, Resource
+from webhook.policy.manifest.kinds import OF_OBJECT, SUBRESOURCES, Kinds, Resource
 from webhook.policy.manifest.matchresources import OPERATIONS
 from webhook.policy.manifest.model import MUTATING, Given, Policy, ResourceRule, StatedExpression, policy_of
 from webhook.policy.tools.typecheck import kinds_matched, type_warnings, warning
@@ -310,14 +309,13 @@ def _item(shape: Shape | None) -> Shape | None:
 # -- Finds resources and kinds that a policy names although the release lacks them, or the policy cannot change them
 
 
-_RULES: Final = Path(("spec", "matchConstraints", "resourceRules"))
 _EXPERIMENTAL: Final = ".x-k8s.io"
 """The end of groups of Kubernetes' projects that are not its own, such as that of the scheduler's plugins."""
 
 
 def _unknown_resources(index: int, rule: ResourceRule, kinds: Kinds) -> Iterator[Problem]:
     """Find the resources in a rule that the release does not have."""
-    path = _RULES / index
+    path = RULES / index
     if "*" in rule.groups:
         return
     yield from _unknown_groups(rule, path / "apiGroups", kinds)
@@ -366,41 +364,19 @@ def _unknown_groups(rule: ResourceRule, path: Path, kinds: Kinds) -> Iterator[Pr
             yield warning("unknown-resource", path, message, f'did you mean "{near}"?')
 
 
-def _named_versions(policy: Policy, kinds: Kinds) -> Mapping[GroupVersionKind, tuple[int, set[str]]]:
-    """Return which of Kubernetes' own kinds rules name: the first rule for each, and the versions in all of them."""
-    listed: dict[GroupVersionKind, tuple[int, set[str]]] = {}
-    for index, rule in enumerate(policy.match.rules):
-        for group, (name, _) in product(sorted(rule.groups.intersection(kinds.groups)), rule.resources):
-            if (kind := kinds.kind_of(Resource(group, "", name))) and not kinds.is_custom(kind):
-                listed.setdefault(kind, (index, set()))[1].update(rule.versions)
-    return listed
-
-
-def _versions(policy: Policy, kinds: Kinds, stated: Mapping[str, bool] | None) -> Iterator[Problem]:
-    """Find resources that a policy names only in versions that are off, or matches in versions that it cannot change.
-
-    Source: mutating/dispatcher.go.
-    """
-    names_groups = not any("*" in rule.groups for rule in policy.match.rules)
-    changes_all = policy.kind == MUTATING and not policy.match.is_exact
-    for kind, (index, versions) in _named_versions(policy, kinds).items():
-        release, resource, path = kinds.release, kinds.resource_of(kind).resource, _RULES / index / "apiVersions"
-        on = [
-            each
-            for each in kinds.versions(kind)
-            if is_served(kind._replace(version=each).api_version, resource, release=release, stated=stated)
-        ]
-        off, others = sorted(versions.intersection(kinds.versions(kind))), [each for each in on if each not in versions]
-        if names_groups and on and off and others == on and "*" not in versions:
-            message = f"Kubernetes 1.{release} serves {resource} in {', '.join(off)} only with --runtime-config: "
-            message += "without it, the policy matches none of them"
-            hint = f"list {', '.join(on)}, too, which {'is' if len(on) == 1 else 'are'} on by default"
-            yield warning("unserved-version", path, message, hint)
-        if changes_all and others and others != on and "*" not in versions:
-            message = f"the policy matches {resource} in {', '.join(others)}, too, and fails there: "
+def _unchangeable(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
+    """Find resources in versions that a mutating policy matches, but cannot change (mutating/dispatcher.go)."""
+    if policy.kind != MUTATING or policy.match.is_exact:
+        return
+    for kind, (index, versions) in named_versions(policy, kinds).items():
+        on = kinds.versions_on(kind)
+        others = [] if "*" in versions else [version for version in on if version not in versions]
+        if others and len(others) < len(on):
+            resource, where = kinds.resource_of(kind).resource, ", ".join(others)
+            message = f"the policy matches {resource} in {where}, too, and fails there: "
             message += "the API server cannot convert changed objects"
             hint = "list these versions, too, or set matchPolicy: Exact"
-            yield warning("unchangeable-version", path, message, hint)
+            yield warning("unchangeable-version", RULES / index / "apiVersions", message, hint)
 
 
 class _Changed(NamedTuple):
@@ -438,7 +414,7 @@ def _unmatched_subresources(policy: Policy, kinds: Kinds) -> Iterator[Problem]:
         is_named = any(of_subresource.intersection(rule.resources) for _, rule in rules)
         if changed.field not in read or not own or is_named or kinds.release < changed.since:
             continue
-        path, subresource = _RULES / own[0][0] / "resources", f"{changed.resource}/{changed.subresource}"
+        path, subresource = RULES / own[0][0] / "resources", f"{changed.resource}/{changed.subresource}"
         if changed.is_only_way:
             message = f"{changed.field} are set by requests to {subresource} only, which no rule names"
             yield warning("unmatched-subresource", path, message, f"add {subresource}, with the operation UPDATE")
@@ -519,7 +495,7 @@ def check_policies(
         given: The policies and bindings, with the objects that they read.
         stated: The value of ``--runtime-config``; None if it is unknown.
     """
-    policies = load(given, release, by_cluster=True)
+    policies = load(given, release, by_cluster=True, runtime_config=stated)
     findings = [*policies.findings, *_namespaced_params(policies)]
     costs: list[Cost] = []
     checked = set[int]()
@@ -528,8 +504,8 @@ def check_policies(
         ignored = {each.path for each in unused}  # their types do not matter
         problems = [
             *(each for rule in enumerate(policy.match.rules) for each in _unknown_resources(*rule, policies.kinds)),
-            *_versions(policy, policies.kinds, stated),
             *_unmatched_subresources(policy, policies.kinds),
+            *_unchangeable(policy, policies.kinds),
             *_param_kind(policy, policies),
             *_constants(policy),
             *_messages(policy),

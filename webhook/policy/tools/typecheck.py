@@ -44,7 +44,7 @@ _SCALARS: Final[Mapping[str, Type]] = {
     shapes.DURATION: types.DURATION,
     shapes.BYTES: types.BYTES,
 }
-_WORKS: Final = "the API server states this in status.typeChecking, although the expression works"
+_WORKS: Final = "the API server states this in status.typeChecking, and evaluates the expression all the same"
 _EQUALITY: Final = frozenset({"_==_", "_!=_"})
 _BRANCHES: Final[Mapping[str, bool | None]] = {"_||_": True, "_&&_": False, "_?_:_": None}
 """The operators that may leave operands out, with the value of an operand that decides."""

@@ -40,10 +40,11 @@ class Defaults:
         return self._known[wanted]
 
     def _struct(self, type_: type[Struct]) -> Complete:
-        known = {name: each for name, each in type_.fields.items() if self._target.has(each.since, each.until)}
+        every = {**type_.opaque, **type_.fields}
+        known = {name: each for name, each in every.items() if self._target.has(each.since, each.until)}
         inlined = [each for each in known.values() if isinstance(each, Inlined)]
         written = zeros(type_).items() | {pair for each in inlined for pair in zeros(each.type).items()}
-        fields = {**type_.opaque, **{name: each for name, each in known.items() if not each.inline}}
+        fields = {name: each for name, each in known.items() if not each.inline}
         null = {name: None for name, each in fields.items() if each.written and isinstance(each, Many)}
         present_empty, keeps_empty = null | dict(written), self._keeps_empty
         parts = {name: part for name, each in fields.items() if (part := self._part(each)) is not None}
@@ -101,8 +102,6 @@ class Defaults:
     def _part(self, field: Field) -> Complete | None:
         if isinstance(field, Nested):
             return partial(self._complete, field)
-        if isinstance(field, Anything) and field.shape:
-            return self._part(field.shape)
         if isinstance(field, Parsed) and field.write:
             return partial(_rewritten, field.parse, field.write)
         return self._parts(field.item) if isinstance(field, Many) else None

@@ -135,8 +135,6 @@ def _shape(field: Field, replaced: Replaced) -> Shape:
         return MapOf(_shape(field.item, replaced), field.is_atomic)
     if isinstance(field, Array):
         return _list(field, replaced)
-    if isinstance(field, SomeValue) and field.shape:
-        return _shape(field.shape, replaced)
     return _scalar(field)
 
 
