@@ -600,7 +600,8 @@ class _Pending:
                     hint = f"did you mean {near}?" if near else f"classes here: {listed(known) or 'none'}"
                     about = [Ref("DeviceClass", name), written, Ref("DeviceClass", near) if near else None]
                     who = f"{written.kind} {written.name} names in request {each.name}"
-                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about)
+                    helps = tuple(filter(None, (self.scene.context.how_to_get(name),)))
+                    yield Cause(f"DeviceClass {name}, which {who}, does not exist; {hint}", about, helps)
 
     def _source(self, claim: JSONObject) -> Ref:
         """Return the template that a claim was made from, or the claim itself."""
