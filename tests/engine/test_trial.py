@@ -92,6 +92,28 @@ def test_policies_are_tried_on_every_kind_with_its_defaults(
     assert [message.startswith(f"fails when {found}") for _, message, _ in problems] == [True] * bool(found)
 
 
+@each_row(
+    ("mutation", "hint"),
+    ("Object{spec: Object.spec{nodeSelector: {'a': 'b'}}}", "use patchType: JSONPatch for .spec.nodeSelector, which"),
+    (
+        "[JSONPatch{op: 'add', path: '/metadata/labels/example.com/a', value: 'b'}]",
+        "a slash in a key is written ~1, as jsonpatch.escapeKey('example.com/a') writes it",
+    ),
+    (
+        "[JSONPatch{op: 'add', path: '/metadata/labels/a', value: 'b'}]",
+        "add /metadata/labels first where it is missing",
+    ),
+)
+def test_a_change_that_fails_comes_with_what_works(mutation: str, hint: str) -> None:
+    assert [each.startswith(hint) for _, _, each in tried(*changing(mutation))] == [True]
+
+
+def test_the_namespace_of_cluster_scoped_objects_is_null() -> None:
+    rules = [rule("deviceclasses", group="resource.k8s.io", operations=["CREATE"])]
+    ((_, _, hint),) = tried(*validating("namespaceObject.metadata.name != 'a'", rules=rules))
+    assert hint.startswith("namespaceObject is null for objects without a namespace")
+
+
 def test_policies_are_tried_on_custom_resources() -> None:
     spec = {
         "type": "object",
@@ -230,6 +252,14 @@ def test_a_message_is_not_said_to_refuse_what_is_only_warned_of() -> None:
         ((_, message, _),) = tried(given[0], bound)
         where = "a plain ResourceClaim is created in a Namespace without x"
         assert message.startswith(f"is not used when {where} and {then}, and ")
+
+
+def test_the_namespace_is_not_blamed_if_too_little_work_is_left_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = f"{list(range(40))}.all(x, {list(range(40))}.all(y, x + y >= 0))"
+    given = validating(slow, "object.metadata.labels.a == 'b'", rules=[CLAIMS])
+    for units in range(1_500, 6_000, 100):
+        monkeypatch.setattr("webhook.engine.trial.DOCUMENT", units)
+        assert not any("Namespace" in message for _, message, _ in tried(*given))
 
 
 @each_row_beside("group", "resource", "patch", "reason")

@@ -90,6 +90,17 @@ def test_a_name_that_is_not_declared_is_explained(expression: str, hint: str) ->
     assert [each.hint for each in problems(expression)] == [hint]
 
 
+@each_row(
+    ("expression", "release", "hint"),
+    ("object.metadata.labels.transformMap(k, v, v) == {}", 32, "transformMap needs Kubernetes 1.33"),
+    ("isSemver('1.2.3')", 30, "isSemver needs Kubernetes 1.34"),
+    ("isIP('::1')", 30, "isIP needs Kubernetes 1.31"),
+    ("isSomething('::1')", 30, ""),
+)
+def test_what_later_releases_have_is_named(expression: str, release: int, hint: str) -> None:
+    assert [each.hint for each in problems(expression, release=Release(release))] == [hint]
+
+
 @each_row_beside("rule", "finding")
 def test_rules_that_match_nothing_are_found(rule: dict[str, Any], finding: list[str]) -> None:
     assert found(rules=[PODS | rule]) == [tuple(finding)]

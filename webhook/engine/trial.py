@@ -15,6 +15,7 @@ from webhook.budget import DOCUMENT, Budget
 from webhook.engine.offline import evaluate, made_invalid
 from webhook.later import cached_property
 from webhook.objects import JSONObject, text, texts
+from webhook.patterns import Pattern
 from webhook.policy.change.mutate import INTERNAL
 from webhook.policy.evaluation.policyset import Hook, PolicyFinding, PolicySet, match
 from webhook.policy.evaluation.request import Request, request_of
@@ -101,6 +102,11 @@ _OPERATIONS: Final = {"created": (True, False), "updated": (True, True), "delete
 _EFFECTS: Final = {DENY: "refuses it", WARN: "only warns", AUDIT: "only notes it in the audit log"}
 """The effect of a failed validation by the action of its binding, the strongest first."""
 _NO_NAMESPACE: Final = "namespaceObject is null in match conditions: use namespaceSelector, or read it in validations"
+_SPLIT_KEY: Final = Pattern(
+    r"/(?:labels|annotations|nodeSelector|matchLabels|limits|requests)/([^/~]+\.[^/~]+/[^/~]+)$"
+)
+"""A key with a slash, in the path of a JSON Patch, that is not escaped."""
+_CLUSTER_SCOPED: Final = "namespaceObject is null for objects without a namespace: write namespaceObject == null || …"
 _WORK: Final = DOCUMENT // 4
 """After how much work a policy is not tried on further objects."""
 _WORK_OF_ALL: Final = DOCUMENT
@@ -304,6 +310,8 @@ def _unlabelled(
     metadata = {"name": request.namespace, "labels": missing, "annotations": missing}
     labelled = policies.beside([{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}])
     again = {_place(each): each.fault for each in evaluate(request, labelled, budget=budget).decisions}
+    if any(fault and fault.is_work for fault in again.values()):
+        return frozenset()  # no work is left to find out
     return {path for each in decisions if each.fault and (path := _place(each)) and again.get(path) != each.fault}
 
 
@@ -324,7 +332,7 @@ def _failures(
             is_refused = not policy.fails_open or decision.reason == INTERNAL
             effect = _EFFECTS[DENY if decision.refuses else case.action] if is_refused else "does not apply"
             message = f"fails when {case.when(decision.path, fault)}, and the policy {effect} then: {reason}"
-            hint = _NO_NAMESPACE if policy.lacks_namespace(decision.path) else _hint(fault, decision.path, case)
+            hint = _of_namespace(policy, decision.path, fault, case) or _hint(fault, decision.path, case)
             value = decision.value or _culprit(fault)
             yield Problem(WARNING, "fails-on-valid", "", decision.path, message, hint, value=value), fault
         elif decision.unused_message and decision.path:
@@ -345,17 +353,34 @@ def _culprit(fault: EvaluationFault | None) -> str:
     return f"variables.{fault.variables[0]}" if fault and fault.variables else ""
 
 
+def _of_namespace(policy: Policy, path: Path, fault: EvaluationFault | None, case: _Case) -> str:
+    """Tell where namespaceObject is null, if the expression reads it."""
+    if policy.lacks_namespace(path):
+        return _NO_NAMESPACE
+    reads = policy.reads(path)
+    is_null = fault is not None and fault.missing == "metadata" and case.doing == "created"
+    return _CLUSTER_SCOPED if is_null and "namespaceObject" in reads and "oldObject" not in reads else ""
+
+
 def _hint(fault: EvaluationFault | None, path: Path, case: _Case) -> str:
     if fault is None:
         return ""
     if fault.is_work:
         return "shorten it: what it builds or compares grows with each step"
+    if fault.atomic:
+        return f"use patchType: JSONPatch for {', '.join(fault.atomic)}, which is replaced as a whole"
     if fault.patch:
-        operation, pointer = fault.patch
-        if operation == "add":
-            return f"add {pointer.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
-        return f"{operation} only where the object has {pointer}"
+        return _of_patch(*fault.patch)
     return case.guard(path, fault)
+
+
+def _of_patch(operation: str, pointer: str) -> str:
+    """Suggest how to apply an operation to a path that the object does not have."""
+    if split := _SPLIT_KEY.search(pointer):
+        return f"a slash in a key is written ~1, as jsonpatch.escapeKey('{split[1]}') writes it"
+    if operation == "add":
+        return f"add {pointer.rpartition('/')[0]} first where it is missing, or use patchType: ApplyConfiguration"
+    return f"{operation} only where the object has {pointer}"
 
 
 def _guard(fault: EvaluationFault, subject: _Subject, doing: str) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from webhook.api.versions import NEWEST
 from webhook.cel.errors import MISMATCHED_TYPE, NO_OVERLOAD, NOT_A_FIELD, UNDECLARED, UNDEFINED
+from webhook.cel.kubernetes.environments import admission_environment
 from webhook.cel.kubernetes.quantity import QUANTITY
 from webhook.cel.kubernetes.semver import SEMVER
 from webhook.cel.syntax.parser import OPERATORS
 from webhook.cel.types import base as types
 from webhook.cel.types.base import Kind, Type
+from webhook.release import Release
+from webhook.schema import OLDEST
 from webhook.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -69,7 +73,16 @@ def _of_name(name: str, environment: Environment, *, is_called: bool, is_method:
     macros = (name for name, _, _ in environment.macros)
     known = (*environment.variables, *functions, *macros, *environment.structs)
     instead = _INSTEAD.get(name) or (is_called and _called_otherwise(name, environment, is_method=is_method))
-    return instead or _another(name, known)
+    return instead or (is_called and _later(name)) or _another(name, known)
+
+
+def _later(name: str) -> str:
+    """Name the first release that has a function or macro; empty if none has it."""
+    for release in map(Release, range(OLDEST, NEWEST + 1)):
+        known = admission_environment(release)
+        if name in known.functions or any(name == macro for macro, _, _ in known.macros):
+            return f"{name} needs Kubernetes 1.{release}"
+    return ""
 
 
 def _of_field(name: str, owner: str, environment: Environment) -> str:

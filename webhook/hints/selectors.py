@@ -138,7 +138,7 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, str]]] = {
         **dict.fromkeys(("any", "some"), "CEL searches a list by exists(): ….exists(x, x == …)"),
         **dict.fromkeys(("every", "forEach", "forall"), "CEL asks all items of a list by all(): ….all(x, x == …)"),
         **dict.fromkeys(("len", "length", "count"), "CEL counts by size()"),
-        "includes": "….contains(…) looks for a part of a text, VALUE in LIST for an item",
+        "version": "semver('1.2.3') makes a version of a text",
         **dict.fromkeys(("toLowerCase", "toLower", "lower"), "CEL writes lowerAscii()"),
         **dict.fromkeys(("toUpperCase", "toUpper", "upper"), "CEL writes upperAscii()"),
         **dict.fromkeys(("keys", "values"), "a map is a list of its keys: MAP.all(key, …), MAP.map(key, MAP[key])"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from webhook.simulation.cluster import Cluster
 
 
+SELECTING: Final = (*CLAIMS, "DeviceClass")
+"""The kinds that select devices."""
 _BYTES: Final = 16 << 20
 """How many bytes are cached of claims, and of pods."""
 _PROBLEM: Final = 1_000
@@ -39,15 +40,19 @@ _NAMES_A_CLAIM: Final = b"resourceClaimName"
 """A field of pods: whose claim it is, and who uses it, depends on their names."""
 
 
+Lookup = tuple[str, Path]
+"""The kind of an object that is not looked up, and the field that names it."""
+
+
 class ReferenceFindings(NamedTuple):
     """The findings of rules about an object.
 
     Args:
-        skipped: The number of lookups skipped, by the kind of the object and the field that names it.
+        skipped: The lookups skipped: the kind of the object, and the field that names it.
     """
 
     problems: Sequence[Problem]
-    skipped: Counter[tuple[str, Path]]
+    skipped: Sequence[Lookup] = ()
 
 
 class Alike:
@@ -91,6 +96,9 @@ def pool_of(each: JSONObject) -> tuple[str, str]:
     return text(each, "spec", "driver"), text(each, "spec", "pool", "name")
 
 
+WEBHOOKS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
 class Context:
     """The context of a rule.
 
@@ -117,6 +125,8 @@ class Context:
         """The budget for checking parameters; None if it counts towards the budget of the review."""
         self.uses_allocator = False
         """Whether to run the scheduler's allocator, which takes too long for a review."""
+        self.runtime_config: Mapping[str, bool] | None = None
+        """Which API versions the cluster serves, as kube-apiserver takes it; None for the defaults."""
         self.is_cluster = True
         """Whether the known objects are all objects of a cluster: others do not exist."""
         self.stored: Collection[tuple[str, str, str]] = ()
@@ -294,6 +304,7 @@ class ReferenceRule(NamedTuple):
         needs: The kinds; the rule applies if one of them is known. If empty, it always applies.
         level: The level of its findings.
         beside_devices: Whether it applies only where devices are known.
+        without_devices: Whether it applies only where none are known, which tell more.
         of_reads: Whether each finding is about one read of an expression, so that those about other reads stand, too.
         of_field: Whether its findings are about one field, and hold whatever the object's other fields are.
         part: The field of a claim's devices, or of a class's spec, without which it finds nothing; empty for none.
@@ -306,6 +317,7 @@ class ReferenceRule(NamedTuple):
     needs: tuple[str, ...] = ()
     level: str = WARNING
     beside_devices: bool = False
+    without_devices: bool = False
     of_reads: bool = False
     of_field: bool = False
     part: str = ""
@@ -314,10 +326,14 @@ class ReferenceRule(NamedTuple):
 RULES: Final[dict[str, ReferenceRule]] = {}
 
 
-def rule(name: str, *kinds: str, **facts: Any) -> Callable[[Check], Check]:
-    """Declare a rule with some facts, as :class:`ReferenceRule` has them; ``draguard explain`` shows its docstring."""
+def rule(*kinds: str, **facts: Any) -> Callable[[Check], Check]:
+    """Declare a rule with some facts, as :class:`ReferenceRule` has them.
+
+    Its name is that of the function, with hyphens; ``draguard explain`` shows its docstring.
+    """
 
     def declare(check: Check) -> Check:
+        name = check.__name__.replace("_", "-")
         RULES[name] = ReferenceRule(name, kinds, check, check.__doc__ or "", **facts)
         return check
 

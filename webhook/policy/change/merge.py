@@ -7,7 +7,7 @@ Follows apiserver ``pkg/admission/plugin/policy/mutating/patch/smd.go`` and sigs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from webhook.objects import JSONObject
@@ -31,7 +31,15 @@ _STRINGS: Final = frozenset({shapes.STRING, shapes.TIMESTAMP, shapes.BYTES, shap
 
 
 class MergeError(Exception):
-    """An ApplyConfiguration cannot be merged; the text is the API server's."""
+    """An ApplyConfiguration cannot be merged; the text is the API server's.
+
+    Args:
+        atomic: The fields that are replaced as a whole, which it sets.
+    """
+
+    def __init__(self, text: str, atomic: Iterable[str] = ()) -> None:
+        super().__init__(text)
+        self.atomic: Final = tuple(atomic)
 
 
 def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, duplicates: bool = True) -> JSONObject:
@@ -46,8 +54,9 @@ def apply(obj: JSONObject, configuration: JSONObject, schema: Structure, *, dupl
     _expect_typed(configuration, schema, "patch")
     atomics = list(_atomics(configuration, schema, ""))
     if atomics:
+        listed = ", ".join(atomics)
         raise MergeError(
-            f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+            f"invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {listed}", atomics
         )
     # The object may have fields of an unknown release.
     _expect_typed(obj, schema, "original", (_UNKNOWN, _DUPLICATE) if duplicates else (_UNKNOWN,))

@@ -313,7 +313,8 @@ def _merged(obj: JSONObject, configuration: JSONObject, schema: Structure, relea
     try:
         return apply(obj, configuration, schema, duplicates=release >= DUPLICATES_SINCE)
     except MergeError as error:
-        raise MutationError(f"error applying patch: {error}") from None
+        text = f"error applying patch: {error}"
+        raise MutationError(text, EvaluationFault(text, atomic=error.atomic)) from None
 
 
 def _operation(patch: Struct, natives: Natives, release: Release) -> JSONObject:

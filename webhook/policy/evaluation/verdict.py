@@ -35,6 +35,7 @@ class EvaluationFault(NamedTuple):
         variables: The variables that fail in it.
         patch: The operation of a JSON Patch, and the path that it does not find; empty for other errors.
         is_work: Whether it is more work than draguard allows.
+        atomic: The fields that an ApplyConfiguration sets although they are replaced as a whole.
     """
 
     text: str
@@ -42,6 +43,7 @@ class EvaluationFault(NamedTuple):
     variables: tuple[str, ...] = ()
     patch: tuple[str, str] | tuple[()] = ()
     is_work: bool = False
+    atomic: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
